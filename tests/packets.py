@@ -58,6 +58,35 @@ class Packet:
         return head + ends[0] + ends[1] + tcp
 
 
+@dataclass(frozen=True)
+class Datagram:
+    """A packet of UDP with `size` bytes of payload, which begin with `content`."""
+
+    time_ns: int
+    source: tuple[str, int]
+    target: tuple[str, int]
+    content: bytes = b""
+    size: int = 100
+    ttl: int = 64
+    identification: int = 0
+
+    def at(self, time_ns: int, ttl: int | None = None) -> Datagram:
+        """The same packet at another place."""
+        return replace(self, time_ns=time_ns, ttl=self.ttl if ttl is None else ttl)
+
+    def ip(self) -> bytes:
+        """From the IP header on."""
+        udp = struct.pack(">HHHH", self.source[1], self.target[1], 8 + self.size, 0)
+        udp += self.content + bytes(self.size - len(self.content))
+        ends = [ipaddress.ip_address(end[0]).packed for end in (self.source, self.target)]
+        if len(ends[0]) == 4:
+            length, number = 20 + len(udp), self.identification
+            head = struct.pack(">BBHHHBBH", 0x45, 0, length, number, 0, self.ttl, 17, 0)
+        else:
+            head = struct.pack(">IHBB", 6 << 28, len(udp), 17, self.ttl)
+        return head + ends[0] + ends[1] + udp
+
+
 def frame(ip: bytes, link: int = ETHERNET, *, vlans: Sequence[int] = (), link_id: int = 0) -> bytes:
     """A packet with the header of its link; `link_id` tells one link from another."""
     ethertype = b"\x08\x00" if ip[0] >> 4 == 4 else b"\x86\xdd"
@@ -76,7 +105,7 @@ def frame(ip: bytes, link: int = ETHERNET, *, vlans: Sequence[int] = (), link_id
 
 def write_pcap(
     file: Path,
-    packets: Iterable[Packet],
+    packets: Iterable[Packet | Datagram],
     *,
     link: int = ETHERNET,
     snap: int = 96,

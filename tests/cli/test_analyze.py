@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import interrupts
-from tests.packets import SYN, Packet, dss, mp_capable, write_pcap, write_pcapng
+from tests.packets import SYN, Datagram, Packet, dss, mp_capable, write_pcap, write_pcapng
 
 ENDS = ("10.0.1.1", 40000), ("10.1.1.1", 5001)
 KEYS = b"client k", b"server k"
@@ -88,6 +88,25 @@ def test_bad_input_is_told_and_leaves_nothing(tmp_path: Path, what: str) -> None
     assert "Traceback" not in done.stderr
     assert what == "none" or str(file) in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_stands_for_its_captures(tmp_path: Path) -> None:
+    """Which can be of MPTCP and of UDP."""
+    run = tmp_path / "run"
+    run.mkdir()
+    write_pcap(run / "client.pcap", [*conversation(), Datagram(0, ("10.0.1.1", 9), ENDS[1])])
+    write_pcapng(run / "server.pcapng", conversation())
+    (run / "result.json").write_text("{}")
+    done = mptcplab("analyze", run, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["files"] == [str(run / "client.pcap"), str(run / "server.pcapng")]
+    assert len(document["connections"]) == len(document["udp"]) == 1
+    done = mptcplab("analyze", tmp_path)
+    assert done.returncode == 2
+    assert "no capture in it, as *.pcapng or *.pcap; run and exec keep some with --pcap" in (
+        " ".join(done.stderr.split())
+    )
 
 
 def test_an_interrupt_ends_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.errors import RunError
+from mptcplab.errors import InputError, RunError
 from mptcplab.lab.engine import Outcome
 from mptcplab.metrics.definitions import LinkFigures
 from mptcplab.runs import single
@@ -52,6 +52,11 @@ for _ in range(1000):
     client.sendto(bytes(1400), (sys.argv[2], 9))
     time.sleep(1e-3)
 """
+#: The same, each of which has its number.
+NUMBERED = SEND.replace("bytes(1400)", "_.to_bytes(4, 'big') + bytes(1396)").replace(
+    "socket.AF_INET,", "socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET,"
+)
+PROGRAM = Program(client=("any",), directory="/", time_limit_ns=None)
 
 
 def python(code: str, *arguments: str) -> list[str]:
@@ -64,8 +69,7 @@ def shell(script: str) -> list[str]:
 
 def links_of(run: Outcome, *paths: str) -> dict[str, LinkFigures]:
     """The figures of each direction of each path, of whatever programs."""
-    program = Program(client=("any",), directory="/", time_limit_ns=None)
-    found = single.link_figures(scenario_of(*paths, program=program), run)
+    found = single.link_figures(scenario_of(*paths, program=PROGRAM), run)
     return {f"{link.name} {link.direction}": link for link in found}
 
 
@@ -144,3 +148,35 @@ def test_a_tunnel_of_a_program_carries_tcp(run_program: RunProgram) -> None:
         capture = pcapng.read(run.directory / file)
         assert "tun0" not in capture
         assert TCP not in {frame[23] for frame in capture[device].headers}
+
+
+@pytest.mark.parametrize("ip", ["4", "6"])
+def test_flows_have_figures_by_the_captures_of_both_ends(run_program: RunProgram, ip: str) -> None:
+    paths = ("wifi:50mbit,10ms", f"lte:20mbit,30ms,ip={ip}")
+    ends = {"4": ("10.0.2.1", "10.1.2.1"), "6": ("fd00::a00:201", "fd00::a01:201")}[ip]
+    event = ("200ms:lte:down,lasts=100ms",)
+    flags = {"paths": paths, "event": event, "pcap": True}
+    run = run_program(python(NUMBERED, *ends), **flags)
+    scenario = scenario_of(*paths, event=event, pcap=True, program=PROGRAM)
+    (up,) = single.udp_figures(scenario, run)
+    assert (up.path, up.direction, up.packets, up.payload_bytes) == ("lte", "up", 1000, 1_400_000)
+    # 30 ms, and what 14 + 20 or 40 + 8 + 1400 bytes take at 20 Mbit/s
+    wire_bytes = 1400 + 8 + 14 + {"4": 20, "6": 40}[ip]
+    assert up.delay_ms_min == pytest.approx(30 + 8 * wire_bytes / 20e3, abs=1e-3)
+    assert up.delay_ms_max == up.delay_ms_median == up.delay_ms_p95 == up.delay_ms_min
+    # one each ms, and reading the clock takes less than a thousandth of that
+    assert up.lost_packets == links_of(run, *paths)["lte up"].lost_packets
+    assert up.lost_packets == pytest.approx(100, abs=1)
+    assert (up.arrived_packets or 0) + (up.lost_packets or 0) == 1000
+    assert (up.pending_packets, up.alike_packets, up.reordered_packets, up.share) == (0, 0, 0, 1)
+    # from the first to the last that arrives: 999 ms
+    assert up.payload_bps == pytest.approx(1400 * 8 * 900 / 0.999, rel=0.003)
+
+
+def test_captures_that_a_program_has_destroyed_have_no_figures(run_program: RunProgram) -> None:
+    run = run_program(python(NUMBERED, "10.0.1.1", "10.1.1.1"), pcap=True)
+    scenario = scenario_of(*PROGRAM_PATHS, pcap=True, program=PROGRAM)
+    assert len(single.udp_figures(scenario, run)) == 1
+    (run.directory / plan.CLIENT_CAPTURE).write_bytes(b"no capture")
+    with pytest.raises(InputError, match="not a capture"):
+        single.udp_figures(scenario, run)

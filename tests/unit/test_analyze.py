@@ -545,7 +545,9 @@ def test_a_capture_without_mptcp_is_an_error(tmp_path: Path, packets: list[Packe
     with pytest.raises(InputError) as error:
         analyze.analyse([file])
     found = "2 TCP packets" if packets else "no TCP packet"
-    assert f"in {file}\n  no MPTCP in it ({found} in all); nothing to analyse" in str(error.value)
+    assert f"in {file}\n  no MPTCP and no UDP in it ({found} in all); nothing to analyse" in str(
+        error.value
+    )
 
 
 def test_cut_headers_are_told(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 """Figures from captures alone: connections, subflows, and what happened to their data.
 
 The way from packets to figures: `dissect` reads them, `flows` finds which belong together,
-`streams` turns them into ranges of bytes, and this module counts and times these.
+`streams` turns them into ranges of bytes, and this module counts and times these. `udp` has what is
+not TCP.
 
 docs/analyze.md defines every figure. All times here are in ns of the capture's clock.
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mptcplab.capture import dissect, streams
+from mptcplab.capture import dissect, streams, udp
 from mptcplab.capture.dissect import Array, Packets, Progress
 from mptcplab.capture.flows import (
     TO_CLIENT,
@@ -153,24 +154,31 @@ class Connection:
 
 @dataclass
 class Analysis:
+    """What is in some captures: connections of MPTCP, of `packets` of TCP, and flows of UDP."""
+
     files: list[str]
     packets: int
+    udp_packets: int
     began_s: float
     ended_s: float
     connections: list[Connection]
+    udp: list[udp.UdpPort]
     warnings: list[str]
 
 
 def analyse(files: Sequence[Path], progress: Progress = lambda _bytes: None) -> Analysis:
     """Read captures and compute all figures.
 
-    Raises InputError for files that are not captures, or that contain no MPTCP.
+    Raises InputError for files that are not captures, or that contain neither MPTCP nor UDP.
     """
     return of_packets(dissect.read(files, progress))
 
 
 def of_packets(packets: Packets) -> Analysis:
-    """The figures of packets that have been read. Raises InputError if none of them is MPTCP."""
+    """The figures of packets that have been read.
+
+    Raises InputError if none of them is MPTCP or UDP.
+    """
     warnings = list(packets.warnings)
     cut = int(np.count_nonzero(packets.has & dissect.CUT))
     if cut:
@@ -180,11 +188,17 @@ def of_packets(packets: Packets) -> Analysis:
         )
     flows = find_flows(packets)
     with_mptcp = [flow for flow in flows if flow.options or flow.has_dss(packets)]
-    if not with_mptcp:
+    datagrams = packets.udp if packets.udp is not None and len(packets.udp) else None
+    if not with_mptcp and datagrams is None:
         found = f"{len(packets)} TCP packets" if len(packets) else "no TCP packet"
         raise InputError(
             [
-                Problem(str(file), "", "", f"no MPTCP in it ({found} in all); nothing to analyse")
+                Problem(
+                    str(file),
+                    "",
+                    "",
+                    f"no MPTCP and no UDP in it ({found} in all); nothing to analyse",
+                )
                 for file in packets.files
             ]
         )
@@ -193,17 +207,24 @@ def of_packets(packets: Packets) -> Analysis:
             f"{len(flows) - len(with_mptcp)} TCP connections without MPTCP are left out"
         )
     groups = find_connections(packets, with_mptcp)
-    start_ns = int(packets.time_ns.min())
+    times_ns = [each.time_ns for each in (packets, datagrams) if each is not None and len(each)]
+    start_ns = min(int(each.min()) for each in times_ns)
     connections = [
         _Connecting(packets, group, number, start_ns).figures(warnings)
         for number, group in enumerate(groups, 1)
     ]
+    ports: list[udp.UdpPort] = []
+    if datagrams is not None:
+        ports, said = udp.of_packets(datagrams, start_ns)
+        warnings += said
     return Analysis(
         files=[str(file) for file in packets.files],
         packets=len(packets),
+        udp_packets=0 if datagrams is None else len(datagrams),
         began_s=start_ns / 1e9,
-        ended_s=int(packets.time_ns.max()) / 1e9,
+        ended_s=max(int(each.max()) for each in times_ns) / 1e9,
         connections=connections,
+        udp=ports,
         warnings=warnings,
     )
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reads capture files (pcap, pcapng) into columns: a NumPy array per field of the TCP headers.
 
+Packets of UDP, which has few fields, are kept apart, in columns of the same names.
+
 libpcap, which tcpdump and Wireshark use too, splits a file of any format into packets and writes
 them to memory one after another; NumPy then extracts a field of all packets at a time. Python does
 nothing per packet but pass it on.
 
 Only the headers of a packet are read, so captures of the first bytes of each packet are as good.
-Packets that are not TCP, or not captured in full, are only counted.
+Packets that are neither TCP nor UDP, or not captured in full, are only counted.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,11 @@ _ETHERNET, _RAW_OLD, _RAW, _COOKED, _IPV4, _IPV6, _COOKED_2, _NULL, _LOOP = (
 _LINKS = "Ethernet, Linux cooked (v1, v2), raw IP, and BSD loopback"
 _VLAN_TAGS = (0x8100, 0x88A8)
 _ETHERTYPE_IPV4, _ETHERTYPE_IPV6 = 0x0800, 0x86DD
-_TCP = 6
+_TCP, _UDP = 6, 17
+_UDP_HEAD_BYTES = 8
+# By which a packet of UDP is recognised at another place: words of 4 bytes of its payload, fewer
+# than any usual capture keeps.
+_PRINT_WORDS = 12
 
 # How many packets are dissected at a time: their data stays in the CPU's cache.
 _AT_A_TIME = 1 << 16
@@ -117,6 +123,10 @@ class Option:
 class Packets:
     """All TCP packets of some files, in the order of the files; an array per field.
 
+    `udp` are those of UDP, of which `time_ns`, `track`, `forward`, `payload`, `ttl` are the same,
+    `seq` and `ack` the halves of a number by which a packet is recognised at another place, and
+    the rest 0.
+
     `time_ns` is the file's timestamp, `track` an index of `tracks`, `forward` whether `a` sent it,
     `payload` its bytes of data as sent (not as captured), `ttl` the time to live or hop limit,
     `head` the bytes of TCP's header with its options, `window` as in there, before it is scaled.
@@ -128,8 +138,9 @@ class Packets:
     tracks: list[Track]
     options: list[Option]
     columns: dict[str, Array]
-    others: int = 0  # packets that are not TCP
+    others: int = 0  # packets that are neither TCP nor UDP
     warnings: list[str] = field(default_factory=list)
+    udp: Packets | None = None
 
     def __len__(self) -> int:
         return len(self.columns["time_ns"])
@@ -166,25 +177,110 @@ class _NoCaptureError(Exception):
     pass
 
 
-class _Reader:
-    """Collects the packets of one file after another."""
+@dataclass(frozen=True)
+class _Heads:
+    """The packets of a batch with a header behind IP's, which begins `at` a byte of its content.
+
+    There are `length` bytes of it and behind it; `source` and `target` stand for addresses.
+    """
+
+    begin: Array
+    end: Array
+    ip: Array
+    place: Array
+    four: Array
+    source: Array
+    target: Array
+    ttl: Array
+    at: Array
+    length: Array
+
+    def those(self, which: Array) -> _Heads:
+        return _Heads(*(getattr(self, each.name)[which] for each in fields(self)))
+
+    def time_ns(self, content: Array) -> Array:
+        native = _unaligned(content, "=u4")
+        seconds = native[self.begin - 16].astype(np.int64)
+        found: Array = seconds * NS_PER_S + native[self.begin - 12]
+        return found
+
+
+class _Table:
+    """Collects the packets of one protocol: `count` of them, with their options, and tracks."""
 
     def __init__(self) -> None:
+        self.count = 0
+        self.options: list[Option] = []
         self._parts: dict[str, list[Array]] = {name: [] for name in _COLUMNS}
-        self._count = self._others = 0
-        self._options: list[Option] = []
         self._tracks: list[Track] = []
         self._keys = np.empty(0, np.uint64)  # sorted keys of the tracks, and below their numbers
         self._key_tracks = np.empty(0, np.int32)
         self._sources = np.empty(0, np.uint64)  # by track: the key of endpoint a
-        self._warnings: list[str] = []
 
     def packets(self, files: tuple[Path, ...]) -> Packets:
         columns = {
             name: np.concatenate([np.empty(0, kind), *self._parts[name]])
             for name, kind in _COLUMNS.items()
         }
-        return Packets(files, self._tracks, self._options, columns, self._others, self._warnings)
+        return Packets(files, self._tracks, self.options, columns)
+
+    def add(self, number: int, heads: _Heads, content: Array, columns: Mapping[str, Array]) -> None:
+        """The packets of a batch of a file; columns that are not given are 0."""
+        u16 = _unaligned(content, ">u2")
+        source = heads.source << np.uint64(16) | u16[heads.at]
+        target = heads.target << np.uint64(16) | u16[heads.at + 2]
+        track = self._track(number, heads, source, target, content)
+        found = {"track": track, "forward": source == self._sources[track], **columns}
+        none = np.zeros(len(track), np.uint8)
+        for name, kind in _COLUMNS.items():
+            self._parts[name].append(found.get(name, none).astype(kind, copy=False))
+        self.count += len(track)
+
+    def _track(
+        self, number: int, heads: _Heads, source: Array, target: Array, content: Array
+    ) -> Array:
+        """The track of each packet; new ones are created."""
+        low, high = np.minimum(source, target), np.maximum(source, target)
+        key = _mix(_mix(low) ^ high) ^ _mix(heads.place.astype(np.uint64) + np.uint64(number << 50))
+        at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
+        known = self._keys[at] == key if len(self._keys) else np.zeros(len(key), np.bool_)
+        if not known.all():
+            unknown = np.flatnonzero(~known)
+            _, first = np.unique(key[unknown], return_index=True)
+            new = unknown[np.sort(first)]
+            for packet in new:
+                at_ip, at_head = int(heads.ip[packet]), int(heads.at[packet])
+                ends = _endpoints(content, at_ip, bool(heads.four[packet]), at_head)
+                self._tracks.append(Track(number, int(heads.place[packet]), *ends))
+            self._sources = np.append(self._sources, source[new])
+            self._keys = np.append(self._keys, key[new])
+            numbers = np.arange(len(self._sources) - len(new), len(self._sources))
+            self._key_tracks = np.append(self._key_tracks, numbers.astype(np.int32))
+            order = np.argsort(self._keys)
+            self._keys, self._key_tracks = self._keys[order], self._key_tracks[order]
+            at = np.searchsorted(self._keys, key)
+        return self._key_tracks[at]
+
+
+class _Reader:
+    """Collects the packets of one file after another."""
+
+    def __init__(self) -> None:
+        self._tcp, self._udp = _Table(), _Table()
+        self._others = 0
+        self._warnings: list[str] = []
+
+    def packets(self, files: tuple[Path, ...]) -> Packets:
+        return replace(
+            self._tcp.packets(files),
+            others=self._others,
+            warnings=self._warnings,
+            udp=self._udp.packets(files),
+        )
+
+    @property
+    def _count(self) -> int:
+        return self._tcp.count + self._udp.count + self._others
 
     def read(self, number: int, file: Path, progress: Progress) -> None:
         import cypcap
@@ -199,7 +295,7 @@ class _Reader:
             raise _NoCaptureError(f"cannot be read: {error.strerror}") from None
         if not os.access(file, os.R_OK):
             raise _NoCaptureError("cannot be read: Permission denied")
-        before = self._count + self._others
+        before = self._count
         try:
             capture = cypcap.open_offline(os.fspath(file), precision=cypcap.TstampPrecision.NANO)
         except cypcap.Error as error:
@@ -216,7 +312,7 @@ class _Reader:
                     done += int(lengths.sum()) + 2 * _RECORD_BYTES * len(lengths)
                     progress(min(size, done))
             except cypcap.Error as error:
-                found = self._count + self._others - before
+                found = self._count - before
                 self._warnings.append(
                     f"{file} ends early: {_words(error)}; its first {found} packets are used"
                 )
@@ -229,19 +325,19 @@ class _Reader:
         u8, u16, u32 = content, _unaligned(content, ">u2"), _unaligned(content, ">u4")
         ip, family, place = _HEADERS[link](begin, end, u8, u16, u32)
 
-        # IP: no later fragments. What was not captured is not TCP here, or cut off below
+        # IP: no later fragments. What was not captured is neither here, or cut off below
         four, six = family == 4, family == 6
         head_bytes = (u8[np.where(four, ip, 0)] & 15).astype(np.int64) * 4
-        four &= (u8[np.where(four, ip + 9, 0)] == _TCP) & (
-            u16[np.where(four, ip + 6, 0)] & 0x1FFF == 0
-        )
-        six &= u8[np.where(six, ip + 6, 0)] == _TCP
+        protocol = u8[np.where(four, ip + 9, np.where(six, ip + 6, 0))]
+        ours = (protocol == _TCP) | (protocol == _UDP)
+        four &= ours & (u16[np.where(four, ip + 6, 0)] & 0x1FFF == 0)
+        six &= ours
         keep = np.flatnonzero(four | six)
         self._others += len(ip) - len(keep)
         if not len(keep):
             return
-        begin, end, ip, place, four, head_bytes = (
-            each[keep] for each in (begin, end, ip, place, four, head_bytes)
+        begin, end, ip, place, four, head_bytes, protocol = (
+            each[keep] for each in (begin, end, ip, place, four, head_bytes, protocol)
         )
         source: Array
         target: Array
@@ -256,73 +352,51 @@ class _Reader:
             target = np.where(four, u32[ip + 16], _fold(u32, np.where(four, 0, ip + 24)))
             ip_total = np.where(four, u16[ip + 2], u16[ip + 4].astype(np.int64) + 40)
             ttl = np.where(four, u8[ip + 8], u8[ip + 7])
-        tcp = ip + head_bytes
-        # IP options can push TCP's header out of the captured bytes; both have a minimum size
-        whole = (end >= tcp + 20) & (head_bytes >= 20)
-        whole &= u8[np.where(whole, tcp + 12, 0)] >= 5 << 4
-        if not whole.all():
-            self._others += int((~whole).sum())
-            begin, end, ip, place, four, source, target, ip_total, ttl, tcp, head_bytes = (
-                each[whole]
-                for each in (
-                    begin, end, ip, place, four, source, target, ip_total, ttl, tcp, head_bytes
-                )
-            )  # fmt: skip
         # 0: to be segmented by the network card, or longer than IP's field can express
         on_wire = _unaligned(content, "<u4")[begin - 4].astype(np.int64) - (ip - begin)
-        ip_total = np.where(ip_total <= 40 * ~four, on_wire, ip_total)
-        tcp_bytes = (u8[tcp + 12] >> 4).astype(np.int64) * 4
-        native = _unaligned(content, "=u4")
-        columns: dict[str, Array] = {
-            "time_ns": native[begin - 16].astype(np.int64) * NS_PER_S + native[begin - 12],
-            "seq": u32[tcp + 4].astype(np.uint32),
-            "ack": u32[tcp + 8].astype(np.uint32),
-            "flags": u8[tcp + 13],
-            "window": u16[tcp + 14],
-            "ttl": ttl,
-            "head": tcp_bytes,
-            "payload": np.maximum(ip_total - head_bytes - tcp_bytes, 0),
-        }
-        source = source << np.uint64(16) | u16[tcp]
-        target = target << np.uint64(16) | u16[tcp + 2]
-        columns["track"] = self._track(number, place, source, target, content, ip, four, tcp)
-        columns["forward"] = source == self._sources[columns["track"]]
-        columns |= self._walk_options(tcp + 20, tcp + tcp_bytes, end, u8, u16, u32)
-        for name, kind in _COLUMNS.items():
-            self._parts[name].append(columns[name].astype(kind, copy=False))
-        self._count += len(tcp)
+        length = np.where(ip_total <= 40 * ~four, on_wire, ip_total) - head_bytes
+        at = ip + head_bytes
+        heads = _Heads(begin, end, ip, place, four, source, target, ttl, at, length)
+        # IP options can push the next header out of the captured bytes; all have a minimum size
+        tcp = (protocol == _TCP) & (end >= at + 20) & (head_bytes >= 20)
+        tcp &= u8[np.where(tcp, at + 12, 0)] >= 5 << 4
+        udp = (protocol == _UDP) & (end >= at + _UDP_HEAD_BYTES) & (head_bytes >= 20)
+        udp &= u16[np.where(udp, at + 4, 0)] >= _UDP_HEAD_BYTES
+        self._others += int((~(tcp | udp)).sum())
+        if tcp.any():
+            self._add_tcp(number, heads if tcp.all() else heads.those(tcp), content)
+        if udp.any():
+            self._add_udp(number, heads.those(udp), content)
 
-    def _track(
-        self,
-        number: int,
-        place: Array,
-        source: Array,
-        target: Array,
-        content: Array,
-        ip: Array,
-        four: Array,
-        tcp: Array,
-    ) -> Array:
-        """The track of each packet; new ones are created."""
-        low, high = np.minimum(source, target), np.maximum(source, target)
-        key = _mix(_mix(low) ^ high) ^ _mix(place.astype(np.uint64) + np.uint64(number << 50))
-        at = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
-        known = self._keys[at] == key if len(self._keys) else np.zeros(len(key), np.bool_)
-        if not known.all():
-            unknown = np.flatnonzero(~known)
-            _, first = np.unique(key[unknown], return_index=True)
-            new = unknown[np.sort(first)]
-            for packet in new:
-                ends = _endpoints(content, int(ip[packet]), bool(four[packet]), int(tcp[packet]))
-                self._tracks.append(Track(number, int(place[packet]), *ends))
-            self._sources = np.append(self._sources, source[new])
-            self._keys = np.append(self._keys, key[new])
-            numbers = np.arange(len(self._sources) - len(new), len(self._sources))
-            self._key_tracks = np.append(self._key_tracks, numbers.astype(np.int32))
-            order = np.argsort(self._keys)
-            self._keys, self._key_tracks = self._keys[order], self._key_tracks[order]
-            at = np.searchsorted(self._keys, key)
-        return self._key_tracks[at]
+    def _add_tcp(self, number: int, heads: _Heads, content: Array) -> None:
+        u8, u16, u32 = content, _unaligned(content, ">u2"), _unaligned(content, ">u4")
+        at = heads.at
+        head_bytes = (u8[at + 12] >> 4).astype(np.int64) * 4
+        columns: dict[str, Array] = {
+            "time_ns": heads.time_ns(content),
+            "seq": u32[at + 4].astype(np.uint32),
+            "ack": u32[at + 8].astype(np.uint32),
+            "flags": u8[at + 13],
+            "window": u16[at + 14],
+            "ttl": heads.ttl,
+            "head": head_bytes,
+            "payload": np.maximum(heads.length - head_bytes, 0),
+        }
+        columns |= self._walk_options(at + 20, at + head_bytes, heads.end, u8, u16, u32)
+        self._tcp.add(number, heads, content, columns)
+
+    def _add_udp(self, number: int, heads: _Heads, content: Array) -> None:
+        u16 = _unaligned(content, ">u2")
+        print_ = _print(heads, content)
+        columns = {
+            "time_ns": heads.time_ns(content),
+            "seq": print_ >> np.uint64(32),
+            "ack": print_ & np.uint64(0xFFFFFFFF),
+            "ttl": heads.ttl,
+            # the whole one, of which the packet may be the first fragment
+            "payload": u16[heads.at + 4].astype(np.int64) - _UDP_HEAD_BYTES,
+        }
+        self._udp.add(number, heads, content, columns)
 
     def _walk_options(
         self, at: Array, head_end: Array, end: Array, u8: Array, u16: Array, u32: Array
@@ -366,8 +440,8 @@ class _Reader:
                 _read_dss(found, of[signal], at[signal], length[signal], u8, u16, u32)
                 for each in ours[subtype != DSS]:
                     option = u8[at[each] : at[each] + length[each]].tobytes()
-                    packet = self._count + int(of[each])
-                    self._options.append(Option(packet, option[2] >> 4, option))
+                    packet = self._tcp.count + int(of[each])
+                    self._tcp.options.append(Option(packet, option[2] >> 4, option))
             at = at + length
 
 
@@ -457,6 +531,25 @@ def _fold(u32: Array, at: Array) -> Array:
     for word in range(4):
         key = _mix(key ^ u32[at + 4 * word])
     return key >> np.uint64(16) | np.uint64(1 << 40)
+
+
+def _print(heads: _Heads, content: Array) -> Array:
+    """A number by which a packet of UDP is recognised at another place, as long as nothing that is
+    in it changes: of IPv4's identification, its length, and the beginning of its payload.
+
+    Its checksum is not there yet where a network card is to compute it.
+    """
+    u16, u32 = _unaligned(content, ">u2"), _unaligned(content, ">u4")
+    number = np.where(heads.four, u16[heads.ip + 4], 0).astype(np.uint64)
+    number = _mix(number << np.uint64(16) | u16[heads.at + 4])
+    # short packets may have been padded
+    end = np.minimum(heads.end, heads.at + u16[heads.at + 4])
+    for word in range(_PRINT_WORDS):
+        at = heads.at + _UDP_HEAD_BYTES + 4 * word
+        there = np.clip(end - at, 0, 4).astype(np.uint64)
+        behind = np.uint64(32) - np.uint64(8) * there
+        number = _mix(number ^ (u32[at].astype(np.uint64) >> behind << behind))
+    return number
 
 
 def _endpoints(content: Array, ip: int, four: bool, tcp: int) -> tuple[Endpoint, Endpoint]:

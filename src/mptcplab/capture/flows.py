@@ -247,11 +247,13 @@ def _order(packets: Packets, flow: Flow, sizes_of_files: Counter[int]) -> None:
     round_trip = max((there + back for there, back in reach if there and back), default=0)
     steps = [round(near / max(_SAME_PLACE * round_trip, 1)) for near in nearness]
     sizes = [sizes_of_files[view.file] for view in flow.views]
+    # if only one direction was captured, both ends can be on one side of 0
+    middle = max((min(steps) + max(steps)) / 2, 0)
     order = sorted(
         range(len(flow.views)),
         key=lambda index: (
             steps[index],
-            -sizes[index] if steps[index] < 0 else sizes[index],
+            -sizes[index] if steps[index] < middle else sizes[index],
         ),
     )
     for view, (there, back) in zip(flow.views, reach, strict=True):
@@ -300,8 +302,10 @@ def _hops(packets: Packets, view: View) -> int:
     """How much farther from the client than from the server, by the TTL that routers decrement."""
     passed = []
     for way in view.ways:
-        ttl = packets.ttl[way]
-        usual = int(np.bincount(ttl).argmax()) if len(ttl) else 0
+        if not len(way):
+            passed.append(0)
+            continue
+        usual = int(np.bincount(packets.ttl[way]).argmax())
         first = next(initial for initial in (64, 128, 255) if usual <= initial)
         passed.append(first - usual)
     return passed[0] - passed[1]

@@ -22,11 +22,11 @@ from mptcplab.cli import options
 )
 @options.json_option
 def analyze_command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """Compute figures from captures alone, in pcapng or pcap files.
+    """Compute figures from captures alone: of MPTCP, and of UDP, such as QUIC and tunnels.
 
-    The captures may be of the lab or of any other network. Several files of the same time, such as
-    one from each end, are analysed together: where each was captured is detected, and no packet is
-    counted twice.
+    FILE is a capture (pcapng or pcap), or a directory with some, such as that of a run. They may be
+    of the lab or of any other network. Several files of the same time, such as one from each end,
+    are analysed together: where each was captured is detected, and no packet is counted twice.
     """
     from mptcplab.cli.actions import analyze
 

@@ -707,3 +707,116 @@ class LinkFigures(Figures):
         "lost_packets, last sample less first",
         _QUEUE,
     )
+
+
+_SENT = "capture next to the sender"
+_ARRIVED = "capture next to the receiver"
+_BOTH = "both captures"
+
+
+class UdpFigures(Figures):
+    """A direction of a UDP flow: what one socket sent to another, by the captures of both ends.
+
+    `path` is the name of the path that its packets take, if the scenario is known.
+    """
+
+    client: str = figure(
+        "",
+        "Address and port of the one that sent the flow's first packet; `server`, the other one's, "
+        "and in a run `path`, that of the client's address, stand beside it.",
+        "",
+        _SENT,
+        default="",
+    )
+    server: str = ""
+    path: str | None = None
+    direction: str = figure(
+        "", "up, from the client to the server, or down.", "", _SENT, default=""
+    )
+    packets: Whole = figure(
+        "packets",
+        "What was sent. A datagram in fragments counts as its first one.",
+        "number of packets",
+        _SENT,
+    )
+    payload_bytes: Whole = figure(
+        "bytes",
+        "What was sent, headers of UDP and below left out.",
+        "sum of (length in the header of UDP - 8)",
+        _SENT,
+    )
+    first_s: Real = figure(
+        "s",
+        "When the first packet was sent: in a run after T0, for `analyze` after the first packet "
+        "of the captures.",
+        "time of the first packet",
+        _SENT,
+    )
+    last_s: Real = figure(
+        "s", "When the last packet was sent.", "as first_s, of the last packet", _SENT
+    )
+    arrived_packets: Whole = figure("packets", "What arrived.", "as packets", _ARRIVED)
+    arrived_bytes: Whole = figure(
+        "bytes", "The payload that arrived.", "as payload_bytes", _ARRIVED
+    )
+    payload_bps: Real = figure(
+        "bit/s",
+        "The payload that arrived, per second. What the program itself adds (headers of QUIC or of "
+        "a tunnel) and sends again is in it, so it is not goodput. Flows to the same port of the "
+        "server are measured over the same time, so that they can be compared.",
+        "8 x arrived_bytes / time from the first to the last packet that arrived, in this "
+        "direction, of all flows to this port of the server",
+        _ARRIVED,
+    )
+    share: Real = figure(
+        "",
+        "Its part of all payload that arrived in this direction of flows to the same port of the "
+        "server: of a program that uses several paths, the share of each.",
+        "arrived_bytes / sum of arrived_bytes over these flows",
+        _ARRIVED,
+    )
+    lost_packets: Whole = figure(
+        "packets",
+        "Packets that did not arrive, though one that was sent later did.",
+        "number of packets that are not in the receiver's capture, before the last that is",
+        _BOTH,
+    )
+    pending_packets: Whole = figure(
+        "packets",
+        "Packets sent after the last one that arrived: on their way when the captures ended, or "
+        "lost.",
+        "packets sent after the last one that is in the receiver's capture",
+        _BOTH,
+    )
+    alike_packets: Whole = figure(
+        "packets",
+        "Packets that could not be told apart, since not all of those that look the same arrived. "
+        "Of these, the last ones count as lost or pending, and none is in the figures below.",
+        "number of packets with the same identification of IPv4, length, and first 48 bytes of "
+        "payload as others, where sent and arrived ones are not equally many",
+        _BOTH,
+    )
+    delay_ms_min: Real = figure(
+        "ms",
+        "The shortest one-way delay, from the device of the sender to that of the receiver. In the "
+        "lab all clocks are the same; elsewhere, the difference of the clocks is in it.",
+        "lowest of (time at the receiver - time at the sender)",
+        _BOTH,
+    )
+    delay_ms_median: Real = figure(
+        "ms",
+        "The one-way delay that half of the packets that arrived do not exceed.",
+        "median of the delays",
+        _BOTH,
+    )
+    delay_ms_p95: Real = figure(
+        "ms", "That which 95 % do not exceed.", "95th percentile of the delays", _BOTH
+    )
+    delay_ms_max: Real = figure("ms", "The longest one.", "highest of the delays", _BOTH)
+    reordered_packets: Whole = figure(
+        "packets",
+        "Packets that arrived after one that was sent later on the same flow (RFC 4737, "
+        "section 3).",
+        "number of packets that arrived after one of a later place in the sender's capture",
+        _BOTH,
+    )

@@ -15,6 +15,7 @@ from mptcplab.metrics.definitions import (
     LinkFigures,
     PathFigures,
     TransportFigures,
+    UdpFigures,
 )
 from mptcplab.metrics.records import (
     ANSWER_FIELDS,
@@ -257,6 +258,13 @@ def metrics_page() -> str:
             "[programs](exec.md) sent the data, also of each path.",
             "",
             *_metric_table(LinkFigures),
+            "",
+            "## Of each flow of UDP",
+            "",
+            "Only of [programs](exec.md) in a run with `--pcap`, by the captures of client and "
+            "server, and of [`mptcplab analyze`](analyze.md#udp); one entry for each direction.",
+            "",
+            *_metric_table(UdpFigures),
             "",
             "## Of the applications",
             "",

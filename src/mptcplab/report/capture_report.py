@@ -21,9 +21,13 @@ from mptcplab.capture.analyze import (
     Series,
     Subflow,
 )
+from mptcplab.capture.dissect import Array
+from mptcplab.capture.udp import UdpFlow, UdpPort
+from mptcplab.metrics.definitions import UdpFigures
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.report.draw import DOTS_PER_INCH, WIDTH, drawing, drawn
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
+from mptcplab.report.tables import udp_notes, udp_table
 from mptcplab.runs import store
 
 if TYPE_CHECKING:
@@ -32,13 +36,15 @@ if TYPE_CHECKING:
 #: The files in the directory that --out names.
 DOCUMENT, PICTURE = "analysis.json", "analysis.png"
 
-_MBIT, _KIB = 1e6, 1024.0
+_MBIT, _KIB, _NS_PER_MS = 1e6, 1024.0, 1e6
 _BINS = 200
 _SHORTEST_BIN_S = 0.02
 _LEGEND_COLUMNS = 3
 _PANEL_HEIGHT, _FRAME_HEIGHT = 2.1, 0.9  # inches
 # With more connections a picture of all would be too long to look at: the largest are shown.
 _MAX_CONNECTIONS = 4
+# A capture of a whole host has thousands of flows, as of DNS.
+_MAX_PORTS, _MAX_FLOWS = 4, 8
 _MAX_WARNINGS = 20
 _LONGEST_STEPS = 4000  # points of the curve of a queue: at least one per dot
 
@@ -59,6 +65,8 @@ def _plain(value: Any) -> Any:
         }
     if isinstance(value, list):
         return [_plain(each) for each in value]
+    if isinstance(value, UdpFigures):
+        return value.model_dump(mode="json", exclude={"path"})
     return value
 
 
@@ -67,17 +75,24 @@ def write(analysis: Analysis, out: Path) -> list[Path]:
     store.make_directory(out)
     store.write_json(out / DOCUMENT, document(analysis))
     files = [out / DOCUMENT]
-    if _with_data(analysis):
+    if _with_data(analysis) or _udp_with_data(analysis):
         _draw(analysis, out / PICTURE)
         files.append(out / PICTURE)
     return files
 
 
 def tables(analysis: Analysis) -> Group:
-    """Connections with their subflows, for a terminal of 80 columns; warnings below."""
+    """Connections with their subflows, and flows of UDP, for a terminal of 80 columns; warnings
+    below.
+    """
     shown: list[Any] = []
     for connection in analysis.connections:
         shown += [*_connection(connection), ""]
+    ports = _largest(analysis.udp, _MAX_PORTS)
+    for port in ports:
+        shown += [*_port(port), ""]
+    if len(ports) < len(analysis.udp):
+        shown += [Text(f"UDP to {len(analysis.udp) - len(ports)} more ports: see --json"), ""]
     shown += [Text(note) for note in _notes(analysis)]
     return Group(*shown)
 
@@ -180,14 +195,53 @@ def _direction_lines(direction: ConnectionDirection) -> list[Text]:
     return [Text(line) for line in lines]
 
 
+def _port(port: UdpPort) -> list[Any]:
+    shown: list[Any] = [Text(f"UDP to port {port.port}", style="bold")]
+    mine = _largest_flows(port)
+    for flow in mine:
+        ends = flow.ways[0]
+        shown.append(Text(f" {flow.number}: {ends.client} - {ends.server}"))
+        shown.append(Text(f"    seen in {', '.join(flow.seen_in)}"))
+    if len(mine) < len(port.flows):
+        shown.append(Text(f" {len(port.flows) - len(mine)} smaller flows: see --json"))
+    rows = [
+        (f"{flow.number} {flow.ways[way].direction}", flow.ways[way])
+        for way in range(len(DIRECTIONS))
+        for flow in mine
+        if flow.ways[way].packets
+    ]
+    return [*shown, "", udp_table("Flow,\ndirection", rows), *map(Text, udp_notes(rows))]
+
+
+def _payload_bytes(flow: UdpFlow) -> int:
+    return sum(way.payload_bytes or 0 for way in flow.ways)
+
+
+def _largest_flows(port: UdpPort) -> list[UdpFlow]:
+    """Those with most payload, in their order."""
+    found = sorted(port.flows, key=_payload_bytes, reverse=True)[:_MAX_FLOWS]
+    return sorted(found, key=lambda flow: flow.number)
+
+
+def _largest(ports: Sequence[UdpPort], most: int) -> list[UdpPort]:
+    """Those with most payload, in their order."""
+    by_size = sorted(ports, key=lambda port: -sum(map(_payload_bytes, port.flows)))[:most]
+    return [port for port in ports if any(port is each for each in by_size)]
+
+
 def _notes(analysis: Analysis) -> list[str]:
     span = analysis.ended_s - analysis.began_s
     files = "1 file" if len(analysis.files) == 1 else f"{len(analysis.files)} files"
     warnings = [f"Warning: {warning}" for warning in analysis.warnings[:_MAX_WARNINGS]]
     if len(analysis.warnings) > _MAX_WARNINGS:
         warnings.append(f"{len(analysis.warnings) - _MAX_WARNINGS} more warnings: see --json")
+    counted = [
+        f"{count} {name} packets"
+        for count, name in ((analysis.packets, "TCP"), (analysis.udp_packets, "UDP"))
+        if count
+    ]
     return [
-        f"{analysis.packets} TCP packets in {files}, {span:.3f} s. Times count from the first one.",
+        f"{' and '.join(counted)} in {files}, {span:.3f} s. Times count from the first one.",
         "Lost packets need captures at both ends. docs/analyze.md defines every figure.",
         *warnings,
     ]
@@ -210,46 +264,80 @@ def _with_data(analysis: Analysis) -> list[tuple[Connection, int]]:
     return sorted(largest, key=lambda each: (each[0].number, each[1]))
 
 
+def _udp_with_data(analysis: Analysis) -> list[tuple[UdpPort, int]]:
+    """Which directions to which ports had several packets arrive, at different times."""
+    return [
+        (port, way)
+        for port in _largest(analysis.udp, _MAX_PORTS)
+        for way in range(len(DIRECTIONS))
+        if any(flow.ways[way].payload_bps for flow in port.flows)
+    ]
+
+
 def _draw(analysis: Analysis, file: Path) -> None:
-    """Goodput of each subflow over time, and below it the out-of-order queue."""
-    shown = _with_data(analysis)
+    """Goodput of each subflow over time, and below it the out-of-order queue; of UDP the payload
+    of each flow, and below it the one-way delay.
+    """
+    shown, of_udp = _with_data(analysis), _udp_with_data(analysis)
     with drawing():
         from matplotlib.figure import Figure
 
-        height = _FRAME_HEIGHT + 2 * _PANEL_HEIGHT * len(shown)
+        count = 2 * (len(shown) + len(of_udp))
+        height = _FRAME_HEIGHT + _PANEL_HEIGHT * count
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        panels = figure.subplots(2 * len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        panels = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
         for index, (connection, way) in enumerate(shown):
             series = connection.series[way]
             title = f"connection {connection.number}, {DIRECTIONS[way]}"
-            _draw_goodput(panels[2 * index], analysis, connection, series, title)
+            arrivals = zip(map(_named, connection.subflows), series.arrivals, strict=True)
+            _draw_rates(panels[2 * index], analysis, [*arrivals], title, "goodput (Mbit/s)")
             _draw_queue(panels[2 * index + 1], analysis, series, connection.directions[way])
+        for index, (port, way) in enumerate(of_udp, len(shown)):
+            flows = [each for each in _largest_flows(port) if len(each.series[way].arrived_ns)]
+            of_flows = [
+                (
+                    f"{flow.number}: {flow.ways[way].client} - {flow.ways[way].server}",
+                    (flow.series[way].arrived_ns, flow.series[way].arrived_bytes),
+                )
+                for flow in flows
+            ]
+            title = f"UDP to port {port.port}, {DIRECTIONS[way]}"
+            _draw_rates(panels[2 * index], analysis, of_flows, title, "payload (Mbit/s)")
+            _draw_delays(panels[2 * index + 1], analysis, flows, way)
         panels[-1].set_xlabel("time in the captures (s)")
         store.write(file, drawn(figure, "png", DOTS_PER_INCH))
 
 
-def _draw_goodput(
-    axis: Axes, analysis: Analysis, connection: Connection, series: Series, title: str
+def _named(subflow: Subflow) -> str:
+    return f"{subflow.number}: {subflow.client} - {subflow.server}"
+
+
+def _draw_rates(
+    axis: Axes,
+    analysis: Analysis,
+    arrivals: Sequence[tuple[str, tuple[Array, Array]]],
+    title: str,
+    of: str,
 ) -> None:
+    """What arrived per second, of each subflow or flow by its name: `of` says what."""
     span = analysis.ended_s - analysis.began_s
     bin_s = max(span / _BINS, _SHORTEST_BIN_S)
     edges = np.arange(0, span + bin_s, bin_s)
     total = np.zeros(len(edges) - 1)
     curves = []
-    for subflow, (time_ns, new_bytes) in zip(connection.subflows, series.arrivals, strict=True):
+    for name, (time_ns, new_bytes) in arrivals:
         at = time_ns / 1e9 - analysis.began_s
         carried, _ = np.histogram(at, bins=edges, weights=new_bytes)
         rate = 8 * carried / bin_s / _MBIT
         total += rate
-        curves.append((subflow, rate))
+        curves.append((name, rate))
     middle = (edges[:-1] + edges[1:]) / 2
     if len(curves) > 1:
-        axis.plot(middle, total, color=TOTAL_COLOUR, linewidth=1.0, label="all subflows")
-    for index, (subflow, rate) in enumerate(curves):
+        axis.plot(middle, total, color=TOTAL_COLOUR, linewidth=1.0, label="all")
+    for index, (name, rate) in enumerate(curves):
         colour = PATH_COLOURS[index % len(PATH_COLOURS)]
-        label = f"{subflow.number}: {subflow.client} - {subflow.server}"
-        axis.plot(middle, rate, color=colour, linewidth=1.2, label=label)
-    axis.set_ylabel("goodput (Mbit/s)")
+        axis.plot(middle, rate, color=colour, linewidth=1.2, label=name)
+    axis.set_ylabel(of)
     axis.set_ylim(bottom=0)
     axis.set_xlim(0, span)
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
@@ -264,6 +352,18 @@ def _draw_goodput(
         bbox_to_anchor=(0, 1),
         frameon=False,
     )
+
+
+def _draw_delays(axis: Axes, analysis: Analysis, flows: Sequence[UdpFlow], way: int) -> None:
+    for index, flow in enumerate(flows):
+        times, delays = _thinned(flow.series[way].sent_ns, flow.series[way].delay_ns)
+        colour = PATH_COLOURS[index % len(PATH_COLOURS)]
+        at = times / 1e9 - analysis.began_s
+        axis.plot(at, delays / _NS_PER_MS, color=colour, linewidth=0.8)
+    axis.set_ylabel("one-way delay (ms)")
+    axis.set_ylim(bottom=0)
+    axis.grid(axis="y", color="#dddddd", linewidth=0.5)
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_queue(

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from mptcplab.lab import choices
 from mptcplab.metrics import inference
-from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures
+from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, UdpFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
 from mptcplab.report.catalogue_tables import RULE, ruled
 from mptcplab.runs.entries import (
@@ -224,19 +224,65 @@ def link_table(found: Sequence[LinkFigures]) -> Table:
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     for link in found:
-        figures: list[tuple[float | None, float, int]] = [
-            (link.carried_bps, MBIT, 2),
-            (link.utilisation, 0.01, 1),
-            (link.queue_delay_ms_mean, 1, 1),
-            (link.queue_dropped_packets, 1, 0),
-            (link.lost_packets, 1, 0),
-        ]
-        cells = [
-            "-" if value is None else f"{value / unit:.{digits}f}"
-            for value, unit, digits in figures
-        ]
-        table.add_row(f"{link.name} {link.direction}", *cells)
+        table.add_row(
+            f"{link.name} {link.direction}",
+            *_cells(
+                (link.carried_bps, MBIT, 2),
+                (link.utilisation, 0.01, 1),
+                (link.queue_delay_ms_mean, 1, 1),
+                (link.queue_dropped_packets, 1, 0),
+                (link.lost_packets, 1, 0),
+            ),
+        )
     return table
+
+
+#: A row of a table of UDP: what it is called, and its figures.
+UdpRow = tuple[str, UdpFigures]
+
+
+def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
+    """What each direction of some flows of UDP carried, a row each, named under `head`."""
+    table = ruled()
+    table.add_column(head)
+    heads = (
+        *("Payload\n\nMbit/s", "Share\n\n%", "Sent\n\npackets", "Lost\n\npackets"),
+        *("Delay\nmedian\nms", "Delay\np95\nms", "Delay\nmax\nms", "Re-\nordered\npackets"),
+    )
+    for each in heads:
+        table.add_column(each, justify="right", no_wrap=True)
+    for name, flow in found:
+        table.add_row(
+            name,
+            *_cells(
+                (flow.payload_bps, MBIT, 2),
+                (flow.share, 0.01, 1),
+                (flow.packets, 1, 0),
+                (flow.lost_packets, 1, 0),
+                (flow.delay_ms_median, 1, 1),
+                (flow.delay_ms_p95, 1, 1),
+                (flow.delay_ms_max, 1, 1),
+                (flow.reordered_packets, 1, 0),
+            ),
+        )
+    return table
+
+
+def udp_notes(found: Sequence[UdpRow]) -> list[str]:
+    """What does not fit into a table of UDP."""
+    return [
+        f"{name}: {flow.pending_packets} packets after the last that arrived: on their way at the "
+        "end, or lost"
+        for name, flow in found
+        if flow.pending_packets
+    ]
+
+
+def _cells(*figures: tuple[float | None, float, int]) -> list[str]:
+    """Figures in units, with so many decimals; a dash for what is missing."""
+    return [
+        "-" if value is None else f"{value / unit:.{digits}f}" for value, unit, digits in figures
+    ]
 
 
 def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:

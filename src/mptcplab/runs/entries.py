@@ -18,7 +18,13 @@ from pydantic_core import PydanticCustomError
 from mptcplab.lab.choices import CURRENT as CURRENT
 from mptcplab.metrics import inference
 from mptcplab.metrics.compute import RunMetrics, aggregation_benefit
-from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
+from mptcplab.metrics.definitions import (
+    ConnectionFigures,
+    LinkFigures,
+    PathFigures,
+    RunFigures,
+    UdpFigures,
+)
 from mptcplab.metrics.schema import MOST, Real, Stored, Value, Whole
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.spec.scenario import Scenario
@@ -58,10 +64,11 @@ class Entry(Stored):
     `status` is "ok" or "failed", and then `reason` says why; figures that a failed run lacks are
     None. A run of plain TCP says so, and over which `path`. `connections` are set for a scenario
     that has some, `links` for each direction of each shared link, and of each path of a run of
-    programs; `directory` has the files of the run, relative to the document. Plain TCP has no
-    `scheduler`. For programs there are their exit statuses, and `no_figures` says why those of
-    connections are missing. `kernel` is what the kernel was called by, if by a name. Only `wall_s`
-    and that may differ between two runs of the same key.
+    programs, `udp` for each direction of each flow of UDP of one that was captured; `directory`
+    has the files of the run, relative to the document. Plain TCP has no `scheduler`. For programs
+    there are their exit statuses, and `no_figures` says why those of connections are missing.
+    `kernel` is what the kernel was called by, if by a name. Only `wall_s` and that may differ
+    between two runs of the same key.
     """
 
     scheduler: str | None
@@ -79,6 +86,7 @@ class Entry(Stored):
     paths: tuple[PathFigures, ...]
     connections: tuple[ConnectionFigures, ...] = _unless(())
     links: tuple[LinkFigures, ...] = _unless(())
+    udp: tuple[UdpFigures, ...] = _unless(())
     directory: Place | None = None
     client_status: int | None = _unless(None)
     server_status: int | None = _unless(None)

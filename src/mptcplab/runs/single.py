@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mptcplab import __version__
+from mptcplab.capture import dissect, udp
 from mptcplab.errors import RunError
 from mptcplab.lab import choices, doctor, engine, stock_machine
 from mptcplab.lab.choices import Limits
@@ -22,11 +23,14 @@ from mptcplab.lab.kernel import KernelBuild, Stock
 from mptcplab.metrics import connections, recorded, records, sockets
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
-from mptcplab.metrics.definitions import LinkFigures
+from mptcplab.metrics.definitions import LinkFigures, UdpFigures
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.spec import plan
+from mptcplab.spec import plan, testbed
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
+
+# In the entry of a run.
+_MOST_FLOWS = 100
 
 
 def cpus() -> list[int]:
@@ -154,6 +158,31 @@ def _link_figures(
     if of_programs:
         found += connections.path_link_metrics(scenario, queues, interval, start_ns)
     return tuple(found)
+
+
+def udp_figures(scenario: Scenario, outcome: Outcome) -> tuple[UdpFigures, ...]:
+    """What programs sent by UDP in a run that was captured: each direction of each flow.
+
+    Of more flows than a document should have, those with most payload. Raises InputError if the
+    captures are none any more: programs can write to them.
+    """
+    directory = outcome.directory
+    found = dissect.read([directory / plan.CLIENT_CAPTURE, directory / plan.SERVER_CAPTURE]).udp
+    if not found:
+        return ()
+    paths = {
+        testbed.client(number).ip(version): path.name
+        for number, path in enumerate(scenario.paths, scenario.first_path)
+        for version in path.versions
+    }
+    ports, _ = udp.of_packets(found, int(outcome.guest["start_ns"]), paths)
+    sent = [way for port in ports for flow in port.flows for way in flow.ways if way.packets]
+    most = sorted(sent, key=lambda way: -(way.payload_bytes or 0))[:_MOST_FLOWS]
+    return tuple(
+        way.model_copy(update={"path": paths.get(way.client.rpartition(":")[0].strip("[]"))})
+        for way in sent
+        if any(way is each for each in most)
+    )
 
 
 def _figures_of_sockets(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mptcplab.errors import MptcplabError, RunCancelledError, RunError
+from mptcplab.errors import InputError, MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome, RunKilledError, Watch
@@ -27,7 +27,7 @@ from mptcplab.metrics import series
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import archive, store
 from mptcplab.runs.entries import Entry, failed_entry, nothing_measured, run_entry
-from mptcplab.runs.single import builds, figures, link_figures, own_modules, run
+from mptcplab.runs.single import builds, figures, link_figures, own_modules, run, udp_figures
 from mptcplab.runs.store import Store
 from mptcplab.spec import link_trace
 from mptcplab.spec.scenario import Scenario
@@ -225,11 +225,15 @@ def _program_figures(
     """The figures of a run, and what its entry says about programs.
 
     A program's run is valid even if it made no connection, or one without figures: then there are
-    those of the links, if there are any. A malicious program may have written the records.
+    those of the links, if there are any, and of UDP, if it was captured. A malicious program may
+    have written the records.
     """
     if not isinstance(scenario.workload, Program):
         return figures(scenario, outcome), {}
     about = {name: outcome.guest[name] for name in ("client_status", "server_status")}
+    if scenario.pcap:
+        with suppress(InputError):
+            about["udp"] = udp_figures(scenario, outcome)
     try:
         return figures(scenario, outcome), about
     except _NO_FIGURES as error:

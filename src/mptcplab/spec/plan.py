@@ -25,7 +25,7 @@ from mptcplab.spec.workload import Message, Program, Video
 
 PORT = 5001
 
-CLIENT_CAPTURE = "client.pcapng"
+CLIENT_CAPTURE, SERVER_CAPTURE = "client.pcapng", "server.pcapng"
 
 # The kernel's own limits on a machine with 1 GiB of memory or more, set explicitly so that
 # autotuning, and with it every result, does not depend on the memory of the guest.

@@ -13,11 +13,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from mptcplab.capture import analyze, dissect
+from mptcplab.errors import InputError, Problem
 from mptcplab.report import capture_report
 
 
 def analyze_files(files: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
-    """Compute the figures of some captures, and show them or write them."""
+    """Compute the figures of some captures, and show them or write them.
+
+    A directory stands for the captures in it.
+    """
+    files = [each for file in files for each in _captures(file)]
     with _reading(files) as progress:
         analysis = analyze.analyse(files, progress)
     written = capture_report.write(analysis, out) if out else []
@@ -27,6 +32,17 @@ def analyze_files(files: Sequence[Path], out: Path | None, *, as_json: bool) -> 
     Console().print(capture_report.tables(analysis))
     for file in written:
         click.echo(f"written: {file}")
+
+
+def _captures(file: Path) -> list[Path]:
+    """The captures in a directory; any other file is one. Raises InputError if it has none."""
+    if not file.is_dir():
+        return [file]
+    found = sorted(each for each in file.iterdir() if each.suffix in (".pcapng", ".pcap"))
+    if not found:
+        reason = "no capture in it, as *.pcapng or *.pcap; run and exec keep some with --pcap"
+        raise InputError([Problem(str(file), "", "", reason)])
+    return found
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from mptcplab.lab import engine, guest
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics.definitions import UdpFigures
 from mptcplab.report import tables
 from mptcplab.runs import entries, experiment, program
 from mptcplab.runs.entries import Entry
@@ -29,6 +30,9 @@ from mptcplab.runs.store import Store
 from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
+
+# In the table; a resolver that asks often has many.
+_MOST_FLOWS = 16
 
 
 def execute(
@@ -154,6 +158,8 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path, *, table: 
     if entry.no_figures is not None:
         common.say(f"no figures of connections: {entry.no_figures}")
         assert isinstance(item.workload, Program)
+        if not item.pcap:
+            common.say("with --pcap there are figures of each flow of UDP")
         if not item.workload.server:
             common.say("no program ran on the server; --server COMMAND starts one there")
     elif table:
@@ -161,6 +167,13 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path, *, table: 
         Console(stderr=True).print(tables.comparison_table(document))
     if table and entry.links:
         Console(stderr=True).print(tables.link_table(entry.links))
+    if table and entry.udp:
+        rows = [(_udp_name(flow), flow) for flow in entry.udp[:_MOST_FLOWS]]
+        Console(stderr=True).print("", tables.udp_table("UDP, path,\ndirection", rows), sep="\n")
+        for note in tables.udp_notes(rows):
+            common.say(note)
+        if len(entry.udp) > len(rows):
+            common.say(f"{len(entry.udp) - len(rows)} more directions of flows of UDP: --json")
     common.say(f"run: {out / str(entry.directory)}")
     if entry.server_status:
         status = entry.server_status
@@ -169,3 +182,9 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path, *, table: 
     if entry.client_status:
         common.say(from_program(f"{name} ended with status {entry.client_status}"))
     return entry.client_status or 0
+
+
+def _udp_name(flow: UdpFigures) -> str:
+    """The port of the server, the path and the direction."""
+    port = flow.server.rpartition(":")[2]
+    return f":{port} {flow.path or flow.client} {flow.direction}"

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Figures of UDP from captures alone: what QUIC, tunnels and other programs sent and got.
+
+`flows` finds the flows as it does TCP's. UDP has no sequence numbers: a packet is recognised at
+another place by what does not change on its way (`dissect`), and so is what was lost, how long the
+others took, and whether one overtook another. Flows to the same port of a server stand together:
+as a rule these are the paths of one program.
+
+`UdpFigures` defines every figure. All times here are in ns of the capture's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mptcplab.capture import flows
+from mptcplab.capture.dissect import Array, Endpoint, Packets
+from mptcplab.capture.flows import TO_CLIENT, TO_SERVER, Flow, View
+from mptcplab.metrics.definitions import UdpFigures
+
+_MS = 1e6
+_BITS_PER_BYTE = 8
+
+
+@dataclass
+class UdpSeries:
+    """A direction of a flow over time, for pictures and tests: not part of the JSON document.
+
+    When packets arrived, with how many bytes of payload; when those were sent that were recognised
+    on arrival, and how long they took.
+    """
+
+    arrived_ns: Array
+    arrived_bytes: Array
+    sent_ns: Array
+    delay_ns: Array
+
+
+@dataclass
+class UdpFlow:
+    """The packets between two sockets; `ways`: to the server, and to the client.
+
+    `seen_in` has the names of the files, from the client to the server.
+    """
+
+    number: int
+    seen_in: list[str]
+    ways: list[UdpFigures]
+    series: list[UdpSeries]
+
+
+@dataclass
+class UdpPort:
+    """The flows to a port of servers, in the order of their first packets."""
+
+    port: int
+    flows: list[UdpFlow]
+
+
+def of_packets(
+    packets: Packets, start_ns: int, clients: Collection[str] = ()
+) -> tuple[list[UdpPort], list[str]]:
+    """The figures of packets of UDP, in the order of their first ones, with times since `start_ns`;
+    and what to know before trusting them.
+
+    `clients` are addresses that are known to be those of clients.
+    """
+    ports: dict[int, list[Flow]] = {}
+    known: set[Endpoint] = set()
+    for found in flows.find_flows(packets):
+        is_client = [e.address in clients or e in known for e in (found.client, found.server)]
+        flow = _from_the_client(packets, found, is_client)
+        # a server may answer from another of its addresses
+        known.add(flow.client)
+        ports.setdefault(flow.server.port, []).append(flow)
+    figures = [UdpPort(port, _port(packets, mine, start_ns)) for port, mine in ports.items()]
+    return figures, _warnings(figures)
+
+
+def _from_the_client(packets: Packets, flow: Flow, is_client: Sequence[bool]) -> Flow:
+    """A flow with its ends in the right order. UDP has no handshake: the client is known, or it is
+    the one that sent the first packet.
+    """
+    first = min(
+        (int(packets.time_ns[mine[0]]), number, way)
+        for number, view in enumerate(flow.views)
+        for way, mine in enumerate(view.ways)
+        if len(mine)
+    )
+    if is_client[0] if any(is_client) else first[2] == TO_SERVER:
+        return flow
+    views = [View(view.file, (view.ways[1], view.ways[0])) for view in reversed(flow.views)]
+    return Flow(flow.server, flow.client, views, flow.isn, [])
+
+
+def _port(packets: Packets, mine: Sequence[Flow], start_ns: int) -> list[UdpFlow]:
+    found = []
+    for number, flow in enumerate(mine, 1):
+        ways = [_way(packets, flow, way, start_ns) for way in (TO_SERVER, TO_CLIENT)]
+        seen_in = dict.fromkeys(packets.files[view.file].name for view in flow.views)
+        found.append(UdpFlow(number, [*seen_in], [w[0] for w in ways], [w[1] for w in ways]))
+    for way in (TO_SERVER, TO_CLIENT):
+        times_ns = np.concatenate([each.series[way].arrived_ns for each in found])
+        span_ns = int(np.ptp(times_ns)) if len(times_ns) else 0
+        sizes = [each.ways[way].arrived_bytes or 0 for each in found]
+        for each, size in zip(found, sizes, strict=True):
+            update = {
+                "payload_bps": _BITS_PER_BYTE * size * 1e9 / span_ns if span_ns else None,
+                "share": size / sum(sizes) if any(sizes) else None,
+            }
+            each.ways[way] = each.ways[way].model_copy(update=update)
+    return found
+
+
+def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigures, UdpSeries]:
+    """A direction of a flow, but for what depends on other flows."""
+    near, far = (0, -1) if way == TO_SERVER else (-1, 0)
+    sent, arrived = (flow.views[place].ways[way] for place in (near, far))
+    sent_ns, arrived_ns = packets.time_ns[sent], packets.time_ns[arrived]
+    figures: dict[str, Any] = {
+        "client": str(flow.client),
+        "server": str(flow.server),
+        "direction": "up" if way == TO_SERVER else "down",
+        "packets": len(sent),
+        "payload_bytes": int(packets.payload[sent].sum()),
+        "first_s": float(sent_ns[0] - start_ns) / 1e9 if len(sent) else None,
+        "last_s": float(sent_ns[-1] - start_ns) / 1e9 if len(sent) else None,
+        "arrived_packets": len(arrived),
+        "arrived_bytes": int(packets.payload[arrived].sum()),
+    }
+    none = np.empty(0, np.int64)
+    series = UdpSeries(arrived_ns, packets.payload[arrived], none, none)
+    if len(flow.views) > 1 and len(sent):
+        place, alike = _places(_print(packets, sent), _print(packets, arrived))
+        there = np.flatnonzero(place >= 0)
+        last = int(there[-1]) + 1 if len(there) else 0
+        figures |= {
+            "lost_packets": last - len(there),
+            "pending_packets": len(sent) - last,
+            "alike_packets": int(alike.sum()),
+        }
+        sure = there[~alike[there]]
+        series.sent_ns = sent_ns[sure]
+        series.delay_ns = arrived_ns[place[sure]] - series.sent_ns
+        if len(sure):
+            median, p95 = np.percentile(series.delay_ns, (50, 95)) / _MS
+            order = sure[np.argsort(place[sure])]
+            figures |= {
+                "delay_ms_min": float(series.delay_ns.min() / _MS),
+                "delay_ms_median": float(median),
+                "delay_ms_p95": float(p95),
+                "delay_ms_max": float(series.delay_ns.max() / _MS),
+                "reordered_packets": int((order < np.maximum.accumulate(order)).sum()),
+            }
+    return UdpFigures(**figures), series
+
+
+def _print(packets: Packets, which: Array) -> Array:
+    """The numbers by which packets are recognised."""
+    high = packets.seq[which].astype(np.uint64) << np.uint64(32)
+    found: Array = high | packets.ack[which]
+    return found
+
+
+def _places(sent: Array, arrived: Array) -> tuple[Array, Array]:
+    """Where among those that arrived each packet is that was sent, by their numbers; -1: nowhere.
+    And whether that is not sure.
+
+    Packets with the same number are the same in their order. If not all of several arrived, it is
+    not known which.
+    """
+    values, codes = np.unique(np.concatenate([sent, arrived]), return_inverse=True)
+    codes = codes.reshape(-1)
+    of_sent, of_arrived = codes[: len(sent)], codes[len(sent) :]
+    counts = [np.bincount(of, minlength=len(values)) for of in (of_sent, of_arrived)]
+    begins = [np.cumsum(count) - count for count in counts]
+    by_sent, by_arrived = (np.argsort(of, kind="stable") for of in (of_sent, of_arrived))
+    rank = np.empty(len(sent), np.int64)
+    rank[by_sent] = np.arange(len(sent)) - begins[0][of_sent[by_sent]]
+    place = np.full(len(sent), -1)
+    there = rank < counts[1][of_sent]
+    place[there] = by_arrived[begins[1][of_sent[there]] + rank[there]]
+    alike = (counts[0] > 1) & (counts[0] != counts[1])
+    return place, alike[of_sent]
+
+
+def _warnings(ports: Sequence[UdpPort]) -> list[str]:
+    found = []
+    for port in ports:
+        ways = [way for flow in port.flows for way in flow.ways]
+        alike = sum(way.alike_packets or 0 for way in ways)
+        if alike:
+            found.append(
+                f"UDP port {port.port}: {alike} packets look like others, of which some did not "
+                "arrive; they are in no delay, and not in the reordering"
+            )
+        if any((way.delay_ms_min or 0) < 0 for way in ways):
+            found.append(
+                f"UDP port {port.port}: packets arrive before they are sent: the clocks of the "
+                "captures do not agree, and the delays are wrong by the difference"
+            )
+    return found

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from mptcplab.cli.actions import papers
 from mptcplab.errors import InputError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -59,6 +60,12 @@ def test_kernels_are_asked_for_in_flags_and_files(tmp_path: Path) -> None:
 def test_names_that_cannot_be_asked_for(kernel: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         request(kernel=kernel)
+
+
+def test_experiments_of_papers_are_asked_for_in_the_same_way() -> None:
+    for names, told in (("6.12, 6.12", "named twice"), ("", "a name, or a list")):
+        with pytest.raises(InputError, match=told):
+            papers._builds(names, None)
 
 
 def test_a_single_run_has_a_single_kernel() -> None:

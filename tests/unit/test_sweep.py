@@ -398,6 +398,17 @@ def test_a_condition_that_is_none_is_told(tmp_path: Path) -> None:
         sweep.load(file, "rate = 5")
 
 
+def test_a_value_stands_once_on_an_axis(tmp_path: Path) -> None:
+    for axis, value in (("kernel=6.12,7.3,6.12", "6.12"), ("path.lte.delay=1ms,1ms", "1ms")):
+        key = axis.partition("=")[0]
+        with pytest.raises(InputError, match=rf'grid\.{key} = "{value}": named twice'):
+            axes(axis)
+    file = tmp_path / "sweep.toml"
+    file.write_text(FILE.replace("rate = [", "rate = [7, 7.0, "), encoding="utf-8")
+    with pytest.raises(InputError, match=r"grid\.rate = 7: named twice"):
+        sweep.load(file)
+
+
 def test_mistakes_in_flags_are_told() -> None:
     with pytest.raises(InputError, match=r"(?s)--sweep.*path.lte.delay=1ms\.\.2.*same unit"):
         axes("path.lte.delay=1ms..2:3")

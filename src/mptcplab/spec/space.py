@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
@@ -410,13 +411,17 @@ def check(
     wrong: Wrong,
     also: Sequence[str] = (),
 ) -> None:
-    """What the models cannot check: unknown names, and names used twice or `taken`.
+    """What the models cannot check: unknown names, names used twice or `taken`, and values twice.
 
     Formulas of the template may use the names in `also`, besides the axes.
     """
     axes = space.axes()
     for name in sorted({name for name in axes if axes.count(name) > 1} | {*axes} & {*taken}):
         wrong("grid", name, "the name of more than one axis, metric or assumed value")
+    for name, values in space.grid.items():
+        for value, count in Counter(values).items():
+            if count > 1:
+                wrong(f"grid.{name}", value, "named twice")
     for name, title in space.axis.items():
         if name not in axes:
             wrong(f"axis.{name}", title, f"not an axis; known: {', '.join(axes)}")

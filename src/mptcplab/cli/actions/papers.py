@@ -21,6 +21,7 @@ from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import experiment, sweep
+from mptcplab.spec.fields import read_kernels
 from mptcplab.spec.mistakes import suggestion
 from mptcplab.spec.units import counted
 
@@ -80,7 +81,10 @@ def _builds(names: str | None, cluster: str | None) -> tuple[list[KernelBuild], 
     if names is None:
         lab_kernel, lab_guest = experiment.built(cluster=cluster)
         return [lab_kernel], lab_guest
-    asked = list(dict.fromkeys(name.strip() for name in names.split(",")))
+    try:
+        asked = read_kernels([name.strip() for name in names.split(",")])
+    except ValueError as error:
+        raise InputError([Problem("--kernel", "", names, str(error))]) from None
     for name in asked:
         if stock_package.is_stock(name):
             # experiment by experiment it is seen what it can run

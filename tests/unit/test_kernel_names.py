@@ -14,6 +14,7 @@ from mptcplab.cli import machine
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab.kernel_names import Named
+from mptcplab.runs import experiment
 from tests.unit.test_kernel import MAKEFILE, SCHEDULER, Repository, repository
 
 __all__ = ["repository"]
@@ -200,6 +201,31 @@ def test_prune_keeps_everything_if_it_cannot_know(
     with pytest.raises(MptcplabError, match="gcc is missing"):
         kernel_names.prune()
     assert built.image.exists()
+
+
+def test_a_name_whose_source_is_gone_is_told_with_what_to_do(repository: Repository) -> None:
+    named(repository, "mine")
+    shutil.move(repository.source, repository.root / "away")
+    for asked in (
+        lambda: kernel_names.build_any("mine"),
+        lambda: experiment.kernel_by_name("mine"),
+        lambda: call("build", "--name", "mine"),
+    ):
+        with pytest.raises(MptcplabError) as error:
+            asked()
+        assert str(error.value).splitlines() == [
+            f"the source of mine is gone: {repository.source}",
+            "  another one: mptcplab kernel build --source ARCHIVE --name mine",
+            "  if it is for good: mptcplab kernel remove mine",
+        ]
+    with pytest.raises(InputError, match=r"--source(.|\n)*/nosuch: neither a file nor a directory"):
+        call("build", "--source", "/nosuch", "--name", "mine")
+    # both of these work
+    away = str(repository.root / "away")
+    assert call("build", "--source", away, "--name", "mine").exit_code == 0
+    shutil.rmtree(away)
+    assert call("remove", "mine").exit_code == 0
+    assert "mine" not in kernel_names.known()
 
 
 @pytest.mark.parametrize("command", [("remove", "mine"), ("prune",)])

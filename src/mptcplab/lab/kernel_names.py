@@ -94,7 +94,14 @@ def find(name: str, option: str = "--kernel") -> Named:
 
 
 def build(named: Named, *, quiet: bool = False) -> KernelBuild:
-    """Builds the kernel of a name unless it is built; see `kernel.build`."""
+    """Builds the kernel of a name unless it is built; see `kernel.build`.
+
+    Raises MptcplabError, too, if the source of a name of the user's own is gone.
+    """
+    kept = known().get(named.name)
+    # the source of a name that is to be given is that of --source
+    if kept is not None and kept.source == named.source:
+        _require_source(named)
     made = kernel.build(named.source, variant=named.variant, quiet=quiet, remember=False)
     return replace(made, name=named.name)
 
@@ -184,11 +191,7 @@ def unneeded() -> list[Piece]:
         raise MachineError("gcc is missing, so it is not known which kernels are current")
     names = list(known().values())
     for each in names:
-        if not each.source.exists() and not each.is_series:
-            raise MptcplabError(
-                f"the source of {each.name} is gone: {each.source}\n"
-                f"  if it is for good: mptcplab kernel remove {each.name}"
-            )
+        _require_source(each)
     builds, trees = _needed(names)
     found = [
         _piece(f"kernel {file.parent.name}", file.parent)
@@ -207,6 +210,16 @@ def unneeded() -> list[Piece]:
     found += [_piece("module kit", each) for each in kits if each.name != kit]
     stock = stock_package.directories()
     return [*found, *(_piece("distribution's kernel", each) for each in stock)]
+
+
+def _require_source(named: Named) -> None:
+    """Raises MptcplabError if the source of a name of the user's own is gone."""
+    if not named.is_series and not named.source.exists():
+        raise MptcplabError(
+            f"the source of {named.name} is gone: {named.source}\n"
+            f"  another one: mptcplab kernel build --source ARCHIVE --name {named.name}\n"
+            f"  if it is for good: mptcplab kernel remove {named.name}"
+        )
 
 
 def prune() -> list[Piece]:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -137,10 +139,41 @@ def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> 
             kernel_names.find(name)
 
 
-def test_names_that_cannot_be_read_are_told(repository: Repository) -> None:
-    repository.write("cache/mptcplab/kernel/names.json", '{"a": {"source": "/x"}}')
+@pytest.mark.parametrize("text", ["[]", "3", "{", ""])
+def test_names_that_cannot_be_read_are_told(repository: Repository, text: str) -> None:
+    repository.write("cache/mptcplab/kernel/names.json", text)
     with pytest.raises(MptcplabError, match=r"names\.json: does not say"):
         kernel_names.known()
+
+
+LAB = {"source": "/x", "variant": "lab"}
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "told"),
+    [
+        ("6.12", LAB, "series of Linux"),
+        ("7.3", LAB, "series of Linux"),
+        ("current", LAB, "used without a name"),
+        ("a\nb", LAB, "a name is a letter"),
+        *(
+            ("mine", of, r'expected is \{"source": PATH, "variant": one of lab, ')
+            for of in ([], 3, {"source": "/x"}, LAB | {"source": 3}, LAB | {"variant": ["lab"]})
+        ),
+        ("mine", LAB | {"variant": "other"}, "one of lab, "),
+    ],
+)
+def test_a_name_that_could_not_be_given_is_told(
+    repository: Repository, name: str, of: object, told: str
+) -> None:
+    repository.write("cache/mptcplab/kernel/names.json", json.dumps({"good": LAB, name: of}))
+    with pytest.raises(MptcplabError) as error:
+        kernel_names.known()
+    said = str(error.value)
+    shown = name.replace("\n", "\\n")
+    assert re.search(rf'names\.json: "{re.escape(shown)}": .*{told}.*; remove it there$', said), (
+        said
+    )
 
 
 def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> None:

@@ -22,7 +22,7 @@ from mptcplab.lab import doctor, kernel, prebuilt, stock_package
 from mptcplab.lab.choices import CURRENT
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
-from mptcplab.spec.mistakes import suggestion
+from mptcplab.spec.mistakes import printable, suggestion
 
 ACCEPTED = "a name is a letter or digit, then up to 30 of a-z, 0-9, ., _ and -"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
@@ -61,18 +61,23 @@ class Piece:
 def known() -> dict[str, Named]:
     """All names: the series whose sources are here, the oldest first, then the user's own.
 
-    Raises MptcplabError if the file of the user's names is damaged.
+    Raises MptcplabError if the file of the user's names is damaged, or has one that cannot be given
+    to a kernel.
     """
     found = {name: Named(name, source) for name, source in _series()}
     file = _file()
     try:
         notes = json.loads(file.read_text()) if file.exists() else {}
-        own = [Named(name, Path(of["source"]), of["variant"]) for name, of in notes.items()]
-        if any(each.variant not in kernel.VARIANTS for each in own):
-            raise ValueError
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        raise MptcplabError(f"{file}: does not say which kernels have names; remove it") from None
-    return {**found, **{each.name: each for each in own}}
+    except (OSError, ValueError):
+        notes = None
+    if not isinstance(notes, dict):
+        raise MptcplabError(f"{file}: does not say which kernels have names; remove it")
+    for name, of in notes.items():
+        wrong = _cannot_be(name) or _cannot_stand_for(of)
+        if wrong:
+            raise MptcplabError(f'{file}: "{printable(name)}": {wrong}; remove it there')
+        found[name] = Named(name, Path(of["source"]), of["variant"])
+    return found
 
 
 def find(name: str, option: str = "--kernel") -> Named:
@@ -146,6 +151,17 @@ def _cannot_be(name: str) -> str | None:
     if name == CURRENT:
         return f"this is the kernel that is used without a name; {ACCEPTED}"
     return None if _NAME.fullmatch(name) else ACCEPTED
+
+
+def _cannot_stand_for(of: object) -> str | None:
+    """Why something cannot be what a name stands for in the file of names, None if it can."""
+    if (
+        isinstance(of, dict)
+        and all(isinstance(of.get(key), str) for key in ("source", "variant"))
+        and of["variant"] in kernel.VARIANTS
+    ):
+        return None
+    return f'expected is {{"source": PATH, "variant": one of {", ".join(kernel.VARIANTS)}}}'
 
 
 def keep(named: Named) -> None:

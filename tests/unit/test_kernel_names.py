@@ -139,6 +139,16 @@ def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> 
             kernel_names.find(name)
 
 
+def test_what_can_be_removed_is_told_without_what_cannot(repository: Repository) -> None:
+    named(repository, "mine")
+    for asked, hint in (("nosuch", ";"), ("mime", '; did you mean "mine"?')):
+        with pytest.raises(InputError) as error:
+            call("remove", asked)
+        assert str(error.value).splitlines()[-1].strip() == (
+            f"{asked}: no kernel of this name{hint} there are: 6.12, mine"
+        )
+
+
 @pytest.mark.parametrize("text", ["[]", "3", "{", ""])
 def test_names_that_cannot_be_read_are_told(repository: Repository, text: str) -> None:
     repository.write("cache/mptcplab/kernel/names.json", text)

@@ -209,7 +209,7 @@ def kernel_remove(name: str) -> None:
 
     What was built of a series of Linux is removed, and its source stays.
     """
-    named = kernel_names.find(name, "NAME")
+    named = kernel_names.find(name, "NAME", to_remove=True)
     _say_gone(kernel_names.remove(name), "freed")
     if named.is_series:
         click.echo(f"{name} can be built again: its source is {named.source}")

@@ -80,14 +80,19 @@ def known() -> dict[str, Named]:
     return found
 
 
-def find(name: str, option: str = "--kernel") -> Named:
-    """What a name stands for. Raises InputError, with the names there are, if it is none."""
+def find(name: str, option: str = "--kernel", *, to_remove: bool = False) -> Named:
+    """What a name stands for. Raises InputError, with the names there are, if it is none: those
+    that can be used or, `to_remove`, removed.
+    """
     if stock_package.is_stock(name):
         message = "a distribution's package, for --kernel of runs; kernel prune removes it"
         raise InputError([Problem(option, "", name, message)])
     names = known()
     if name not in names:
         hint = suggestion(name, list(names)) or ";"
+        if to_remove:
+            message = f"no kernel of this name{hint} there are: {', '.join(names)}"
+            raise InputError([Problem(option, "", name, message)])
         own = name if _cannot_be(name) is None else "NAME"
         how = f"mptcplab kernel build --source ARCHIVE --name {own}"
         if name in supported_series():
@@ -178,7 +183,7 @@ def remove(name: str) -> list[Piece]:
     MptcplabError while a kernel is being built.
     """
     with kernel.locked(wait=False):
-        named, others = find(name, "NAME"), known()
+        named, others = find(name, "NAME", to_remove=True), known()
         del others[name]
         builds, trees = _needed(list(others.values()))
         gone = []

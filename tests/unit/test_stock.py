@@ -49,6 +49,7 @@ from mptcplab.tools.stock.settings import (
     settings,
 )
 from tests.packets import write_pcap
+from tests.read_only import called, read_only
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0, Flow
 from tests.unit.test_analyze import Talk
@@ -211,6 +212,24 @@ def test_what_a_run_needs_is_taken_out_of_a_package(tmp_path: Path, below: str) 
     assert found.image.stat().st_ino == before
     # the content counts, wherever it is
     assert package.unpacked([made.rename(tmp_path / "a.deb")]) == found
+
+
+@needs_dpkg
+def test_a_cache_that_cannot_be_written_to_is_told_with_what_to_do(tmp_path: Path) -> None:
+    made = make_package(tmp_path, DEBIAN)
+    cache = tmp_path / "cache" / "mptcplab"
+    cache.mkdir(parents=True)
+    with read_only(cache.parent):
+        options = ("--path", "a:5mbit,5ms", "--kernel", f"stock:{made}")
+        done = called(tmp_path, "run", *options, XDG_CACHE_HOME=str(cache.parent))
+    assert (done.returncode, done.stderr.splitlines()) == (
+        1,
+        [
+            f"mptcplab: cannot write to {cache}/stock: Permission denied; kernels extracted there "
+            "before can be used, but none can be extracted",
+            "  to fix it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to",
+        ],
+    )
 
 
 @needs_dpkg

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mptcplab.errors import MachineError
+from mptcplab.errors import MachineError, MptcplabError
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -110,6 +110,14 @@ def checks(
 
 def passes(name: str) -> bool:
     return _CHECKS[name]().ok
+
+
+def unwritable(place: Path, error: OSError, without: str) -> MptcplabError:
+    """That a directory of the cache cannot be written to: what that means, and what to do."""
+    return MptcplabError(
+        f"cannot write to {place}: {error.strerror}; {without}\n"
+        "  to fix it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
+    )
 
 
 def require(*names: str) -> None:

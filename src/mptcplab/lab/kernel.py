@@ -885,11 +885,8 @@ def _locked(progress: BuildProgress | None) -> Iterator[int]:
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = path.open("a+")
     except OSError as error:
-        raise MptcplabError(
-            f"cannot write to {path.parent}: {error.strerror}; kernels built there "
-            "can be used, but none can be built\n"
-            "  to fix it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
-        ) from error
+        without = "kernels built there can be used, but none can be built"
+        raise doctor.unwritable(path.parent, error, without) from error
     with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,6 +12,7 @@ with `vmlinuz`, `config`, NAME.ko, and `about.json`, which says what it was made
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
@@ -162,7 +163,7 @@ def unpacked(packages: Sequence[Path], option: str = "--kernel") -> KernelBuild:
     """The kernel of a package, with those of its modules, extracted into the cache unless there.
 
     Its id is a hash of the packages. Raises InputError if they are no such packages or lack what a
-    run needs, MptcplabError if they cannot be read.
+    run needs, MptcplabError if they cannot be read, or the cache cannot be written.
     """
     first = control(packages[0], option)
     for other in packages[1:]:
@@ -182,6 +183,9 @@ def unpacked(packages: Sequence[Path], option: str = "--kernel") -> KernelBuild:
                 }
                 write_json(part / _ABOUT, about)
         except OSError as error:
+            if error.errno in (errno.EACCES, errno.EROFS):
+                without = "kernels extracted there before can be used, but none can be extracted"
+                raise doctor.unwritable(place.parent, error, without) from error
             raise MptcplabError(f"{place}: {error.strerror}") from error
         made = _made(place)
     assert made is not None, "it was just written"

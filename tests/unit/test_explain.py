@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mptcplab.errors import MptcplabError
@@ -16,8 +17,9 @@ from mptcplab.metrics.recorded import flow as recorded_flow
 from mptcplab.report import explain
 from mptcplab.report.explain import Explanation
 from mptcplab.runs import store
+from mptcplab.spec.scenario import Change, Event
 from tests.unit import synthetic
-from tests.unit.synthetic import FAST, SLOW, T0
+from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 
 
 def explained(
@@ -53,6 +55,34 @@ def test_a_closed_window_and_a_scheduler_that_waits_are_told_apart() -> None:
     }
     found = explained(FAST, SLOW, unsent_bytes=5000, window_bytes=0)
     assert {r.kind for r in found.reasons} == {"window"}
+
+
+def test_cross_traffic_is_a_reason_of_its_own_and_no_headers() -> None:
+    # The paths carry 32 and 8 Mbit/s of data, the fast one also 4 of cross traffic from 3 s on, of
+    # which a tenth is dropped. It is measured from 1 to 10 s.
+    change = Change(cross_bps=4_000_000)
+    event = Event(path="fast", action="change", at_ns=3 * SECOND, up=change)
+    links = synthetic.links(FAST, SLOW)
+    fast = links["device"] == b"rs1"
+    ms = (links["time_ns"][fast] - np.uint64(T0)).astype(np.int64) // MS
+    links["sent_bytes"][fast] += (np.maximum(ms - 3000, 0) * 450).astype(np.uint64)
+    links["dropped_packets"][fast] = links["sent_packets"][fast] // 9
+    scenario = synthetic.scenario().model_copy(update={"events": (event,)})
+    client, server = synthetic.run(FAST, SLOW)
+    figures = run_metrics(scenario, client, server, synthetic.guest(), links)
+    flow = recorded_flow(scenario, client, server, links, synthetic.guest(), "up")
+    found = explain.of_run(scenario, flow, figures, links, T0)
+    by_kind = {reason.kind: reason for reason in found.reasons}
+    mean_bps = 0.9 * 4e6 * 7 / 9
+    assert by_kind["cross"].bps == pytest.approx(mean_bps, rel=1e-3)
+    assert by_kind["cross"].text == "path fast carried cross traffic"
+    assert abs(by_kind["headers"].bps if "headers" in by_kind else 0) < 1e-3 * mean_bps
+    assert abs(found.not_explained_bps) < 1e-3 * mean_bps
+    # in the other direction it is of no concern
+    event = event.model_copy(update={"up": Change(), "down": change})
+    scenario = scenario.model_copy(update={"events": (event,)})
+    found = explain.of_run(scenario, flow, figures, links, T0)
+    assert "cross" not in {reason.kind for reason in found.reasons}
 
 
 def test_the_text_has_the_sum_the_reasons_and_the_rest() -> None:

@@ -62,9 +62,9 @@ class Reason:
     """A part of the missing goodput: how much, why, and on which path or link (None: on all).
 
     `kind` is a state of module `sender_states` in small letters, where `cwnd` is replaced by what
-    made the window small: `losses`, `timeout` or `growth`; or it is `event`, `others`, `headers` or
-    `duplicates`. `path` is the name of a shared link where that limits its paths. `idle` is the
-    fraction of the time for which the link was idle for this reason.
+    made the window small: `losses`, `timeout` or `growth`; or it is `event`, `others`, `cross`,
+    `headers` or `duplicates`. `path` is the name of a shared link where that limits its paths.
+    `idle` is the fraction of the time for which the link was idle for this reason.
     """
 
     kind: str
@@ -148,7 +148,7 @@ def explain(directory: Path) -> list[Explanation]:
         if scenario.connections:
             messages = records.read_messages(directory / engine.MESSAGES)
             parts = connections.connections(scenario, samples, known, messages)
-            return [_of_part(part, parts, queues) for part in parts]
+            return [_of_part(part, parts, scenario, queues) for part in parts]
         figures = run_metrics(scenario, samples["client"], samples["server"], known, queues)
         direction = recorded.measured_direction(scenario, samples["client"])
         ends = (samples["client"], samples["server"])
@@ -164,11 +164,12 @@ def of_run(
     start_ns: int,
     others: Mapping[str, Mapping[str, float]] | None = None,
     connection: str | None = None,
+    whole: Scenario | None = None,
 ) -> Explanation:
     """Explain a connection by its records and figures, and those of all links.
 
     `start_ns` is T0. `others` has what other connections had over each link, in bit/s, by the names
-    of links and of connections.
+    of links and of connections, and `whole` is the scenario with all of these.
     """
     goodput_bps = figures.metrics.goodput_bps or 0.0
     plain = timeline.rates(scenario.model_copy(update={"events": ()}), flow.direction)
@@ -186,6 +187,8 @@ def of_run(
     capacity_bps = 0.0
     reasons: list[Reason] = []
     overhead_bps = 0.0
+    cross = timeline.cross_rates(whole or scenario, flow.direction)
+    crossing = {path.name: path.links for path in (whole or scenario).paths}
     for place in places:
         could_bps, can_bps = place.mean_bps(place.plain), place.mean_bps(place.rates)
         capacity_bps += could_bps
@@ -205,7 +208,15 @@ def of_run(
             text = f"{place.title} carried the data of others: {who}"
             reasons.append(Reason("others", place.name, sum(shared.values()), None, text))
         own_bps = _mean_bps(sum(received[index] for index in place.paths), flow)
-        overhead_bps += carried_bps - own_bps - sum(shared.values())
+        cross_bps = place.arriving() * sum(
+            place.mean_bps(cross[name])
+            for name, route in crossing.items()
+            if place.name in (name, *route)
+        )
+        if cross_bps:
+            text = f"{place.title} carried cross traffic"
+            reasons.append(Reason("cross", place.name, cross_bps, None, text))
+        overhead_bps += carried_bps - own_bps - sum(shared.values()) - cross_bps
         for kind, bps in idle.items():
             share = bps / can_bps if can_bps else 0.0
             text = f"{place.title} was idle {_percent(share)} of the time because "
@@ -236,7 +247,9 @@ def of_run(
     )
 
 
-def _of_part(part: OfConnection, parts: Sequence[OfConnection], queues: Records) -> Explanation:
+def _of_part(
+    part: OfConnection, parts: Sequence[OfConnection], whole: Scenario, queues: Records
+) -> Explanation:
     """Explain one of several connections, beside all of them."""
     scenario, start_ns = part.scenario, int(part.guest["start_ns"])
     ends = (part.client, part.server)
@@ -255,7 +268,7 @@ def _of_part(part: OfConnection, parts: Sequence[OfConnection], queues: Records)
                 name = other.pair.connection.name
                 of_link[name] = of_link.get(name, 0.0) + _mean_bps(arrived, flow)
     name = part.pair.connection.name
-    return of_run(scenario, flow, figures, queues, start_ns, others, name)
+    return of_run(scenario, flow, figures, queues, start_ns, others, name, whole)
 
 
 # Where the paths are limited
@@ -325,6 +338,16 @@ class _Place:
             own = recorded.link_records(self._queues, self._device(name))
             lost += int(own["lost_packets"][-1] - own["lost_packets"][0]) if len(own) else 0
         return {**found, "lost_packets": lost}
+
+    def arriving(self) -> float:
+        """The part of the packets that it did not drop or lose: of cross traffic, which is not
+        recorded, as many as of all.
+        """
+        sent, dropped = (
+            increase(self.queue, name, self._flow.interval)
+            for name in ("sent_packets", "dropped_packets")
+        )
+        return sent / (sent + dropped) if sent else 0.0
 
     def _delay_ns(self, path: int) -> int:
         """The delay until a packet of a path has left it."""

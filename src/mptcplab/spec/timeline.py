@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -111,9 +111,19 @@ def rates(scenario: Scenario, direction: Direction = "up") -> Rates:
 
 def link_rates(scenario: Scenario, direction: Direction) -> Rates:
     """The same for each link, and for each path without its links, by name."""
+    return _of_links(scenario, direction, lambda shape: shape.rate_bps)
+
+
+def cross_rates(scenario: Scenario, direction: Direction) -> Rates:
+    """What cross traffic sends over each path that carries anything, in the same form."""
+    return _of_links(scenario, direction, lambda shape: shape.cross_bps)
+
+
+def _of_links(scenario: Scenario, direction: Direction, value: Callable[[Shape], int]) -> Rates:
+    """A value of each path and link over time, 0 while it carries nothing."""
     everything: list[Link] = [*scenario.paths, *scenario.links]
     present: dict[str, Shape] = {each.name: getattr(each, direction) for each in everything}
-    found = {name: [(0, link.rate_bps)] for name, link in present.items()}
+    found = {name: [(0, value(link))] for name, link in present.items()}
     gone: dict[str, set[str]] = {name: set() for name in present}
     for instant in instants(scenario):
         name, link = instant.path, getattr(instant, direction)
@@ -126,7 +136,7 @@ def link_rates(scenario: Scenario, direction: Direction) -> Rates:
         else:
             continue
         lost = gone[name] or present[name].loss == 1.0
-        found[name].append((instant.at_ns, 0 if lost else present[name].rate_bps))
+        found[name].append((instant.at_ns, 0 if lost else value(present[name])))
     return found
 
 

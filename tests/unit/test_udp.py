@@ -89,7 +89,7 @@ def test_rate_losses_and_delay_of_a_constant_rate(tmp_path: Path, ends: Any) -> 
         "arrived_packets": 997,
         "arrived_bytes": 99_700,
         # the first and the last one arrive at 20 and 1019 ms
-        "payload_bps": pytest.approx(8 * 99_700 / 0.999),
+        "payload_bps": pytest.approx(8 * 99_700 / 0.999, rel=1e-12),
         "share": 1,
         "lost_packets": 3,
         "pending_packets": 0,
@@ -141,9 +141,26 @@ def test_if_nothing_arrives_all_of_it_may_be_on_its_way(tmp_path: Path) -> None:
 
 
 def test_packets_that_look_the_same_are_told_apart_if_all_arrive(tmp_path: Path) -> None:
-    up = [Datagram(n * MS, CLIENT, SERVER) for n in range(10)]
-    to_server = one(analysed(tmp_path, up, later(up, 20))).ways[0]
-    assert (to_server.alike_packets, to_server.delay_ms_max) == (0, 20)
+    up = [Datagram(n * MS, CLIENT, SERVER, bytes([n % 3])) for n in range(100)]
+    up.insert(50, Datagram(50 * MS, CLIENT, SERVER, b"other"))
+    to_server = one(analysed(tmp_path, up, later(up, 20, 50))).ways[0]
+    assert (to_server.lost_packets, to_server.alike_packets) == (1, 0)
+    assert (to_server.delay_ms_min, to_server.delay_ms_max) == (20, 20)
+
+
+def test_a_packet_that_arrives_twice_is_one(tmp_path: Path) -> None:
+    up = sent(3)
+    far = later(up, 20)
+    to_server = one(analysed(tmp_path, up, [*far, far[1].at(far[1].time_ns + MS // 2)])).ways[0]
+    assert (to_server.arrived_packets, to_server.lost_packets, to_server.alike_packets) == (4, 0, 0)
+    assert (to_server.delay_ms_max, to_server.reordered_packets) == (20, 0)
+
+
+def test_of_two_packets_that_look_the_same_one_is_lost(tmp_path: Path) -> None:
+    up = [Datagram(n * MS, CLIENT, SERVER, b"same") for n in range(2)] + sent(3, begin=2)
+    to_server = one(analysed(tmp_path, up, later(up, 20, 1))).ways[0]
+    assert (to_server.lost_packets, to_server.alike_packets) == (1, 2)
+    assert (to_server.delay_ms_max, to_server.reordered_packets) == (20, 0)
 
 
 def test_if_some_of_them_do_not_there_are_counts_alone(tmp_path: Path) -> None:
@@ -184,7 +201,11 @@ def test_what_is_behind_the_first_48_bytes_and_padding_tell_nothing(tmp_path: Pa
 
 
 def test_one_capture_gives_no_losses_and_delays(tmp_path: Path) -> None:
-    to_server, to_client = one(analysed(tmp_path, sent(5))).ways
+    flow = one(analysed(tmp_path, sent(5)))
+    to_server, to_client = flow.ways
+    assert flow.series[0].arrived_ns.tolist() == [n * MS for n in range(5)]
+    assert flow.series[0].arrived_bytes.tolist() == 5 * [100]
+    assert len(flow.series[0].sent_ns) == len(flow.series[0].delay_ns) == 0
     assert (to_server.packets, to_server.arrived_packets) == (5, 5)
     assert to_server.lost_packets is to_server.delay_ms_max is to_server.pending_packets is None
     assert (to_client.packets, to_client.first_s, to_client.payload_bps) == (0, None, None)
@@ -220,12 +241,17 @@ def test_who_sends_first_is_the_client_unless_it_is_known(tmp_path: Path) -> Non
     first, then = sent(3, SERVER, CLIENT), sent(3, begin=50)
     near, far = [*later(first, 20), *then], [*first, *later(then, 20)]
     flow = one(analysed(tmp_path, near, far))
-    assert (flow.ways[0].client, flow.ways[0].delay_ms_max) == ("10.1.1.1:4433", 20)
+    assert (flow.ways[0].client, flow.ways[0].server) == ("10.1.1.1:4433", "10.0.1.1:40000")
+    assert [way.packets for way in flow.ways] == [3, 3]
+    assert [way.delay_ms_max for way in flow.ways] == [20, 20]
+    assert [way.first_s for way in flow.ways] == [0, 0.05]
     assert flow.seen_in == ["1.pcap", "0.pcap"]
     found = dissect.read(captured(tmp_path, near, far)).udp
     assert found is not None
-    flow = one(udp.of_packets(found, 0, ["10.0.1.1"])[0])
-    assert (flow.ways[0].client, flow.ways[0].first_s) == ("10.0.1.1:40000", 0.05)
+    flow = one(udp.of_packets(found, 10 * MS, ["10.0.1.1"])[0])
+    way = flow.ways[0]
+    assert (way.client, way.first_s, way.last_s) == ("10.0.1.1:40000", 0.04, 0.042)
+    assert (flow.series[0].sent_ns // MS).tolist() == [50, 51, 52]
     assert flow.seen_in == ["0.pcap", "1.pcap"]
 
 
@@ -255,6 +281,13 @@ def test_clocks_that_do_not_agree_are_told(tmp_path: Path) -> None:
         "UDP port 4433: packets arrive before they are sent: the clocks of the captures do not "
         "agree, and the delays are wrong by the difference"
     ]
+
+
+def test_clocks_may_agree_to_the_nanosecond(tmp_path: Path) -> None:
+    up = sent(5)
+    found = analyze.analyse(captured(tmp_path, up, later(up, 0)))
+    assert one(found.udp).ways[0].delay_ms_max == 0
+    assert found.warnings == []
 
 
 def test_what_is_no_whole_header_of_udp_is_none(tmp_path: Path) -> None:

@@ -208,19 +208,19 @@ def _are_twins(packets: Packets, few: tuple[Array, Array], many: tuple[Array, Ar
     """Whether the packets of one place passed the other as well, judged by an even sample."""
     asked = same = 0
     for mine, others in zip(few, many, strict=True):
-        sample = np.sort(_print(packets, mine[:: len(mine) // _SAMPLE + 1]))
+        sample = np.sort(prints(packets, mine[:: len(mine) // _SAMPLE + 1]))
         if len(sample) and len(others):
-            prints = _print(packets, others)
-            at = np.minimum(np.searchsorted(sample, prints), len(sample) - 1)
+            theirs = prints(packets, others)
+            at = np.minimum(np.searchsorted(sample, theirs), len(sample) - 1)
             found = np.zeros(len(sample), np.bool_)
-            found[at[sample[at] == prints]] = True
+            found[at[sample[at] == theirs]] = True
             same += int(found.sum())
         asked += len(sample)
     return same > _TWINS * asked
 
 
-def _print(packets: Packets, mine: Array) -> Array:
-    """A fingerprint by which a packet is recognised at another place."""
+def prints(packets: Packets, mine: Array) -> Array:
+    """Fingerprints by which packets are recognised at another place."""
     numbers = packets.seq[mine].astype(np.uint64) << np.uint64(32) | packets.ack[mine]
     rest = packets.ts_val[mine].astype(np.uint64) << np.uint64(24) | packets.payload[mine].astype(
         np.uint64

@@ -12,7 +12,7 @@ as a rule these are the paths of one program.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ def _from_the_client(packets: Packets, flow: Flow, is_client: Sequence[bool]) ->
     if is_client[0] if any(is_client) else first[2] == TO_SERVER:
         return flow
     views = [View(view.file, (view.ways[1], view.ways[0])) for view in reversed(flow.views)]
-    return Flow(flow.server, flow.client, views, flow.isn, [])
+    return replace(flow, client=flow.server, server=flow.client, views=views)
 
 
 def _port(packets: Packets, mine: Sequence[Flow], start_ns: int) -> list[UdpFlow]:
@@ -132,10 +132,9 @@ def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigu
         "arrived_packets": len(arrived),
         "arrived_bytes": int(packets.payload[arrived].sum()),
     }
-    none = np.empty(0, np.int64)
-    series = UdpSeries(arrived_ns, packets.payload[arrived], none, none)
+    series = UdpSeries(arrived_ns, packets.payload[arrived], sent_ns[:0], sent_ns[:0])
     if len(flow.views) > 1 and len(sent):
-        place, alike = _places(_print(packets, sent), _print(packets, arrived))
+        place, alike = _places(flows.prints(packets, sent), flows.prints(packets, arrived))
         there = np.flatnonzero(place >= 0)
         last = int(there[-1]) + 1 if len(there) else 0
         figures |= {
@@ -159,13 +158,6 @@ def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigu
     return UdpFigures(**figures), series
 
 
-def _print(packets: Packets, which: Array) -> Array:
-    """The numbers by which packets are recognised."""
-    high = packets.seq[which].astype(np.uint64) << np.uint64(32)
-    found: Array = high | packets.ack[which]
-    return found
-
-
 def _places(sent: Array, arrived: Array) -> tuple[Array, Array]:
     """Where among those that arrived each packet is that was sent, by their numbers; -1: nowhere.
     And whether that is not sure.
@@ -174,7 +166,6 @@ def _places(sent: Array, arrived: Array) -> tuple[Array, Array]:
     not known which.
     """
     values, codes = np.unique(np.concatenate([sent, arrived]), return_inverse=True)
-    codes = codes.reshape(-1)
     of_sent, of_arrived = codes[: len(sent)], codes[len(sent) :]
     counts = [np.bincount(of, minlength=len(values)) for of in (of_sent, of_arrived)]
     begins = [np.cumsum(count) - count for count in counts]
@@ -198,7 +189,7 @@ def _warnings(ports: Sequence[UdpPort]) -> list[str]:
                 f"UDP port {port.port}: {alike} packets look like others, of which some did not "
                 "arrive; they are in no delay, and not in the reordering"
             )
-        if any((way.delay_ms_min or 0) < 0 for way in ways):
+        if any(way.delay_ms_min < 0 for way in ways if way.delay_ms_min is not None):
             found.append(
                 f"UDP port {port.port}: packets arrive before they are sent: the clocks of the "
                 "captures do not agree, and the delays are wrong by the difference"

@@ -127,7 +127,7 @@ def write_pcap(
     return file
 
 
-def write_pcapng(file: Path, packets: Iterable[Packet], *, link_id: int = 0) -> Path:
+def write_pcapng(file: Path, packets: Iterable[Packet | Datagram], *, link_id: int = 0) -> Path:
     """A capture of one Ethernet interface in nanoseconds, in the form that Wireshark writes."""
     parts = [
         struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28),

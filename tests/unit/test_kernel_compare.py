@@ -34,7 +34,7 @@ from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
 from mptcplab.spec import plan, testbed
 from mptcplab.spec.scenario import Scenario
-from tests.packets import Packet, write_pcapng
+from tests.packets import Datagram, Packet, write_pcapng
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 from tests.unit.test_analyze import Talk
@@ -142,6 +142,18 @@ def test_packets_that_are_not_tcp_are_counted(pair: tuple[Path, Path]) -> None:
     packets, recorded = compare.differences(SCENARIO, *pair)
     assert [each.fields for each in recorded] == [{"packets": ("0", "1")}]
     assert packets[0].capture == "server.pcapng"
+
+
+def test_so_are_those_of_udp(tmp_path: Path) -> None:
+    one, other = talk(), talk()
+    ends = ("10.0.1.1", 40_000), ("10.1.1.1", 9)
+    other.packets.append(Datagram(150 * MS, *ends))  # type: ignore[arg-type]
+    pair = leave(tmp_path / "one", one), leave(tmp_path / "other", other)
+    packets, recorded = compare.differences(SCENARIO, *pair)
+    assert packets == []
+    # one in each of the captures
+    count = str(len(plan.capture_files(SCENARIO)))
+    assert [each.fields for each in recorded] == [{"packets": ("0", count)}]
 
 
 def change_samples(file: Path, change: Callable[[Any], None]) -> None:

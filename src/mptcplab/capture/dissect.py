@@ -138,7 +138,7 @@ class Packets:
     tracks: list[Track]
     options: list[Option]
     columns: dict[str, Array]
-    others: int = 0  # packets that are neither TCP nor UDP
+    others: int = 0  # packets that are not TCP, those of UDP among them
     warnings: list[str] = field(default_factory=list)
     udp: Packets | None = None
 
@@ -280,7 +280,7 @@ class _Reader:
 
     @property
     def _count(self) -> int:
-        return self._tcp.count + self._udp.count + self._others
+        return self._tcp.count + self._others
 
     def read(self, number: int, file: Path, progress: Progress) -> None:
         import cypcap
@@ -362,7 +362,7 @@ class _Reader:
         tcp &= u8[np.where(tcp, at + 12, 0)] >= 5 << 4
         udp = (protocol == _UDP) & (end >= at + _UDP_HEAD_BYTES) & (head_bytes >= 20)
         udp &= u16[np.where(udp, at + 4, 0)] >= _UDP_HEAD_BYTES
-        self._others += int((~(tcp | udp)).sum())
+        self._others += int((~tcp).sum())
         if tcp.any():
             self._add_tcp(number, heads if tcp.all() else heads.those(tcp), content)
         if udp.any():

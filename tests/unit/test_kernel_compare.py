@@ -446,6 +446,25 @@ def test_kernels_that_differ(
         call("current", "new", file)
 
 
+def test_fields_can_be_left_out(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = scenario_file(tmp_path)
+    # the windows of packets differ, and then a figure
+    assert call("current", "new", file, "--but", "window, TTL") == 4
+    shown = capsys.readouterr()
+    assert "not compared of packets: window, TTL" in shown.out
+    document = json.loads(Path("kernel-compare-out/kernel-compare.json").read_text())
+    assert document["but"] == ["window", "TTL"]
+    assert "packets" not in document["scenarios"][0] or not document["scenarios"][0]["packets"]
+    assert document["scenarios"][0]["figures"]
+    assert len(runs.made) == 2
+    # without it they are there, of the same runs
+    assert call("current", "new", file) == 4
+    assert "window 65535 / 1" in " ".join(capsys.readouterr().err.split())
+    assert len(runs.made) == 2
+
+
 def test_kernels_that_do_not_differ(
     runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -496,6 +515,10 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         call("0123456789ab+abc", "current", file)
     with pytest.raises(InputError, match="a distribution's package, for --kernel of runs"):
         call("current", "stock:linux-image-6.12.1+deb12-amd64.deb", file)
+    with pytest.raises(InputError, match="windows: no field of a packet; accepted are time, fla"):
+        call("current", "new", file, "--but", "TTL,windows")
+    with pytest.raises(Exception, match="--equal is for all fields"):
+        call("current", "new", "--equal", "equal.json", "--but", "TTL")
     with pytest.raises(Exception, match="--equal is for the project's own set"):
         call("current", "new", file, "--equal", "equal.json")
     with pytest.raises(InputError, match=r"nowhere\.toml"):

@@ -170,6 +170,12 @@ def _made(build: KernelBuild) -> str:
 @click.argument("files", metavar="[SCENARIO.toml]...", type=click.Path(path_type=Path), nargs=-1)
 @click.option("--only", metavar="TEXT", help="Only the scenarios whose names contain it.")
 @click.option(
+    "--but",
+    metavar="FIELD,...",
+    help="Leave these fields of packets out, such as window, so that an early difference in one "
+    "does not hide the next.",
+)
+@click.option(
     "--equal",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),

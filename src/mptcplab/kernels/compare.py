@@ -135,17 +135,19 @@ def compare(
     out: Store,
     made: Mapping[str, Entry],
     told: Callable[[int, Compared], None] = lambda _count, _compared: None,
+    but: Sequence[str] = (),
 ) -> Comparison:
     """Compares all that is stored; `made` has the entries of the runs made now, by their keys.
+    Fields of packets that are in `but` are left out.
 
     `told` is called for each scenario with the number of those that are done. Raises MptcplabError
     if something of a stored run cannot be read.
     """
     found = []
     for count, pair in enumerate(wanted, 1):
-        found.append(_compared(pair, out, made))
+        found.append(_compared(pair, out, made, but))
         told(count, found[-1])
-    return Comparison(a=a.side(), b=b.side(), scenarios=tuple(found))
+    return Comparison(a=a.side(), b=b.side(), but=tuple(but), scenarios=tuple(found))
 
 
 def make(
@@ -169,7 +171,7 @@ def _is_kept(out: Store, task: Task) -> bool:
     return out.has(task.key) and all((out.directory(task.key) / each).exists() for each in files)
 
 
-def _compared(pair: Pair, out: Store, made: Mapping[str, Entry]) -> Compared:
+def _compared(pair: Pair, out: Store, made: Mapping[str, Entry], but: Sequence[str]) -> Compared:
     case = pair.case
     about: dict[str, Any] = {"scenario": case.name, "workload": case.scenario.workload.kind}
     if pair.reason is not None:
@@ -183,7 +185,7 @@ def _compared(pair: Pair, out: Store, made: Mapping[str, Entry]) -> Compared:
     if failed:
         return Compared(**about, verdict="failed", reason="; ".join(failed))
     one, other = (out.directory(task.key) for task in pair.tasks)
-    packets, recorded = differences(case.scenario, one, other)
+    packets, recorded = differences(case.scenario, one, other, but)
     changed = figures(*(entry for entry in entries if entry is not None))
     differs = packets or recorded or changed
     return Compared(
@@ -197,9 +199,10 @@ def _compared(pair: Pair, out: Store, made: Mapping[str, Entry]) -> Compared:
 
 
 def differences(
-    scenario: Scenario, one: Path, other: Path
+    scenario: Scenario, one: Path, other: Path, but: Sequence[str] = ()
 ) -> tuple[list[PacketDifference], list[RecordDifference]]:
-    """How the files of two runs of a scenario differ, given their directories.
+    """How the files of two runs of a scenario differ, given their directories, in packets but for
+    some fields.
 
     Raises MptcplabError if one cannot be read.
     """
@@ -209,7 +212,7 @@ def differences(
     recorded: list[RecordDifference] = []
     unlike_captures = [name for name in names if name.endswith(_CAPTURES)]
     if unlike_captures:
-        packets, recorded = _of_captures(scenario, one, other)
+        packets, recorded = _of_captures(scenario, one, other, but)
     for name in names:
         if not all(name in each for each in sides):
             recorded.append(RecordDifference(file=name, kind="only one has it"))
@@ -233,7 +236,7 @@ def _are_equal(name: str, one: Mapping[str, Path], other: Mapping[str, Path]) ->
 
 
 def _of_captures(
-    scenario: Scenario, one: Path, other: Path
+    scenario: Scenario, one: Path, other: Path, but: Sequence[str]
 ) -> tuple[list[PacketDifference], list[RecordDifference]]:
     names = [
         name
@@ -244,7 +247,9 @@ def _of_captures(
         captures.read(directory, names) for directory in (one, other)
     )
     found = difference.differences(
-        difference.streams(ours, our_start_ns), difference.streams(theirs, their_start_ns)
+        difference.streams(ours, our_start_ns),
+        difference.streams(theirs, their_start_ns),
+        but=but,
     )
     versions: tuple[IpVersion, ...] = ("4", "6")
     paths = {

@@ -96,10 +96,11 @@ class Compared(Stored):
 
 
 class Comparison(Stored):
-    """Two kernels, compared on some scenarios."""
+    """Two kernels, compared on some scenarios; `but` are fields of packets that were left out."""
 
     a: Side
     b: Side
+    but: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
     scenarios: tuple[Compared, ...]
 
     def having(self, *verdicts: Verdict) -> list[Compared]:

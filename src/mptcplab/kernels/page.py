@@ -75,6 +75,8 @@ def lines(made: Comparison) -> Iterator[str]:
     """How many scenarios came out how; what was not compared, and why."""
     if any(each.figures for each in made.scenarios):
         yield "all figures: --json or the document; docs/metrics.md defines them"
+    if made.but:
+        yield f"not compared of packets: {', '.join(made.but)}"
     if made.having("random"):
         yield "* decides by random numbers of the kernel, which depend on how it was built"
     reasons = Counter(each.reason for each in made.having("skipped"))

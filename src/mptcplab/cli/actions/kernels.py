@@ -12,6 +12,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from mptcplab.capture import difference
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, NotMetError, Problem
 from mptcplab.kernels import cases, compare, document, page
@@ -32,6 +33,9 @@ def compare_kernels(
     """
     if options["equal"] and (files or options["only"] is not None):
         raise click.UsageError("--equal is for the project's own set, all of it")
+    if options["equal"] and options["but"] is not None:
+        raise click.UsageError("--equal is for all fields; leave out --but")
+    but = _fields(options["but"])
     wanted = _chosen(cases.of_files(files) if files else cases.own_set(), options["only"])
     doctor.require(*doctor.RUN_CHECKS)
     a, b = (_kernel(name, which) for name, which in zip(names, "AB", strict=True))
@@ -56,7 +60,7 @@ def compare_kernels(
     def told(count: int, of: Compared) -> None:
         common.say(f"[{count}/{len(pairs)}] {of.scenario}: {page.verdict(of)}")
 
-    compared = compare.compare(pairs, a, b, out, made, told)
+    compared = compare.compare(pairs, a, b, out, made, told, but)
     write_json(out.out / document.DOCUMENT, compared)
     _show(compared, out.out, as_json=options["as_json"])
     if compared.having("failed"):
@@ -87,6 +91,21 @@ def _chosen(found: Sequence[cases.Case], only: str | None) -> list[cases.Case]:
         message = f"no scenario has a name with this; names are\n    {names}"
         raise InputError([Problem("--only", "", str(only), message)])
     return chosen
+
+
+def _fields(text: str | None) -> list[str]:
+    """The fields of packets that are named, in the order of all."""
+    asked = [] if text is None else [name.strip() for name in text.split(",")]
+    problems = [
+        Problem(
+            "--but", "", name, f"no field of a packet; accepted are {', '.join(difference.FIELDS)}"
+        )
+        for name in asked
+        if name not in difference.FIELDS
+    ]
+    if problems:
+        raise InputError(problems)
+    return [name for name in difference.FIELDS if name in asked]
 
 
 def _kernel(text: str, which: str) -> Kernel:

@@ -22,11 +22,12 @@ from mptcplab.cli import options
 )
 @options.json_option
 def analyze_command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """Compute figures from captures alone: of MPTCP, and of UDP, such as QUIC and tunnels.
+    """Compute figures from captures alone, in pcapng or pcap files.
 
-    FILE is a capture (pcapng or pcap), or a directory with some, such as that of a run. They may be
-    of the lab or of any other network. Several files of the same time, such as one from each end,
-    are analysed together: where each was captured is detected, and no packet is counted twice.
+    They are of MPTCP, and of UDP, such as QUIC and tunnels. FILE is a capture, or a
+    directory with some, such as that of a run. They may be of the lab or of any other network.
+    Several files of the same time, such as one from each end, are analysed together: where each was
+    captured is detected, and no packet is counted twice.
     """
     from mptcplab.cli.actions import analyze
 

@@ -5,7 +5,7 @@
 #
 #	run.sh LIST
 #
-# Beside it are packetdrill; libc.so, see libc.c; LIST, with a line for each test: its name, the
+# Beside it are packetdrill; times.so, see times.c; LIST, with a line for each test: its name, the
 # tolerance in us, the version of IP, and the file; and settings.conf, sysctls of each network.
 here=$(cd "$(dirname "$0")" && pwd)
 # of a test, in virtual seconds: packetdrill waits for a packet for ever
@@ -32,7 +32,7 @@ run() {
 	cd "$(dirname "$3")" || return 1
 	# shellcheck disable=SC2016 # for the inner shell
 	unshare --net bash -c 'ip link set lo up && sysctl -q -p "$1" && shift && exec "$@"' -- \
-		"$here/settings.conf" timeout "$limit" env LD_PRELOAD="$here/libc.so" "$here/packetdrill" \
+		"$here/settings.conf" timeout "$limit" env LD_PRELOAD="$here/times.so" "$here/packetdrill" \
 		--ip_version="$2" "${network[@]}" --tolerance_usecs="$1" "$(basename "$3")"
 }
 

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What runs packetdrill's scripts: the hashes that it gets, and which tests there are."""
+"""What runs packetdrill's scripts, and which tests there are."""
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import hmac
-import socket
-import struct
+import os
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,56 +16,17 @@ from mptcplab.errors import InputError
 from mptcplab.tools.selftests import packetdrill
 
 SCRIPTS = sorted((resources.GUEST / "packetdrill" / "scripts").glob("*.pkt"))
-#: From linux/if_alg.h and sys/socket.h.
-AF_ALG, SOL_ALG, ALG_SET_KEY = 38, 279, 1
-HASH_BYTES = 32
 
 
-@pytest.fixture(scope="module")
-def libc(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The library that packetdrill has before libc."""
-    made = tmp_path_factory.mktemp("libc") / "libc.so"
-    source = resources.GUEST / "packetdrill" / "libc.c"
+def test_times_answers_as_that_of_libc(tmp_path: Path) -> None:
+    made = tmp_path / "times.so"
+    source = resources.GUEST / "packetdrill" / "times.c"
     command = ("gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-o")
     subprocess.run([*command, made, source], check=True)
-    return ctypes.CDLL(str(made), use_errno=True)
-
-
-def bind(libc: ctypes.CDLL, name: bytes) -> int:
-    """A socket for a hash, which may be refused: then -1."""
-    listening = libc.socket(AF_ALG, socket.SOCK_SEQPACKET, 0)
-    address = struct.pack("<H14sII64s", AF_ALG, b"hash", 0, 0, name)
-    assert listening >= 0
-    return -1 if libc.bind(listening, address, len(address)) else int(listening)
-
-
-def hashed(libc: ctypes.CDLL, name: bytes, key: bytes | None, parts: Sequence[bytes]) -> bytes:
-    """A hash as packetdrill asks for one."""
-    listening = bind(libc, name)
-    if key is not None:
-        assert libc.setsockopt(listening, SOL_ALG, ALG_SET_KEY, key, len(key)) == 0
-    accepted = libc.accept(listening, None, None)
-    for part in parts:
-        assert libc.send(accepted, part, len(part), 0) == len(part)
-    found = ctypes.create_string_buffer(HASH_BYTES)
-    assert libc.recv(accepted, found, HASH_BYTES, 0) == HASH_BYTES
-    assert libc.close(accepted) == libc.close(listening) == 0
-    return found.raw
-
-
-# around the ends of a block, 64 bytes, of which 9 are for its own end
-@pytest.mark.parametrize("length", [0, 1, 8, 54, 55, 56, 63, 64, 65, 119, 120, 128, 1000, 4096])
-def test_hashes_are_those_of_python(libc: ctypes.CDLL, length: int) -> None:
-    message = bytes(i * 7 % 251 for i in range(length))
-    parts = [message[: length // 3], message[length // 3 :]]
-    assert hashed(libc, b"sha256", None, parts) == hashlib.sha256(message).digest()
-    for key in (b"", b"k" * 16, b"k" * 64, b"k" * 65):
-        expected = hmac.new(key, message, hashlib.sha256).digest()
-        assert hashed(libc, b"hmac(sha256)", key, parts) == expected
-
-
-def test_other_hashes_are_refused(libc: ctypes.CDLL) -> None:
-    assert bind(libc, b"sha1") == -1
+    times = ctypes.CDLL(str(made)).times
+    times.restype = ctypes.c_long
+    before = int(os.times().elapsed * os.sysconf("SC_CLK_TCK"))
+    assert before <= times(None) <= times(None)
 
 
 def test_a_script_is_a_test_for_each_version_of_ip_that_its_name_allows() -> None:

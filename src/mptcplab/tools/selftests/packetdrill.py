@@ -71,8 +71,8 @@ def _make(target: Path, program: Path, others: Path | None) -> None:
     shutil.copy2(program, target / "packetdrill")
     shutil.copy2(_SOURCE / "run.sh", target)
     shutil.copytree(_SOURCE / "scripts", target / PACKETS.options)
-    library = str(_SOURCE / "libc.c")
-    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(target / "libc.so"), library]
+    library = str(_SOURCE / "times.c")
+    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(target / "times.so"), library]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise MptcplabError(f"{library} does not compile:\n{done.stderr}")

@@ -194,13 +194,10 @@ class Campaign:
         first = ran[1]
         of_it = self.expectations.of(str(job.script), job.scheduler)
         others = [each for each in self.jobs if _key(each) == _key(job)]
-        if job.kernel.has_framework:
-            (upstream,) = (each for each in others if not each.kernel.has_framework)
-            cases = expected.judge(of_it, self.ran[upstream][1].result, first.result)
-        elif self.strict or len(others) == 1:
-            cases = expected.judge_alone(first.result)
-        else:
-            cases = expected.judge([], first.result, first.result)
+        (upstream,) = (each for each in others if not each.kernel.has_framework)
+        alone = job == upstream and (self.strict or len(others) == 1)
+        before = None if alone else self.ran[upstream][1].result
+        cases = expected.judge(of_it, before, first.result)
         further = [ran[number] for number in sorted(ran) if number != 1]
         differs = [
             f"run {each.job.number} differs from run 1: {text}"

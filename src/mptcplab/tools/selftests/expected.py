@@ -17,7 +17,7 @@ from typing import Literal
 
 from mptcplab.errors import MptcplabError
 from mptcplab.spec.scheduler import known
-from mptcplab.tools.selftests.jobs import choice
+from mptcplab.tools.selftests.jobs import DEFAULT_SCHEDULER, choice
 from mptcplab.tools.selftests.scripts import OTHER_PACKETS, PACKETS, SCRIPTS
 from mptcplab.tools.tap import Result, compare
 
@@ -32,7 +32,8 @@ class Expected:
     """Tests of a script that a scheduler does not pass, and why; * in a name: any letters.
 
     With `late_ms` they may pass, as that depends on the seed, or else exceed their limit of time,
-    by no more than that.
+    by no more than that. What is listed of `default` is so upstream, too, and may be so with every
+    scheduler.
     """
 
     scheduler: str
@@ -53,8 +54,16 @@ class Expectations:
     expected: tuple[Expected, ...] = ()
 
     def of(self, script: str, scheduler: str) -> tuple[Expected, ...]:
-        """What is expected of a scheduler in a script."""
-        return tuple(e for e in self.expected if (e.script, e.scheduler) == (script, scheduler))
+        """What is expected of a scheduler in a script; of what is about one test, the first counts.
+
+        After what is listed of it comes what is of `default`.
+        """
+        return tuple(
+            each
+            for name in dict.fromkeys((scheduler, DEFAULT_SCHEDULER))
+            for each in self.expected
+            if (each.script, each.scheduler) == (script, name)
+        )
 
 
 def listed() -> Expectations:
@@ -114,14 +123,19 @@ class Case:
     why: str = ""
 
 
-def judge(expected: Collection[Expected], before: Result, after: Result) -> list[Case]:
-    """What a scheduler's result is, held to `before`, that of upstream, and to what is `expected`.
+def judge(expected: Collection[Expected], before: Result | None, after: Result) -> list[Case]:
+    """What a result is, held to `before`, that of upstream, and to what is `expected`.
 
-    What is expected of a test that there is not, is a case of its own.
+    Without `before`, whatever fails is wrong. Where something is expected of a test, this alone
+    counts: by chance, upstream itself may be late, too. What is expected of a test that there is
+    not, is a case of its own.
     """
-    lost = compare(before, after).lost
-    names = dict.fromkeys([*before.verdicts, *after.verdicts])
-    cases = [_case(name, name in lost, expected, after) for name in names]
+    if before is None:
+        worse = {name: "fails upstream" for name, v in after.verdicts.items() if v == "fail"}
+    else:
+        worse = dict.fromkeys(compare(before, after).lost, "passes upstream, not with ours")
+    names = dict.fromkeys([*(before.verdicts if before else ()), *after.verdicts])
+    cases = [_case(name, worse.get(name, ""), expected, after) for name in names]
     for each in expected:
         for pattern in each.tests:
             if not any(fnmatchcase(name, pattern) for name in names):
@@ -130,37 +144,23 @@ def judge(expected: Collection[Expected], before: Result, after: Result) -> list
     return cases
 
 
-def judge_alone(result: Result) -> list[Case]:
-    """What a result is with nothing to compare it with: whatever fails is wrong."""
-    return [
-        Case(name, "wrong", "fails upstream")
-        if verdict == "fail"
-        else Case(name, "skipped", "skipped by the script")
-        if verdict == "skip"
-        else Case(name, "passed")
-        for name, verdict in result.verdicts.items()
-    ]
-
-
-def _case(name: str, lost: bool, expected: Collection[Expected], after: Result) -> Case:
+def _case(name: str, worse: str, expected: Collection[Expected], after: Result) -> Case:
     verdict = after.verdicts.get(name)
-    of_it = [e for e in expected if any(fnmatchcase(name, pattern) for pattern in e.tests)]
-    if not lost:
-        for each in of_it:
-            if not each.late_ms:
-                why = f"is expected not to pass, and is not worse than upstream: {name}"
-                return Case(name, "wrong", why)
-        if verdict == "pass":
-            return Case(name, "passed")
-        if verdict == "skip":
-            return Case(name, "skipped", "skipped by the script")
+    of_it = (e for e in expected if any(fnmatchcase(name, pattern) for pattern in e.tests))
+    listed = next(of_it, None)
+    if verdict == "pass":
+        if listed and not listed.late_ms:
+            return Case(name, "wrong", f"is expected not to pass, and passes: {name}")
+        return Case(name, "passed")
+    if verdict == "skip" and not worse:
+        return Case(name, "skipped", "skipped by the script")
+    if listed is None:
+        if worse:
+            return Case(name, "wrong", f"{worse}: {name}")
         return Case(name, "excused", "does not pass upstream either")
-    if not of_it:
-        return Case(name, "wrong", f"passes upstream, not with ours: {name}")
-    for each in of_it:
-        if each.late_ms and _late_ms(after, name) > each.late_ms:
-            return Case(name, "wrong", f"is not late by at most {each.late_ms} ms: {name}")
-    return Case(name, "excused", of_it[0].reason)
+    if listed.late_ms and _late_ms(after, name) > listed.late_ms:
+        return Case(name, "wrong", f"is not late by at most {listed.late_ms} ms: {name}")
+    return Case(name, "excused", listed.reason)
 
 
 def _late_ms(result: Result, name: str) -> float:

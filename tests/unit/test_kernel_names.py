@@ -157,6 +157,7 @@ def test_names_that_cannot_be_read_are_told(repository: Repository, text: str) -
 
 
 LAB = {"source": "/x", "variant": "lab"}
+WRONG: list[object] = [[], 3, {"source": "/x"}, LAB | {"source": 3}, LAB | {"variant": ["lab"]}]
 
 
 @pytest.mark.parametrize(
@@ -166,10 +167,7 @@ LAB = {"source": "/x", "variant": "lab"}
         ("7.3", LAB, "series of Linux"),
         ("current", LAB, "used without a name"),
         ("a\nb", LAB, "a name is a letter"),
-        *(
-            ("mine", of, r'expected is \{"source": PATH, "variant": one of lab, ')
-            for of in ([], 3, {"source": "/x"}, LAB | {"source": 3}, LAB | {"variant": ["lab"]})
-        ),
+        *(("mine", of, r'expected is \{"source": PATH, "variant": one of lab, ') for of in WRONG),
         ("mine", LAB | {"variant": "other"}, "one of lab, "),
     ],
 )

@@ -160,7 +160,7 @@ advise-check: setup venv kernel ## is what advise says right, on random pairs of
 	$(BIN)/python -m mptcplab.tools.advise_check --docs docs/advise.md $(ADVISE_ARGS)
 
 # BISECT_ARGS: "--count 10 --seed 101"; see docs/bisect.md.
-bisect-check: setup venv kernel ## does mptcplab bisect find 100 faults that are put into Linux at random? (hours)
+bisect-check: setup venv kernel ## does mptcplab bisect find 100 faults that are put into Linux at random? (half an hour)
 	$(BIN)/python -m mptcplab.tools.bisect_check $(BISECT_ARGS)
 
 # LEADERBOARD_ARGS: "--count 600 --scheduler ./mine.c"; see docs/leaderboard.md.

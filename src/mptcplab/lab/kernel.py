@@ -49,7 +49,6 @@ from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, BuildProgress, Make, configure
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
-    KERNEL_VERSION,
     OWN_DIRECTORY,
     PatchError,
     SourceError,
@@ -432,15 +431,15 @@ def chosen_source() -> Path:
     return _chosen_path() or doctor.DEBIAN_SOURCE
 
 
-def source_of(build: KernelBuild) -> tuple[Path, str]:
-    """The source that a kernel of the present inputs was made from, and its digest.
+def source_of(build: KernelBuild) -> tuple[Path, str, str]:
+    """The source that a kernel of the present inputs was made from, its digest, and its version.
 
     Raises MptcplabError if `build` is none of them.
     """
     inputs = _inputs_of(build)
     if inputs.id != build.id:
         raise MptcplabError(f"kernel {build.id} is not made from the present inputs")
-    return inputs.source.path, inputs.source.digest
+    return inputs.source.path, inputs.source.digest, inputs.source.version
 
 
 def require(variant: str = "lab") -> KernelBuild:
@@ -544,7 +543,7 @@ def _came_along(variant: str) -> KernelBuild | None:
     came = prebuilt.came()
     if came is None:
         return None
-    source = _Source(resources.PREBUILT, came.source, KERNEL_VERSION)
+    source = _Source(resources.PREBUILT, came.source, came.version)
     if _Inputs.read(source, variant, came.compiler).id != came.kernel:
         return None
     image, config, _ = map(came.file, (prebuilt.KERNEL, prebuilt.CONFIG, prebuilt.BUILD))

@@ -6,7 +6,8 @@
 - `kernel/{linux,config,build.json}`: as in the cache (kernel.py);
 - `guest`: the guest program;
 - `module-kit.tar.xz`: what the user's own schedulers are compiled with (module_kit.py);
-- `prebuilt.json`: the id and the compiler of each program, and the SHA-256 of each file.
+- `prebuilt.json`: the id and the compiler of each program, the kernel's version, and the SHA-256
+  of each file.
 
 An id identifies everything that a program was made from. The files of the package that go into it
 are there: so it can be seen, without compiler and kernel source, whether they still are what the
@@ -37,11 +38,12 @@ _ABOUT: Final = "prebuilt.json"
 
 @dataclass(frozen=True)
 class Prebuilt:
-    """What came with the package: ids, the digest of the kernel source, and the compiler."""
+    """What came with the package: ids, digest and version of the kernel source, the compiler."""
 
     kernel: str
     guest: str
     source: str
+    version: str
     compiler: str
     sha256: Mapping[str, str]
 
@@ -70,12 +72,15 @@ def came() -> Prebuilt | None:
         raise MptcplabError(f"{file}: cannot be read; install mptcplab again") from error
 
 
-def write(directory: Path, kernel: str, guest: str, source: str, compiler: str) -> None:
+def write(
+    directory: Path, kernel: str, guest: str, source: str, version: str, compiler: str
+) -> None:
     """Describe the FILES in a directory, for `came`."""
     about = {
         "kernel": kernel,
         "guest": guest,
         "source": source,
+        "version": version,
         "compiler": compiler,
         "sha256": {name: digest(directory / name) for name in FILES},
     }

@@ -109,8 +109,8 @@ def _gather(directory: Path, built: KernelBuild, program: Guest) -> None:
         shutil.copy(built.image.with_name(name), directory / "kernel" / name)
     shutil.copy(program.program, directory / prebuilt.GUEST)
     kernel.make_module_kit(built, directory / prebuilt.MODULE_KIT)
-    source, digest = kernel.source_of(built)
-    prebuilt.write(directory, built.id, program.id, digest, kernel.compiler_version())
+    source, digest, version = kernel.source_of(built)
+    prebuilt.write(directory, built.id, program.id, digest, version, kernel.compiler_version())
     if source != doctor.DEBIAN_SOURCE:
         raise MptcplabError(
             f"the kernel is made from {source}, not from a package whose version can be named;"

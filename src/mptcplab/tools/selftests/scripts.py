@@ -88,7 +88,7 @@ def prepare(build: KernelBuild) -> Tools:
     such scripts, or is not what the kernel was built from.
     """
     doctor.require(*doctor.SELFTEST_CHECKS, *doctor.BUILD_CHECKS)
-    source, digest = kernel.source_of(build)
+    source, digest, _ = kernel.source_of(build)
     inputs = [digest, compiler_version()]
     if source.is_dir():
         # the digest of a directory leaves its tests out

@@ -123,7 +123,7 @@ def patches_of(version: str) -> Path:
     that has some, or of the oldest.
     """
     known = supported_series()
-    not_newer = [each for each in known if _number(each) <= _number(series_of(version))]
+    not_newer = [each for each in known if _number(each) <= _number(version)]
     return resources.KERNEL / "patches" / (not_newer or known[:1])[-1]
 
 

@@ -11,9 +11,9 @@ as a rule these are the paths of one program.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from mptcplab.capture import flows
 from mptcplab.capture.dissect import Array, Endpoint, Packets
 from mptcplab.capture.flows import TO_CLIENT, TO_SERVER, Flow, View
 from mptcplab.metrics.definitions import UdpFigures
+
+T = TypeVar("T")
 
 _MS = 1e6
 _BITS_PER_BYTE = 8
@@ -52,6 +54,10 @@ class UdpFlow:
     ways: list[UdpFigures]
     series: list[UdpSeries]
 
+    @property
+    def payload_bytes(self) -> int:
+        return sum(way.payload_bytes or 0 for way in self.ways)
+
 
 @dataclass
 class UdpPort:
@@ -59,6 +65,16 @@ class UdpPort:
 
     port: int
     flows: list[UdpFlow]
+
+    @property
+    def payload_bytes(self) -> int:
+        return sum(flow.payload_bytes for flow in self.flows)
+
+
+def largest(found: Sequence[T], most: int, payload_bytes: Callable[[T], int]) -> list[T]:
+    """Those with most payload, in their order."""
+    by_size = sorted(range(len(found)), key=lambda index: -payload_bytes(found[index]))
+    return [found[index] for index in sorted(by_size[:most])]
 
 
 def of_packets(

@@ -13,6 +13,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from mptcplab.capture import udp
 from mptcplab.capture.analyze import (
     DIRECTIONS,
     Analysis,
@@ -88,7 +89,7 @@ def tables(analysis: Analysis) -> Group:
     shown: list[Any] = []
     for connection in analysis.connections:
         shown += [*_connection(connection), ""]
-    ports = _largest(analysis.udp, _MAX_PORTS)
+    ports = _largest_ports(analysis)
     for port in ports:
         shown += [*_port(port), ""]
     if len(ports) < len(analysis.udp):
@@ -213,20 +214,12 @@ def _port(port: UdpPort) -> list[Any]:
     return [*shown, "", udp_table("Flow,\ndirection", rows), *map(Text, udp_notes(rows))]
 
 
-def _payload_bytes(flow: UdpFlow) -> int:
-    return sum(way.payload_bytes or 0 for way in flow.ways)
+def _largest_ports(analysis: Analysis) -> list[UdpPort]:
+    return udp.largest(analysis.udp, _MAX_PORTS, lambda port: port.payload_bytes)
 
 
 def _largest_flows(port: UdpPort) -> list[UdpFlow]:
-    """Those with most payload, in their order."""
-    found = sorted(port.flows, key=_payload_bytes, reverse=True)[:_MAX_FLOWS]
-    return sorted(found, key=lambda flow: flow.number)
-
-
-def _largest(ports: Sequence[UdpPort], most: int) -> list[UdpPort]:
-    """Those with most payload, in their order."""
-    by_size = sorted(ports, key=lambda port: -sum(map(_payload_bytes, port.flows)))[:most]
-    return [port for port in ports if any(port is each for each in by_size)]
+    return udp.largest(port.flows, _MAX_FLOWS, lambda flow: flow.payload_bytes)
 
 
 def _notes(analysis: Analysis) -> list[str]:
@@ -268,7 +261,7 @@ def _udp_with_data(analysis: Analysis) -> list[tuple[UdpPort, int]]:
     """Which directions to which ports had several packets arrive, at different times."""
     return [
         (port, way)
-        for port in _largest(analysis.udp, _MAX_PORTS)
+        for port in _largest_ports(analysis)
         for way in range(len(DIRECTIONS))
         if any(flow.ways[way].payload_bps for flow in port.flows)
     ]

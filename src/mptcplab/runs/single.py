@@ -177,11 +177,9 @@ def udp_figures(scenario: Scenario, outcome: Outcome) -> tuple[UdpFigures, ...]:
     }
     ports, _ = udp.of_packets(found, int(outcome.guest["start_ns"]), paths)
     sent = [way for port in ports for flow in port.flows for way in flow.ways if way.packets]
-    most = sorted(sent, key=lambda way: -(way.payload_bytes or 0))[:_MOST_FLOWS]
     return tuple(
         way.model_copy(update={"path": paths.get(way.client.rpartition(":")[0].strip("[]"))})
-        for way in sent
-        if any(way is each for each in most)
+        for way in udp.largest(sent, _MOST_FLOWS, lambda way: way.payload_bytes or 0)
     )
 
 

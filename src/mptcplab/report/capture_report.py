@@ -28,7 +28,7 @@ from mptcplab.metrics.definitions import UdpFigures
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.report.draw import DOTS_PER_INCH, WIDTH, drawing, drawn
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
-from mptcplab.report.tables import udp_notes, udp_table
+from mptcplab.report.tables import number, udp_notes, udp_table
 from mptcplab.runs import store
 
 if TYPE_CHECKING:
@@ -154,16 +154,16 @@ def _way_table(connection: Connection, way: int) -> Table:
         figures = subflow.ways[way]
         table.add_row(
             str(subflow.number),
-            _number(figures.goodput_bps, _MBIT, 2),
+            number(figures.goodput_bps, _MBIT, 2),
             str(figures.data_packets),
             str(figures.retransmitted_packets),
             str(figures.reinjected_packets),
             "-" if figures.lost_packets is None else str(figures.lost_packets),
-            _number(figures.rtt.median_ms, 1, 1),
-            _number(figures.rtt.p95_ms, 1, 1),
+            number(figures.rtt.median_ms, 1, 1),
+            number(figures.rtt.p95_ms, 1, 1),
         )
     goodput = connection.directions[way].goodput_bps
-    table.add_row("all", _number(goodput, _MBIT, 2), *[""] * 6)
+    table.add_row("all", number(goodput, _MBIT, 2), *[""] * 6)
     return table
 
 
@@ -180,17 +180,17 @@ def _direction_lines(direction: ConnectionDirection) -> list[Text]:
         share = 100 * (direction.reordered_share or 0)
         lines.append(
             f"reordered in the connection: {share:.1f} % of {direction.data_packets} packets; "
-            f"behind by\n  {_number(direction.reordering_behind_bytes_mean, _KIB, 1)} KiB "
-            f"(p95 {_number(direction.reordering_behind_bytes_p95, _KIB, 1)}), extent "
-            f"{_number(direction.reordering_extent_packets_mean, 1, 1)} packets "
-            f"(p95 {_number(direction.reordering_extent_packets_p95, 1, 0)})"
+            f"behind by\n  {number(direction.reordering_behind_bytes_mean, _KIB, 1)} KiB "
+            f"(p95 {number(direction.reordering_behind_bytes_p95, _KIB, 1)}), extent "
+            f"{number(direction.reordering_extent_packets_mean, 1, 1)} packets "
+            f"(p95 {number(direction.reordering_extent_packets_p95, 1, 0)})"
         )
     elif direction.data_packets:
         lines.append(f"reordered in the connection: none of {direction.data_packets} packets")
     if direction.ofo_bytes_mean is not None:
         lines.append(
-            f"out-of-order queue: mean {_number(direction.ofo_bytes_mean, _KIB, 1)} KiB, "
-            f"p99 {_number(direction.ofo_bytes_p99, _KIB, 1)} KiB, as seen at\n"
+            f"out-of-order queue: mean {number(direction.ofo_bytes_mean, _KIB, 1)} KiB, "
+            f"p99 {number(direction.ofo_bytes_p99, _KIB, 1)} KiB, as seen at\n"
             f"  {direction.ofo_seen_at}"
         )
     return [Text(line) for line in lines]
@@ -238,10 +238,6 @@ def _notes(analysis: Analysis) -> list[str]:
         "Lost packets need captures at both ends. docs/analyze.md defines every figure.",
         *warnings,
     ]
-
-
-def _number(value: float | None, unit: float, decimals: int) -> str:
-    return "-" if value is None else f"{value / unit:.{decimals}f}"
 
 
 def _with_data(analysis: Analysis) -> list[tuple[Connection, int]]:
@@ -330,11 +326,9 @@ def _draw_rates(
     for index, (name, rate) in enumerate(curves):
         colour = PATH_COLOURS[index % len(PATH_COLOURS)]
         axis.plot(middle, rate, color=colour, linewidth=1.2, label=name)
-    axis.set_ylabel(of)
-    axis.set_ylim(bottom=0)
+    _frame(axis, of)
     axis.set_xlim(0, span)
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
-    axis.spines[["top", "right"]].set_visible(False)
     # above the panel: inside it would hide a curve
     axis.legend(
         title=title,
@@ -353,9 +347,14 @@ def _draw_delays(axis: Axes, analysis: Analysis, flows: Sequence[UdpFlow], way: 
         colour = PATH_COLOURS[index % len(PATH_COLOURS)]
         at = times / 1e9 - analysis.began_s
         axis.plot(at, delays / _NS_PER_MS, color=colour, linewidth=0.8)
-    axis.set_ylabel("one-way delay (ms)")
-    axis.set_ylim(bottom=0)
+    _frame(axis, "one-way delay (ms)")
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
+
+
+def _frame(axis: Axes, what: str) -> None:
+    """Of a panel: what is drawn, from 0 on, and no lines above and on the right."""
+    axis.set_ylabel(what)
+    axis.set_ylim(bottom=0)
     axis.spines[["top", "right"]].set_visible(False)
 
 
@@ -376,9 +375,7 @@ def _draw_queue(
         mean = direction.ofo_bytes_mean / _KIB
         axis.axhline(mean, color=PATH_COLOURS[1], linewidth=1.0, linestyle="--")
         axis.set_title(f"mean {mean:.1f} KiB, as seen at {direction.ofo_seen_at}", fontsize=8)
-    axis.set_ylabel("out of order (KiB)")
-    axis.set_ylim(bottom=0)
-    axis.spines[["top", "right"]].set_visible(False)
+    _frame(axis, "out of order (KiB)")
 
 
 def _thinned(times: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Sequence[Any]:

@@ -278,11 +278,13 @@ def udp_notes(found: Sequence[UdpRow]) -> list[str]:
     ]
 
 
+def number(value: float | None, unit: float, decimals: int) -> str:
+    """A figure in a unit, with so many decimals; a dash for one that is missing."""
+    return "-" if value is None else f"{value / unit:.{decimals}f}"
+
+
 def _cells(*figures: tuple[float | None, float, int]) -> list[str]:
-    """Figures in units, with so many decimals; a dash for what is missing."""
-    return [
-        "-" if value is None else f"{value / unit:.{digits}f}" for value, unit, digits in figures
-    ]
+    return [number(*each) for each in figures]
 
 
 def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:

@@ -6,7 +6,9 @@ Runs are made by a fake that takes the place of the workers: it leaves what a ru
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -275,6 +277,30 @@ def test_a_full_disk_stops_a_sweep_and_is_no_failure_of_runs(tmp_path: Path) -> 
     assert Store(tmp_path / "out").failed() == []
     outcome = run(plan(tmp_path), tmp_path / "out", Fake())
     assert (outcome.made > 0, outcome.reasons) == (True, {})
+
+
+@pytest.mark.parametrize("full", [index.TABLE, index.POINTS])
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_is_full_for_a_table_is_told_in_the_same_way(
+    full: str, reason: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Path.write_bytes
+
+    def write(file: Path, content: bytes) -> int:
+        if file.name == full:
+            raise OSError(reason, os.strerror(reason))
+        return written(file, content)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_bytes", write)
+        with pytest.raises(
+            MptcplabError, match=r"no space left on the disk of .*the same command resumes"
+        ):
+            run(plan(tmp_path), tmp_path / "out", Fake())
+    made = 0 if full == index.POINTS else 12
+    assert len(Store(tmp_path / "out").keys()) == made
+    outcome = run(plan(tmp_path), tmp_path / "out", Fake())
+    assert (outcome.stored, outcome.made) == (made, 12 - made)
 
 
 def test_records_that_are_wanted_are_made_where_only_series_are(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ the new runs. docs/sweep.md.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import shutil
 import threading
@@ -426,7 +427,8 @@ def run(
     out.remove_abandoned()
     table = Index(out.out)
     table.refresh()
-    index.keep_points(out.out, planned.points)
+    with _full_disk_told(out):
+        index.keep_points(out.out, planned.points)
     missing, left_alone = planned.missing(out, table, how)
     costs, _ = planned.costs(table)
     order = cost.in_order(missing, costs)
@@ -448,7 +450,8 @@ def run(
                     _, done = each
                     ended += 1
                     left.ended(done.key, done.took_s)
-                    _keep(done, planned, out, table)
+                    with _full_disk_told(out):
+                        _keep(done, planned, out, table)
                     if done.entry.status == "ok":
                         made_again += done.killed
                     else:
@@ -473,7 +476,8 @@ def run(
         with contextlib.suppress(MptcplabError):
             table.write()
         raise
-    table.write()
+    with _full_disk_told(out):
+        table.write()
     return Outcome(
         len(planned.runs),
         len(planned.runs) - len(missing) - len(left_alone),
@@ -671,13 +675,29 @@ def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
 def _stop_if(done: Done, out: Store, how: How) -> None:
     reason = done.entry.reason
     if _is_full(done, out):
-        raise MptcplabError(
-            f"no space left on the disk of {out.out}; finished runs are kept; "
-            "free some space, and the same command resumes"
-        )
+        raise _full(out)
     if how.fail_fast:
         title = f"{done.entry.label}, seed {done.entry.seed}"
         raise MptcplabError(f"a run failed ({done.key}: {title}): {reason}")
+
+
+@contextlib.contextmanager
+def _full_disk_told(out: Store) -> Iterator[None]:
+    """If the disk is full, say how to go on, whatever it was that had no space."""
+    try:
+        yield
+    except (OSError, MptcplabError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(out) from error
+        raise
+
+
+def _full(out: Store) -> MptcplabError:
+    return MptcplabError(
+        f"no space left on the disk of {out.out}; finished runs are kept; "
+        "free some space, and the same command resumes"
+    )
 
 
 def _is_full(done: Done, out: Store) -> bool:

@@ -34,6 +34,9 @@ from tests.vocabulary import Run, RunScenario, ours
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # A full packet of plain TCP with timestamps: 1448 bytes of data in 1514 bytes of Ethernet.
 TCP_PAYLOAD = 1448 / 1514
+# Packets do not depend on it, and figures here are of ten seconds and more; of a run that takes
+# samples every 10 ms, four fifths of the CPU time are for these.
+SAMPLE_INTERVAL = "100ms"
 
 #: All seeds of an example, by its name and the congestion control.
 RunExample = Callable[..., list[Run]]
@@ -44,8 +47,9 @@ def run_example(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path_factory: pytest.TempPathFactory
 ) -> RunExample:
     def run(example: str, cc: str, seeds: int = 1) -> list[Run]:
+        flags = Flags(cc=cc, repeat=seeds, sample_interval=SAMPLE_INTERVAL)
         runs = []
-        for scenario in load_file(EXAMPLES / example, Flags(cc=cc, repeat=seeds)).runs():
+        for scenario in load_file(EXAMPLES / example, flags).runs():
             directory = tmp_path_factory.mktemp(f"{congestion.name_of(cc)}-{scenario.seed}")
             outcome, figures = experiment.measure(scenario, lab_kernel, lab_guest, directory)
             client = records.read_samples(directory / engine.CLIENT_SAMPLES)
@@ -102,6 +106,7 @@ def test_with_the_same_losses_it_takes_what_tcp_takes(run_scenario: RunScenario,
         cc=ours(cc),
         duration="60s",
         warmup="10s",
+        sample_interval=SAMPLE_INTERVAL,
     )
     print(f"\n{cc}: Multipath TCP / TCP {ratio(run):.2f}")
     assert 0.8 <= ratio(run) <= 1.25
@@ -128,6 +133,7 @@ def test_among_many_in_one_bottleneck_it_takes_what_tcp_takes(
                 cc=ours(cc),
                 duration="25s",
                 warmup="10s",
+                sample_interval=SAMPLE_INTERVAL,
                 seed=str(seed),
             )
         )
@@ -190,6 +196,7 @@ def test_it_has_what_tcp_has_on_the_best_path(
         cc="reno",
         duration="40s",
         warmup="10s",
+        sample_interval=SAMPLE_INTERVAL,
     )
     for cc, run in pooling.items():
         has_bps = goodputs(run)["multipath"]
@@ -237,6 +244,7 @@ SCENARIO_A: dict[str, Any] = {
     "scheduler": "minrtt",
     "duration": "80s",
     "warmup": "20s",
+    "sample_interval": SAMPLE_INTERVAL,
 }
 PATHS_A = (
     "private:link=server,delay=31ms",
@@ -313,6 +321,7 @@ def test_as_measured_it_has_less_than_tcp(run_scenario: RunScenario, cc: str) ->
         cc=cc,
         duration="60s",
         warmup="10s",
+        sample_interval=SAMPLE_INTERVAL,
     )
     print(f"\n{cc}: Multipath TCP / TCP {ratio(run):.2f}")
     assert 0.54 * 0.8 <= ratio(run) <= 0.76 * 1.2

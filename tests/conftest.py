@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,6 +32,12 @@ from tests.vocabulary import (
     request_of,
     scenario_of,
 )
+
+
+def pytest_configure() -> None:
+    """Who starts the tests in the background has interrupts ignored, as have all programs then."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,11 +10,6 @@ import time
 from pathlib import Path
 
 
-def heed() -> None:
-    """As `preexec_fn`: who starts the tests in the background has interrupts ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def interrupted(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
     """Start `mptcplab` with its runs in `out`, one at a time, and interrupt it after two."""
     command = [sys.executable, "-m", "mptcplab", *arguments, "--jobs", "1", "--out", str(out)]
@@ -24,7 +19,6 @@ def interrupted(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.PIPE,
         text=True,
         stdin=subprocess.DEVNULL,
-        preexec_fn=heed,
     )
     while len(list(out.glob("runs/[!.]*"))) < 2 and running.poll() is None:
         time.sleep(0.01)

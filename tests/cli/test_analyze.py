@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import interrupts
 from tests.packets import SYN, Datagram, Packet, dss, mp_capable, write_pcap, write_pcapng
 
 ENDS = ("10.0.1.1", 40000), ("10.1.1.1", 5001)
@@ -118,9 +117,7 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mptcplab", "analyze", str(pipe), "--out", str(out)]
 
     with (
-        subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, preexec_fn=interrupts.heed
-        ) as running,
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running,
         pipe.open("wb") as to,  # waits until it is read
     ):
         to.write(content)

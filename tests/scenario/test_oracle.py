@@ -17,7 +17,6 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.oracle.models import FORMS
 from mptcplab.oracle.state import Asked, read
 from mptcplab.tools.oracle import Case, check
-from tests import interrupts
 
 SCENARIOS = ("size-500k", "window-64k", "three-outage")
 
@@ -57,7 +56,6 @@ def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=interrupts.heed,
     )
     assert process.stderr
     assert process.stderr.readline().startswith("1 of 3 runs")

@@ -20,11 +20,13 @@
 
 #define pr_fmt(fmt) "mptcp_probe: " fmt
 
+#include <linux/bitmap.h>
 #include <linux/capability.h>
 #include <linux/hrtimer.h>
 #include <linux/ipv6.h>
 #include <linux/kthread.h>
 #include <linux/math64.h>
+#include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/proc_fs.h>
 #include <linux/sock_diag.h>
@@ -70,6 +72,9 @@ struct probe {
 	u64			interval_ns;
 	u64			stop_ns;
 	const struct probe_mode	*mode;
+	unsigned long		*tcp_slots;	/* bitmap over the hash table of TCP */
+	unsigned long		tcp_opens;	/* when these were last looked for */
+	bool			tcp_unsettled;
 };
 
 static u32 probe_connection_number(struct probe *probe, struct sock *sk)
@@ -433,6 +438,28 @@ static void probe_sample_tcp_connection(struct probe *probe, struct sock *sk, u6
 	stream_put(&probe->stream, &rec, sizeof(rec));
 }
 
+/* Finds the slots in which sockets are: the table is large and nearly empty, so it is
+ * looked through only if connections were opened since. Who connects is in the table
+ * before it is counted, who is accepted right after, perhaps on another CPU: that one is
+ * there by the next sample.
+ */
+static void probe_find_tcp_slots(struct probe *probe, const struct inet_hashinfo *hash)
+{
+	struct tcp_mib __percpu *mib = probe->net->mib.tcp_statistics;
+	unsigned long opens = snmp_fold_field(mib, TCP_MIB_ACTIVEOPENS) +
+			      snmp_fold_field(mib, TCP_MIB_PASSIVEOPENS);
+	bool is_new = opens != probe->tcp_opens;
+	unsigned int slot;
+
+	if (!is_new && !probe->tcp_unsettled)
+		return;
+	probe->tcp_opens = opens;
+	probe->tcp_unsettled = is_new;
+	for (slot = 0; slot <= hash->ehash_mask; slot++)
+		if (!hlist_nulls_empty(&hash->ehash[slot].chain))
+			__set_bit(slot, probe->tcp_slots);
+}
+
 static void probe_sample_tcp(struct probe *probe, u64 now)
 {
 	struct inet_hashinfo *hash = probe->net->ipv4.tcp_death_row.hashinfo;
@@ -441,7 +468,10 @@ static void probe_sample_tcp(struct probe *probe, u64 now)
 	unsigned int slot;
 	int num, seen;
 
-	for (slot = 0; slot <= hash->ehash_mask; slot++) {
+	probe_find_tcp_slots(probe, hash);
+	for_each_set_bit(slot, probe->tcp_slots, hash->ehash_mask + 1) {
+		if (hlist_nulls_empty(&hash->ehash[slot].chain))
+			__clear_bit(slot, probe->tcp_slots);
 		/* the lock cannot be held while a socket is locked: come back
 		 * for each one, and step over those that were seen
 		 */
@@ -618,20 +648,29 @@ static int probe_open(struct inode *inode, struct file *file)
 	/* the file may be opened while the namespace is being taken down */
 	struct net *net = maybe_get_net(pde_data(inode));
 	struct probe *probe;
+	unsigned int slots;
 
 	if (!net)
 		return -ENXIO;
 	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
-	if (!probe) {
-		put_net(net);
-		return -ENOMEM;
-	}
+	if (!probe)
+		goto no_memory;
+	slots = net->ipv4.tcp_death_row.hashinfo->ehash_mask + 1;
+	probe->tcp_slots = kvcalloc(BITS_TO_LONGS(slots), sizeof(long), GFP_KERNEL);
+	if (!probe->tcp_slots)
+		goto no_memory;
+	probe->tcp_unsettled = true;
 	stream_init(&probe->stream, sizeof(struct probe_connection));
 	probe->net = net;
 	mutex_init(&probe->lock);
 	xa_init(&probe->ids);
 	file->private_data = probe;
 	return nonseekable_open(inode, file);
+
+no_memory:
+	kfree(probe);
+	put_net(net);
+	return -ENOMEM;
 }
 
 static void probe_stop(struct probe *probe)
@@ -718,6 +757,7 @@ static int probe_release(struct inode *inode, struct file *file)
 	xa_destroy(&probe->ids);
 	stream_free(&probe->stream);
 	put_net(probe->net);
+	kvfree(probe->tcp_slots);
 	kfree(probe);
 	return 0;
 }

@@ -273,6 +273,38 @@ def test_a_router_has_both_links_and_nothing_counts_twice(tmp_path: Path, back: 
     assert flow.ways[1].packets == len(answers)
 
 
+@pytest.mark.parametrize("is_ahead_ms", [0, 20, -20])
+@pytest.mark.parametrize("first", [0, 1])
+def test_without_a_router_between_the_delays_say_who_is_near(
+    tmp_path: Path, first: int, is_ahead_ms: int
+) -> None:
+    up, answers = sent(20, begin=50), sent(10, SERVER, CLIENT, begin=80)
+
+    # all packets have the TTL that they were sent with; the clock of the server may be wrong
+    def at_the_server(packets: Sequence[Datagram], delay_ms: int) -> list[Datagram]:
+        delay_ns = (delay_ms + is_ahead_ms) * MS
+        return [each.at(each.time_ns + delay_ns, ttl=64) for each in packets]
+
+    near = [*up, *(each.at(each.time_ns, ttl=64) for each in later(answers, 5))]
+    far = [*at_the_server([up[0], *up[3:]], 5), *at_the_server(answers, 0)]
+    files = captured(tmp_path, near, far)
+    flow = one(analyze.analyse([files[first], files[1 - first]]).udp)
+    assert flow.seen_in == ["0.pcap", "1.pcap"]
+    assert [way.packets for way in flow.ways] == [20, 10]
+    assert [way.lost_packets for way in flow.ways] == [2, 0]
+    found = [way.delay_ms_median for way in flow.ways]
+    assert found == [5 + is_ahead_ms, 5 - is_ahead_ms]
+
+
+def test_of_one_direction_without_a_router_the_clocks_are_taken_to_agree(tmp_path: Path) -> None:
+    up = sent(20)
+    far = [each.at(each.time_ns, ttl=64) for each in later(up, 5, 3)]
+    near_file, far_file = captured(tmp_path, up, far)
+    flow = one(analyze.analyse([far_file, near_file]).udp)
+    assert flow.seen_in == ["0.pcap", "1.pcap"]
+    assert (flow.ways[0].lost_packets, flow.ways[0].delay_ms_max) == (1, 5)
+
+
 def test_clocks_that_do_not_agree_are_told(tmp_path: Path) -> None:
     up = sent(5, begin=10)
     found = analyze.analyse(captured(tmp_path, up, later(up, -3)))

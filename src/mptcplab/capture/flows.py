@@ -242,7 +242,7 @@ def _order(packets: Packets, flow: Flow, sizes_of_files: Counter[int]) -> None:
     if all(None not in each for each in reach):
         nearness = [float(each[1] - each[0]) for each in reach]  # type: ignore[operator]
     else:
-        nearness = [float(_hops(packets, view)) for view in flow.views]
+        nearness = [float(hops(packets, view)) for view in flow.views]
     # of two sides of one link, the file with more flows is the outer one: a host's, not a router's
     round_trip = max((there + back for there, back in reach if there and back), default=0)
     steps = [round(near / max(_SAME_PLACE * round_trip, 1)) for near in nearness]
@@ -298,7 +298,7 @@ def _reach(packets: Packets, view: View, isn: list[int | None]) -> tuple[int | N
     return answered - int(asked[-1]), int(done_ns[0]) - last
 
 
-def _hops(packets: Packets, view: View) -> int:
+def hops(packets: Packets, view: View) -> int:
     """How much farther from the client than from the server, by the TTL that routers decrement."""
     passed = []
     for way in view.ways:

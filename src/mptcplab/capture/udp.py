@@ -89,7 +89,7 @@ def of_packets(
     known: set[Endpoint] = set()
     for found in flows.find_flows(packets):
         is_client = [e.address in clients or e in known for e in (found.client, found.server)]
-        flow = _from_the_client(packets, found, is_client)
+        flow = _in_order(packets, _from_the_client(packets, found, is_client))
         # a server may answer from another of its addresses
         known.add(flow.client)
         ports.setdefault(flow.server.port, []).append(flow)
@@ -111,6 +111,32 @@ def _from_the_client(packets: Packets, flow: Flow, is_client: Sequence[bool]) ->
         return flow
     views = [View(view.file, (view.ways[1], view.ways[0])) for view in reversed(flow.views)]
     return replace(flow, client=flow.server, server=flow.client, views=views)
+
+
+def _in_order(packets: Packets, flow: Flow) -> Flow:
+    """A flow with its views from the client to the server.
+
+    Between two places without a router, as on a LAN, the TTL is the same. But packets to the server
+    pass the one next to the client first, and those to the client last; what the clocks of the
+    captures differ by is in both.
+    """
+    hops = [flows.hops(packets, view) for view in flow.views]
+    if len(set(hops)) == len(hops):
+        return flow
+    up, down = ([_behind(packets, flow, view, way) for view in flow.views] for way in (0, 1))
+    order = sorted(range(len(hops)), key=lambda index: (hops[index], up[index] - down[index]))
+    return replace(flow, views=[flow.views[index] for index in order])
+
+
+def _behind(packets: Packets, flow: Flow, view: View, way: int) -> float:
+    """How much later than the first view one sees the packets of a direction, in ns: the median. 0
+    if it is not known.
+    """
+    here, there = flow.views[0].ways[way], view.ways[way]
+    place, alike = _places(flows.prints(packets, here), flows.prints(packets, there))
+    sure = np.flatnonzero((place >= 0) & ~alike)
+    later_ns = packets.time_ns[there[place[sure]]] - packets.time_ns[here[sure]]
+    return float(np.median(later_ns)) if len(sure) else 0.0
 
 
 def _port(packets: Packets, mine: Sequence[Flow], start_ns: int) -> list[UdpFlow]:

@@ -156,6 +156,32 @@ def test_a_packet_that_arrives_twice_is_one(tmp_path: Path) -> None:
     assert (to_server.delay_ms_max, to_server.reordered_packets) == (20, 0)
 
 
+def arriving(count: int) -> str:
+    return (
+        f"UDP port 4433: {count} packets arrive that are not in the capture of the sender: that "
+        "began later or keeps another number of bytes of each packet, or they were changed or "
+        "duplicated on their way; losses may be wrong"
+    )
+
+
+def test_what_arrives_and_was_not_seen_to_be_sent_is_told(tmp_path: Path) -> None:
+    up = sent(10)
+    again = [*later(up, 20), up[1].at(25 * MS, ttl=63)]
+    assert analyze.analyse(captured(tmp_path, up, again)).warnings == [arriving(1)]
+    # the capture of the sender began after three packets
+    assert analyze.analyse(captured(tmp_path, up[3:], later(up, 20))).warnings == [arriving(3)]
+
+
+def test_captures_of_unlike_lengths_are_told(tmp_path: Path) -> None:
+    up = [Datagram(n * MS, CLIENT, SERVER, 12 * n.to_bytes(4, "big")) for n in range(1, 11)]
+    near = write_pcap(tmp_path / "near.pcap", up, snap=116)
+    # 14 + 20 + 8 bytes of headers, and 22 of the payload
+    far = write_pcap(tmp_path / "far.pcap", later(up, 20), snap=64)
+    found = analyze.analyse([near, far])
+    assert one(found.udp).ways[0].lost_packets == 0
+    assert found.warnings == [arriving(10)]
+
+
 def test_of_two_packets_that_look_the_same_one_is_lost(tmp_path: Path) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, b"same") for n in range(2)] + sent(3, begin=2)
     to_server = one(analysed(tmp_path, up, later(up, 20, 1))).ways[0]

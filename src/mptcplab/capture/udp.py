@@ -231,9 +231,24 @@ def _warnings(ports: Sequence[UdpPort]) -> list[str]:
                 f"UDP port {port.port}: {alike} packets look like others, of which some did not "
                 "arrive; they are in no delay, and not in the reordering"
             )
+        not_sent = sum(map(_not_sent, ways))
+        if not_sent:
+            found.append(
+                f"UDP port {port.port}: {not_sent} packets arrive that are not in the capture of "
+                "the sender: that began later or keeps another number of bytes of each packet, or "
+                "they were changed or duplicated on their way; losses may be wrong"
+            )
         if any(way.delay_ms_min < 0 for way in ways if way.delay_ms_min is not None):
             found.append(
                 f"UDP port {port.port}: packets arrive before they are sent: the clocks of the "
                 "captures do not agree, and the delays are wrong by the difference"
             )
     return found
+
+
+def _not_sent(way: UdpFigures) -> int:
+    """How many packets arrived that were not seen next to the sender, if both are known."""
+    if way.lost_packets is None:
+        return 0
+    seen = (way.packets or 0) - way.lost_packets - (way.pending_packets or 0)
+    return (way.arrived_packets or 0) - seen

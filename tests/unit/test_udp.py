@@ -380,6 +380,30 @@ def test_the_first_fragment_stands_for_the_whole(tmp_path: Path) -> None:
     assert (flow.ways[0].packets, flow.ways[0].payload_bytes) == (1, 3000)
 
 
+def test_the_first_fragment_of_ipv6_stands_for_the_whole(tmp_path: Path) -> None:
+    # RFC 8200: behind IPv6's header one of 8 bytes, with the place in units of 8 bytes and a bit
+    # that says that more follow, on all but the last one
+    whole = Datagram(0, CLIENT_6, SERVER_6, size=3000).ip()
+    frames = []
+    for begin, more in ((0, 1), (1448, 1), (2896, 0)):
+        part = whole[40:][begin : begin + 1448]
+        extra = struct.pack(">BBHI", 17, 0, begin | more, 7)
+        head = struct.pack(">IHBB", 6 << 28, len(extra + part), 44, 64)
+        frames.append(frame(head + whole[8:40] + extra + part))
+    near, far = (write_pcap(tmp_path / f"{n}.pcap", []) for n in range(2))
+    for file, ms in ((near, 0), (far, 20)):
+        with file.open("ab") as to:
+            for each in frames:
+                to.write(struct.pack("<IIII", 0, ms * MS, 128, len(each)) + each[:128])
+    packets = dissect.read([near, far])
+    assert packets.udp is not None
+    assert (len(packets.udp), packets.others) == (2, 6)
+    way = one(analyze.analyse([near, far]).udp).ways[0]
+    assert (way.client, way.server) == ("[fd00::a00:101]:40000", "[fd00::a01:101]:4433")
+    assert (way.packets, way.payload_bytes, way.lost_packets) == (1, 3000, 0)
+    assert way.delay_ms_max == 20
+
+
 @pytest.mark.parametrize("missing", [1, 30, 120])
 def test_a_file_that_is_cut_off_is_used_up_to_there(tmp_path: Path, missing: int) -> None:
     (file,) = captured(tmp_path, sent(10))

@@ -53,6 +53,7 @@ _LINKS = "Ethernet, Linux cooked (v1, v2), raw IP, and BSD loopback"
 _VLAN_TAGS = (0x8100, 0x88A8)
 _ETHERTYPE_IPV4, _ETHERTYPE_IPV6 = 0x0800, 0x86DD
 _TCP, _UDP = 6, 17
+_FRAGMENT, _FRAGMENT_HEAD_BYTES = 44, 8  # an extension header of IPv6, RFC 8200 section 4.5
 _UDP_HEAD_BYTES = 8
 # By which a packet of UDP is recognised at another place: words of 4 bytes of its payload, fewer
 # than any usual capture keeps.
@@ -329,15 +330,17 @@ class _Reader:
         four, six = family == 4, family == 6
         head_bytes = (u8[np.where(four, ip, 0)] & 15).astype(np.int64) * 4
         protocol = u8[np.where(four, ip + 9, np.where(six, ip + 6, 0))]
+        cut = six & (protocol == _FRAGMENT)
+        protocol = np.where(cut, u8[np.where(cut, ip + 40, 0)], protocol)
         ours = (protocol == _TCP) | (protocol == _UDP)
         four &= ours & (u16[np.where(four, ip + 6, 0)] & 0x1FFF == 0)
-        six &= ours
+        six &= ours & (~cut | (u16[np.where(cut, ip + 42, 0)] & 0xFFF8 == 0))
         keep = np.flatnonzero(four | six)
         self._others += len(ip) - len(keep)
         if not len(keep):
             return
-        begin, end, ip, place, four, head_bytes, protocol = (
-            each[keep] for each in (begin, end, ip, place, four, head_bytes, protocol)
+        begin, end, ip, place, four, cut, head_bytes, protocol = (
+            each[keep] for each in (begin, end, ip, place, four, cut, head_bytes, protocol)
         )
         source: Array
         target: Array
@@ -347,7 +350,7 @@ class _Reader:
             ip_total = u16[ip + 2].astype(np.int64)
             ttl = u8[ip + 8]
         else:
-            head_bytes = np.where(four, head_bytes, 40)
+            head_bytes = np.where(four, head_bytes, 40 + _FRAGMENT_HEAD_BYTES * cut)
             source = np.where(four, u32[ip + 12], _fold(u32, np.where(four, 0, ip + 8)))
             target = np.where(four, u32[ip + 16], _fold(u32, np.where(four, 0, ip + 24)))
             ip_total = np.where(four, u16[ip + 2], u16[ip + 4].astype(np.int64) + 40)

@@ -69,6 +69,30 @@ def test_what_is_useful_of_a_file_that_is_cut_off_is_shown_with_a_warning(tmp_pa
     assert "ends early" in done.stdout
 
 
+def test_a_file_counts_once(tmp_path: Path) -> None:
+    file = write_pcap(tmp_path / "x.pcap", conversation())
+    (tmp_path / "link.pcap").symlink_to(file)
+    once = mptcplab("analyze", file, "--json")
+    twice = mptcplab("analyze", tmp_path, file, "--json")
+    assert (twice.returncode, twice.stderr) == (0, "")
+    assert json.loads(twice.stdout)["packets"] == json.loads(once.stdout)["packets"] == 22
+
+
+def test_each_run_is_analysed_on_its_own(tmp_path: Path) -> None:
+    runs = [tmp_path / name for name in "ab"]
+    for run in runs:
+        run.mkdir()
+        (run / "result.json").write_text("{}")
+        write_pcap(run / "client.pcapng", conversation())
+    assert mptcplab("analyze", runs[0]).returncode == 0
+    done = mptcplab("analyze", runs[0] / "client.pcapng", runs[1])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"mptcplab: 1 mistake in {runs[1]}\n"
+        f"  another run than {runs[0]}; each run is analysed on its own\n"
+    )
+
+
 @pytest.mark.parametrize("what", ["text", "empty", "directory", "missing", "plain", "none"])
 def test_bad_input_is_told_and_leaves_nothing(tmp_path: Path, what: str) -> None:
     file = tmp_path / "x.pcap"

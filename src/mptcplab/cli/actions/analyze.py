@@ -15,14 +15,18 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from mptcplab.capture import analyze, dissect
 from mptcplab.errors import InputError, Problem
 from mptcplab.report import capture_report
+from mptcplab.runs.store import RESULT
 
 
 def analyze_files(files: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
     """Compute the figures of some captures, and show them or write them.
 
-    A directory stands for the captures in it.
+    A directory stands for the captures in it. Raises InputError for those of several runs.
     """
-    files = [each for file in files for each in _captures(file)]
+    # a file counts once, also if its directory is given as well
+    found = {each.resolve(): each for file in files for each in _captures(file)}
+    _require_one_run([*found])
+    files = [*found.values()]
     with _reading(files) as progress:
         analysis = analyze.analyse(files, progress)
     written = capture_report.write(analysis, out) if out else []
@@ -43,6 +47,17 @@ def _captures(file: Path) -> list[Path]:
         reason = "no capture in it, as *.pcapng or *.pcap; run and exec keep some with --pcap"
         raise InputError([Problem(str(file), "", "", reason)])
     return found
+
+
+def _require_one_run(files: Sequence[Path]) -> None:
+    """Raises InputError for captures of several runs: their times are the same, and so may be their
+    addresses and ports, but they are not of the same packets.
+    """
+    runs = dict.fromkeys(file.parent for file in files if (file.parent / RESULT).exists())
+    if len(runs) > 1:
+        first, *others = runs
+        reason = f"another run than {first}; each run is analysed on its own"
+        raise InputError([Problem(str(other), "", "", reason) for other in others])
 
 
 @contextmanager

@@ -453,11 +453,19 @@ def test_the_table_says_what_is_wrong_last() -> None:
         (["--scheduler", "minrt"], "minrt: unknown scheduler"),
         (["--scheduler", "./mine.c"], "./mine.c"),
         (["--kernel", "7.99"], "7.99: no kernel of this name"),
+        # as of a variable of a script that has no value
+        (["--kernel", ""], "no kernel of this name"),
+        (["--kernel", "6.12,"], "no kernel of this name"),
+        (["--scheduler", ""], "unknown scheduler"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_built(
     options: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def built(name: str) -> NoReturn:
+        raise AssertionError(f"{name} is built")
+
+    monkeypatch.setattr(campaigns, "builds", built)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=says):
         load("selftests").main(options, standalone_mode=False)

@@ -99,6 +99,6 @@ def selftests_command(kernel: str | None, scheduler: str | None, **given: Any) -
     """
     from mptcplab.cli.actions import selftests
 
-    names = kernel.split(",") if kernel else [""]
-    schedulers = scheduler.split(",") if scheduler else []
-    selftests.test(list(dict.fromkeys(names)), list(dict.fromkeys(schedulers)), given)
+    asked = ([] if each is None else each.split(",") for each in (kernel, scheduler))
+    names, schedulers = (list(dict.fromkeys(each)) for each in asked)
+    selftests.test(names, schedulers, given)

@@ -27,7 +27,8 @@ _WIDTH = 120
 
 
 def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Run the selftests in the kernels of these names, and show how they came out.
+    """Run the selftests in the kernels of these names, or without any in that of the current
+    source, and show how they came out.
 
     Raises NotMetError if one is worse than upstream, or repeats differ, and MptcplabError if a
     script did not come to its end.
@@ -48,7 +49,7 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     if of_the_kernel:
         doctor.require(*doctor.SELFTEST_CHECKS)
     todo = []
-    for name in names:
+    for name in names or [""]:
         upstream, ours = campaign.builds(name)
         tools = [scripts.prepare(upstream)] if of_the_kernel else []
         kernels = Kernels(name, upstream, ours, (*tools, *packets))

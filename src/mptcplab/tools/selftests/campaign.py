@@ -124,8 +124,7 @@ def check(wanted: Wanted, names: Sequence[str]) -> None:
     for scheduler in wanted.schedulers:
         choice(scheduler)
     for name in names:
-        if name:
-            kernel_names.find(name)
+        kernel_names.find(name)
 
 
 def _names() -> str:

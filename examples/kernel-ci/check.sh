@@ -15,10 +15,12 @@ if [ $# -lt 1 ] || [ $# -gt 2 ]; then
 fi
 tree=$1
 out=${2:-kernel-ci}
+kernel="kernel-ci"
 worst=0
 mkdir -p "$out" || exit 1
 
-mptcplab kernel build --source "$tree" >"$out/build.txt" 2>&1
+# under a name: the kernel that is used without one stays what it is
+mptcplab kernel build --source "$tree" --name $kernel >"$out/build.txt" 2>&1
 status=$?
 if [ $status -ne 0 ]; then
 	tail -n 30 "$out/build.txt" >&2
@@ -30,7 +32,9 @@ check()
 {
 	name=$1
 	shift
-	mptcplab compare "$@" --scheduler default --repeat 1 --no-baseline --pcap \
+	# what is left in the end is of this tree, and not of the one before
+	rm -rf "${out:?}/$name" "$out/$name.html"
+	mptcplab compare "$@" --kernel $kernel --scheduler default --repeat 1 --no-baseline --pcap \
 		--out "$out/$name" --junit "$out/$name.xml" >"$out/$name.txt" 2>&1
 	status=$?
 	if [ $status -eq 0 ]; then
@@ -66,7 +70,7 @@ check small-buffer --path a:20mbit,10ms --path b:10mbit,50ms --receive-buffer 64
 
 # with SELFTESTS=yes the kernel's own tests, too, from the tree, all of which have to pass (some 20 minutes)
 if [ "${SELFTESTS-}" = yes ]; then
-	mptcplab selftests --strict --scheduler default --out "$out/selftests" --junit "$out/selftests.xml" \
+	mptcplab selftests --kernel $kernel --strict --scheduler default --out "$out/selftests" --junit "$out/selftests.xml" \
 		>"$out/selftests.txt" 2>&1
 	status=$?
 	grep -E '^(problem|mptcplab):' "$out/selftests.txt"

@@ -7,6 +7,7 @@ import fcntl
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab.kernel_names import Named
 from mptcplab.runs import experiment
+from mptcplab.tools.selftests import campaign
+from mptcplab.tools.selftests.campaign import Wanted
 from tests.unit.test_kernel import MAKEFILE, SCHEDULER, Repository, repository
 
 __all__ = ["repository"]
@@ -137,6 +140,25 @@ def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> 
     for name in ("6.99", "0123456789ab", "current", "Other"):  # which --name refuses
         with pytest.raises(InputError, match="kernel build --source ARCHIVE --name NAME"):
             kernel_names.find(name)
+
+
+@pytest.mark.parametrize(
+    ("asked", "accepted"),
+    [
+        # as each of them takes them
+        (kernel_names.find, "6.12, mine, stock:PACKAGE.deb"),
+        (kernel_names.build_any, "6.12, mine, current, ids in kernel list"),
+        (campaign.builds, "6.12, mine"),
+        (lambda name: campaign.check(Wanted(), [name]), "6.12, mine"),
+    ],
+)
+def test_only_what_is_accepted_is_proposed(
+    repository: Repository, asked: Callable[[str], object], accepted: str
+) -> None:
+    named(repository, "mine")
+    with pytest.raises(InputError) as error:
+        asked("other")
+    assert f"known: {accepted}; to add it:" in str(error.value)
 
 
 def test_what_can_be_removed_is_told_without_what_cannot(repository: Repository) -> None:

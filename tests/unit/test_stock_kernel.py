@@ -166,7 +166,7 @@ def test_it_does_not_run_on_a_cluster() -> None:
 
 def test_it_is_no_name_to_remove() -> None:
     with pytest.raises(InputError, match="for --kernel of runs; kernel prune removes it"):
-        kernel_names.find("stock:a.deb", "NAME")
+        kernel_names.find("stock:a.deb", "NAME", to_remove=True)
 
 
 def test_it_needs_qemu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,12 +80,20 @@ def known() -> dict[str, Named]:
     return found
 
 
-def find(name: str, option: str = "--kernel", *, to_remove: bool = False) -> Named:
+def find(
+    name: str,
+    option: str = "--kernel",
+    *,
+    to_remove: bool = False,
+    also: Sequence[str] = (f"{stock_package.PREFIX}PACKAGE.deb",),
+) -> Named:
     """What a name stands for. Raises InputError, with the names there are, if it is none: those
-    that can be used or, `to_remove`, removed.
+    that can be removed if it is `to_remove`, or else used, with what is accepted `also`.
     """
     if stock_package.is_stock(name):
-        message = "a distribution's package, for --kernel of runs; kernel prune removes it"
+        message = "a distribution's package, for --kernel of runs"
+        if to_remove:
+            message += "; kernel prune removes it"
         raise InputError([Problem(option, "", name, message)])
     names = known()
     if name not in names:
@@ -97,7 +105,7 @@ def find(name: str, option: str = "--kernel", *, to_remove: bool = False) -> Nam
         how = f"mptcplab kernel build --source ARCHIVE --name {own}"
         if name in supported_series():
             how = "make setup-kernels"
-        there = ", ".join([*names, f"{stock_package.PREFIX}PACKAGE.deb"])
+        there = ", ".join([*names, *also])
         message = f"no kernel of this name{hint} known: {there}; to add it: {how}"
         raise InputError([Problem(option, "", name, message)])
     return names[name]
@@ -132,7 +140,7 @@ def build_any(name: str, option: str = "--kernel") -> KernelBuild:
         )
         raise InputError([Problem(option, "", name, message)])
     if not _BUILD_ID.fullmatch(name):
-        return build(find(name, option))
+        return build(find(name, option, also=(CURRENT, "ids in kernel list")))
     for found in kernel.built():
         if found.id == name:
             return replace(found, name=name)

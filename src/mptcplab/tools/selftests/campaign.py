@@ -100,7 +100,7 @@ def builds(name: str) -> tuple[KernelBuild, KernelBuild | None]:
     """
     if not name:
         return kernel.build(variant=UPSTREAM), kernel.build(variant=OURS)
-    named = kernel_names.find(name)
+    named = kernel_names.find(name, also=())
 
     def build(variant: str) -> KernelBuild:
         return kernel_names.build(replace(named, variant=variant))
@@ -124,7 +124,7 @@ def check(wanted: Wanted, names: Sequence[str]) -> None:
     for scheduler in wanted.schedulers:
         choice(scheduler)
     for name in names:
-        kernel_names.find(name)
+        kernel_names.find(name, also=())
 
 
 def _names() -> str:

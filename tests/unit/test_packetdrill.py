@@ -13,6 +13,8 @@ import pytest
 from mptcplab import resources
 from mptcplab.cli import load
 from mptcplab.errors import InputError
+from mptcplab.lab import doctor, guest
+from mptcplab.lab.guest import Guest
 from mptcplab.tools.selftests import packetdrill
 
 SCRIPTS = sorted((resources.GUEST / "packetdrill" / "scripts").glob("*.pkt"))
@@ -54,6 +56,22 @@ def test_our_scripts_say_where_the_rule_is(script: Path) -> None:
     assert "tolerance" not in script.read_text()
 
 
+def test_scripts_that_were_moved_are_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(guest, "build", lambda _source: Guest("0123456789ab", Path("init")))
+    scripts = tmp_path / "scripts"
+    (scripts / "one").mkdir(parents=True)
+    (scripts / "one" / "a.pkt").write_text("")
+    before = packetdrill.prepare(Path("/bin/true"), scripts)
+    (scripts / "one").rename(scripts / "other")
+    after = packetdrill.prepare(Path("/bin/true"), scripts)
+    assert before.id != after.id
+    listed = after.net / "packetdrill" / "others.txt"
+    assert listed.read_text().split()[:4] == ["other/a,ipv4", "400", "ipv4", "others/other/a.pkt"]
+
+
 def test_there_is_a_script_for_each_thing_that_a_scheduler_must_not_break() -> None:
     names = " ".join(script.stem for script in SCRIPTS)
     wanted = ("mp_capable", "mp_join", "dss", "data_fin", "fallback", "mp_fail", "add_addr")
@@ -64,7 +82,14 @@ def test_there_is_a_script_for_each_thing_that_a_scheduler_must_not_break() -> N
     ("options", "says"),
     [
         (["--packetdrill", "nothing"], "nothing: no program"),
-        (["--packetdrill", "true", "--packetdrill-scripts", "."], r"\.: a directory with scripts"),
+        (
+            ["--packetdrill", "true", "--packetdrill-scripts", "none"],
+            "none: a directory with scripts",
+        ),
+        (
+            ["--packetdrill", "true", "--packetdrill-scripts", "spaced"],
+            "a b.pkt: the name of a script cannot have spaces",
+        ),
     ],
 )
 def test_mistakes_are_told(
@@ -72,5 +97,8 @@ def test_mistakes_are_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "true").symlink_to("/bin/true")
+    (tmp_path / "none").mkdir()
+    (tmp_path / "spaced").mkdir()
+    (tmp_path / "spaced" / "a b.pkt").write_text("")
     with pytest.raises(InputError, match=says):
         load("selftests").main(["--only", "packetdrill", *options], standalone_mode=False)

@@ -37,20 +37,27 @@ _SETTINGS = ("net.ipv4.tcp_timestamps=0", "net.ipv4.tcp_rmem=4096 131072 6291456
 def prepare(program: Path, others: Path | None) -> Tools:
     """What runs packetdrill in a guest, with all scripts.
 
-    Raises InputError for a program that cannot be run, or a directory without scripts, and
-    MachineError for what the machine lacks.
+    Raises InputError for a program that cannot be run, a directory without scripts, or a script
+    whose name has a space, and MachineError for what the machine lacks.
     """
     if not program.is_file() or not os.access(program, os.X_OK):
         message = "no program; docs/selftests.md says where it comes from"
         raise InputError([Problem("--packetdrill", "", str(program), message)])
-    found = sorted(others.rglob("*.pkt")) if others else []
+    found = [name for name, _ in _files(others) if name.endswith(".pkt")]
     if others and not found:
         message = "a directory with scripts, *.pkt, is expected"
         raise InputError([Problem("--packetdrill-scripts", "", str(others), message)])
+    # in the list that run.sh reads, spaces are between the columns
+    spaced = [name for name in found if re.search(r"\s", name)]
+    if spaced:
+        message = "the name of a script cannot have spaces, nor that of its directory"
+        raise InputError([Problem("--packetdrill-scripts", "", name, message) for name in spaced])
     doctor.require("iproute2", "procps", "gcc", "libc")
     digest = hashlib.sha256(compiler_version().encode())
-    for file in (program, *sorted(_SOURCE.rglob("*.*")), *_files(others)):
+    for file in (program, *sorted(_SOURCE.rglob("*.*"))):
         digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
+    for name, file in _files(others):
+        digest.update(f"\0{name}\0".encode() + file.read_bytes())
     key = digest.hexdigest()[:12]
     directory = doctor.cache_dir() / "selftests" / f"packetdrill-{key}"
     if not directory.exists():
@@ -62,8 +69,12 @@ def prepare(program: Path, others: Path | None) -> Tools:
     return Tools(f"{key} {init.id}", directory / "net", init, scripts)
 
 
-def _files(directory: Path | None) -> list[Path]:
-    return sorted(file for file in directory.rglob("*") if file.is_file()) if directory else []
+def _files(directory: Path | None) -> list[tuple[str, Path]]:
+    """All files below a directory, with their names there."""
+    if directory is None:
+        return []
+    found = sorted(file for file in directory.rglob("*") if file.is_file())
+    return [(str(file.relative_to(directory)), file) for file in found]
 
 
 def _make(target: Path, program: Path, others: Path | None) -> None:

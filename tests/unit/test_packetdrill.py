@@ -56,6 +56,33 @@ def test_our_scripts_say_where_the_rule_is(script: Path) -> None:
     assert "tolerance" not in script.read_text()
 
 
+def program(place: Path, text: str) -> Path:
+    file = place / "packetdrill"
+    file.write_text(text)
+    file.chmod(0o755)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("#!/bin/sh\nexit 0\n", "run.sh ended with status 0"),
+        ("#!/bin/sh\necho no mpcapable here >&2\nexit 1\n", "status 1; no mpcapable here"),
+        ("neither a program nor a script\n", "Exec format error"),
+    ],
+)
+def test_what_is_no_packetdrill_with_mptcp_is_refused(
+    tmp_path: Path, text: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(_source: Path) -> Guest:
+        raise AssertionError("it is taken for packetdrill")
+
+    monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(guest, "build", built)
+    with pytest.raises(InputError, match=f"no packetdrill that knows MPTCP: .*{says}"):
+        packetdrill.prepare(program(tmp_path, text), None)
+
+
 def test_scripts_that_were_moved_are_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,9 +91,11 @@ def test_scripts_that_were_moved_are_others(
     scripts = tmp_path / "scripts"
     (scripts / "one").mkdir(parents=True)
     (scripts / "one" / "a.pkt").write_text("")
-    before = packetdrill.prepare(Path("/bin/true"), scripts)
+    # as packetdrill, which is not on every machine, it takes scripts alone
+    reading = program(tmp_path, '#!/bin/sh\ncase "$2" in *.pkt) exit 0 ;; esac\nexit 1\n')
+    before = packetdrill.prepare(reading, scripts)
     (scripts / "one").rename(scripts / "other")
-    after = packetdrill.prepare(Path("/bin/true"), scripts)
+    after = packetdrill.prepare(reading, scripts)
     assert before.id != after.id
     listed = after.net / "packetdrill" / "others.txt"
     assert listed.read_text().split()[:4] == ["other/a,ipv4", "400", "ipv4", "others/other/a.pkt"]

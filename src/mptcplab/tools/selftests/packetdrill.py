@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ TOLERANCE_US = 1000
 #: By how much the tolerances of other scripts are divided, and what packetdrill has without any.
 DIVISOR, DEFAULT_TOLERANCE_US = 10, 4000
 
+# To read a script, without running it.
+_MOST_SECONDS = 10
 _SOURCE = resources.GUEST / "packetdrill"
 _TOLERANCE = re.compile(r"^--tolerance_usecs=(\d+)", re.MULTILINE)
 #: Of a network, before anything else: the options of our scripts' packets are those without
@@ -37,8 +40,8 @@ _SETTINGS = ("net.ipv4.tcp_timestamps=0", "net.ipv4.tcp_rmem=4096 131072 6291456
 def prepare(program: Path, others: Path | None) -> Tools:
     """What runs packetdrill in a guest, with all scripts.
 
-    Raises InputError for a program that cannot be run, a directory without scripts, or a script
-    whose name has a space, and MachineError for what the machine lacks.
+    Raises InputError for a program that is no packetdrill with MPTCP, a directory without scripts,
+    or a script whose name has a space, and MachineError for what the machine lacks.
     """
     if not program.is_file() or not os.access(program, os.X_OK):
         message = "no program; docs/selftests.md says where it comes from"
@@ -52,6 +55,7 @@ def prepare(program: Path, others: Path | None) -> Tools:
     if spaced:
         message = "the name of a script cannot have spaces, nor that of its directory"
         raise InputError([Problem("--packetdrill-scripts", "", name, message) for name in spaced])
+    _require_packetdrill(program)
     doctor.require("iproute2", "procps", "gcc", "libc")
     digest = hashlib.sha256(compiler_version().encode())
     for file in (program, *sorted(_SOURCE.rglob("*.*"))):
@@ -67,6 +71,33 @@ def prepare(program: Path, others: Path | None) -> Tools:
     init = guest.build(resources.GUEST / "selftests")
     scripts: tuple[Script, ...] = (PACKETS, OTHER_PACKETS) if others else (PACKETS,)
     return Tools(f"{key} {init.id}", directory / "net", init, scripts)
+
+
+def _require_packetdrill(program: Path) -> None:
+    """Raises InputError for a program that does not tell a script from something else, or does not
+    know MPTCP: with it, all tests would pass, or fail upstream, too, which is no fault of ours.
+    """
+    a_script, no_script = _SOURCE / "scripts" / "dss.pkt", _SOURCE / "run.sh"
+    for file, is_script in ((a_script, True), (no_script, False)):
+        command = [str(program.absolute()), "--dry_run", str(file)]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                timeout=_MOST_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            why = str(error)
+        else:
+            if (done.returncode == 0) == is_script:
+                continue
+            said = done.stderr.decode(errors="replace").strip().splitlines()[:1]
+            why = "; ".join([f"{shlex.join(command)} ended with status {done.returncode}", *said])
+        message = f"no packetdrill that knows MPTCP: {why}"
+        raise InputError([Problem("--packetdrill", "", str(program), message)])
 
 
 def _files(directory: Path | None) -> list[tuple[str, Path]]:

@@ -17,7 +17,7 @@ from mptcplab.capture.udp import UdpFlow, UdpPort
 from mptcplab.errors import InputError
 from mptcplab.metrics.definitions import UdpFigures
 from mptcplab.metrics.schema import metrics_of
-from mptcplab.report import capture_report
+from mptcplab.report import capture_report, tables
 from tests.packets import MS, SYN, Datagram, Packet, frame, write_pcap
 
 CLIENT, SERVER = ("10.0.1.1", 40000), ("10.1.1.1", 4433)
@@ -456,6 +456,18 @@ def test_the_table_fits_a_terminal_and_says_what_is_there(tmp_path: Path) -> Non
     assert "1 up: 2 packets after the last that arrived: on their way at the end, or lost" in text
     assert "197 UDP packets in 2 files, 0.117 s. Times count from the first one." in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_the_table_does_not_say_of_packets_stands_below_it() -> None:
+    # a packet that may be on its way; and ten that look the same, of which three did not arrive,
+    # taken for one that was lost and the last two
+    one_left = UdpFigures(packets=9, lost_packets=0, pending_packets=1, alike_packets=0)
+    alike = UdpFigures(packets=12, lost_packets=1, pending_packets=2, alike_packets=10)
+    assert tables.udp_notes([("1 up", one_left), ("2 up", alike)]) == [
+        "1 up: 1 packet after the last that arrived: on their way at the end, or lost",
+        "2 up: 10 packets look like others; 3 of all did not arrive, and it is not known which: "
+        "lost, or on their way at the end",
+    ]
 
 
 def test_of_many_flows_the_largest_are_shown(tmp_path: Path) -> None:

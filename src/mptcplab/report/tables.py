@@ -29,7 +29,7 @@ from mptcplab.runs.entries import (
     ended_well,
     seeds_changed_nothing,
 )
-from mptcplab.spec.units import format_time
+from mptcplab.spec.units import counted, format_time
 
 # A direction of a link that is used less than this carries only acknowledgments.
 _WORTH_TELLING = 0.1
@@ -270,12 +270,21 @@ def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
 
 def udp_notes(found: Sequence[UdpRow]) -> list[str]:
     """What does not fit into a table of UDP."""
-    return [
-        f"{name}: {flow.pending_packets} packets after the last that arrived: on their way at the "
-        "end, or lost"
-        for name, flow in found
-        if flow.pending_packets
-    ]
+    notes = []
+    for name, flow in found:
+        if flow.alike_packets:
+            # all that did not arrive are taken for the last ones
+            missing = (flow.lost_packets or 0) + (flow.pending_packets or 0)
+            notes.append(
+                f"{name}: {flow.alike_packets} packets look like others; {missing} of all did not "
+                "arrive, and it is not known which: lost, or on their way at the end"
+            )
+        elif flow.pending_packets:
+            notes.append(
+                f"{name}: {counted(flow.pending_packets, 'packet')} after the last that arrived: "
+                "on their way at the end, or lost"
+            )
+    return notes
 
 
 def number(value: float | None, unit: float, decimals: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from mptcplab.cli import load
 from mptcplab.cli.actions import papers
 from mptcplab.errors import InputError
 from mptcplab.lab.guest import Guest
@@ -240,6 +241,14 @@ def test_a_sweep_has_all_points_with_each_kernel(tmp_path: Path) -> None:
     for point in both.points:
         assert point["kernel_name"] == both.runs[point["key"]].kernel.name
     assert all("kernel_name" not in point for point in usual.points)
+
+
+@pytest.mark.parametrize("names", ["", "6.12,,7.3"])
+def test_an_empty_name_is_a_mistake_in_a_sweep_too(tmp_path: Path, names: str) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(FILE)
+    with pytest.raises(InputError, match="kernel is a name, or a list of names"):
+        load("sweep").main([str(file), "--dry-run", "--kernel", names], standalone_mode=False)
 
 
 def test_the_kernel_can_be_an_axis_of_a_sweep(tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ def sweep_file(file: Path, options: Mapping[str, Any]) -> None:
         storage=options["storage"],
         limits=common.limits(options),
     )
-    names = [name.strip() for name in (options["kernel"] or "").split(",") if name.strip()]
+    asked_for: str | None = options["kernel"]
+    names = [] if asked_for is None else [name.strip() for name in asked_for.split(",")]
     given = sweep.load(file, options["only"], names)
     _sweep(given, how, options, dry_run=options["dry_run"])
 

@@ -127,6 +127,8 @@ def make_files(page: str, directory: Path) -> None:
 def _written(page: str) -> dict[str, str]:
     """The files that a page speaks of, by their names."""
     match page:
+        case "docs/analyze.md":
+            return {"echo.py": ECHO, "send.py": SEND}
         case "docs/congestion/balia.md" | "docs/congestion/lia.md" | "docs/congestion/olia.md":
             return {"loss.toml": _fairness_with_losses()}
         case "docs/exec.md":
@@ -148,6 +150,31 @@ def _written(page: str) -> dict[str, str]:
     return {}
 
 
+#: A server of UDP that answers each packet with its number, and a client that sends 500 of them a
+#: second, for two seconds, from each of some addresses.
+ECHO = """\
+import socket
+
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+own.bind(("", 4433))
+while True:
+    content, sender = own.recvfrom(2000)
+    own.sendto(content[:4], sender)
+"""
+SEND = """\
+import socket
+import sys
+import time
+
+own = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in sys.argv[1:]]
+for each, address in zip(own, sys.argv[1:]):
+    each.bind((address, 0))
+for number in range(1000):
+    for each in own:
+        each.sendto(number.to_bytes(4, "big") + bytes(1372), ("10.1.1.1", 4433))
+    time.sleep(0.002)
+time.sleep(0.1)
+"""
 #: Any sweep: four short runs.
 SWEEP = """\
 repeat = 2

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from mptcplab.capture import analyze, dissect, udp
@@ -339,6 +340,15 @@ def test_clocks_that_do_not_agree_are_told(tmp_path: Path) -> None:
         "UDP port 4433: packets arrive before they are sent: the clocks of the captures do not "
         "agree, and the delays are wrong by the difference"
     ]
+
+
+@pytest.mark.parametrize("delay_ms", [-3, 3])
+def test_delays_are_drawn_from_0_on_or_from_the_lowest(tmp_path: Path, delay_ms: int) -> None:
+    up = sent(5, begin=10)
+    found = analyze.analyse(captured(tmp_path, up, later(up, delay_ms)))
+    axis = Figure().subplots()
+    capture_report._draw_delays(axis, found, [one(found.udp)], 0)
+    assert axis.get_ylim()[0] == min(delay_ms, 0)
 
 
 def test_clocks_may_agree_to_the_nanosecond(tmp_path: Path) -> None:

@@ -348,6 +348,9 @@ def _draw_delays(axis: Axes, analysis: Analysis, flows: Sequence[UdpFlow], way: 
         at = times / 1e9 - analysis.began_s
         axis.plot(at, delays / _NS_PER_MS, color=colour, linewidth=0.8)
     _frame(axis, "one-way delay (ms)")
+    # below 0 where clocks do not agree: the changes are right all the same
+    lowest = min((way.delay_ms_min or 0 for way in (each.ways[way] for each in flows)), default=0)
+    axis.set_ylim(bottom=min(lowest, 0))
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
 
 

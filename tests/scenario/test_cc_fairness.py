@@ -34,8 +34,8 @@ from tests.vocabulary import Run, RunScenario, ours
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # A full packet of plain TCP with timestamps: 1448 bytes of data in 1514 bytes of Ethernet.
 TCP_PAYLOAD = 1448 / 1514
-# Packets do not depend on it, figures here are of ten seconds and more, and samples every 10 ms take
-# as much CPU time as half of the rest.
+# Packets do not depend on it, figures here are of ten seconds and more, and samples every 10 ms
+# take as much CPU time as half of the rest.
 SAMPLE_INTERVAL = "100ms"
 
 #: All seeds of an example, by its name and the congestion control.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What differs between the series of Linux that there are patches for, 6.12 and 7.3
- * (docs/kernels.md), under the names of the newer one if it has one.
+/* What differs between 6.12 and 7.3, the series of Linux that there are patches for, and
+ * the kernels between them (docs/kernels.md), under the newest name if it has one. Of the
+ * latter 6.18 and 7.1 have been looked at: elsewhere, the condition may be a series off.
  */
 #ifndef _MPTCP_LAB_COMPAT_H
 #define _MPTCP_LAB_COMPAT_H
@@ -14,7 +15,7 @@
 /* framework.c; reinject: on which subflow is the oldest segment to be sent again? */
 int mps_get_subflow(struct mptcp_sock *msk, bool reinject);
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *timer),
@@ -24,26 +25,22 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 
+#define MPS_IMPORT_NS(_name)	MODULE_IMPORT_NS(_name)
+
+#else
+
+#define MPS_IMPORT_NS(_name)	MODULE_IMPORT_NS(#_name)
+
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+
 static inline int mps_sched_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 {
 	return mps_get_subflow(msk, data->reinject);
 }
 
 #define MPS_SCHED_CALLS	.get_subflow = mps_sched_get_subflow
-
-/* Counts a period of the connection's timer in which nothing came back on a subflow. */
-static inline void mps_count_period(struct mptcp_sock *msk, struct sock *ssk)
-{
-	mptcp_pm_subflow_chk_stale(msk, ssk);
-}
-
-/* What is in the receive buffer of a connection, in bytes. */
-static inline u32 mps_rmem(const struct sock *sk)
-{
-	return __mptcp_rmem(sk);
-}
-
-#define MPS_IMPORT_NS(_name)	MODULE_IMPORT_NS(_name)
 
 /* What KUnit gives to a function that generates parameters. */
 #define MPS_GENERATOR_ARGS(_prev, _name)	const void *_prev, char *_name
@@ -70,20 +67,29 @@ static inline int mps_sched_get_retrans(struct mptcp_sock *msk)
 
 #define MPS_SCHED_CALLS	.get_send = mps_sched_get_send, .get_retrans = mps_sched_get_retrans
 
-/* mptcp_pm_chk_stale() has, before it asks a scheduler */
-static inline void mps_count_period(struct mptcp_sock *msk, struct sock *ssk)
-{
-}
-
-static inline u32 mps_rmem(const struct sock *sk)
-{
-	return sk_rmem_alloc_get(sk) + READ_ONCE(mptcp_sk(sk)->backlog_len);
-}
-
-#define MPS_IMPORT_NS(_name)	MODULE_IMPORT_NS(#_name)
-
 #define MPS_GENERATOR_ARGS(_prev, _name)	struct kunit *test, const void *_prev, char *_name
 
 #endif
+
+/* What is in the receive buffer of a connection, in bytes. */
+static inline u32 mps_rmem(const struct sock *sk)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+	return __mptcp_rmem(sk);
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+	return sk_rmem_alloc_get(sk);
+#else
+	return sk_rmem_alloc_get(sk) + READ_ONCE(mptcp_sk(sk)->backlog_len);
+#endif
+}
+
+/* Counts a period of the connection's timer in which nothing came back on a subflow. */
+static inline void mps_count_period(struct mptcp_sock *msk, struct sock *ssk)
+{
+	/* later, mptcp_pm_chk_stale() has, before it asks a scheduler */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
+	mptcp_pm_subflow_chk_stale(msk, ssk);
+#endif
+}
 
 #endif

@@ -244,9 +244,9 @@ def test_ends_that_are_not_what_they_should_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("repository", "runs")
-def test_a_kernel_without_patches_is_no_good_commit(tmp_path: Path) -> None:
-    history(tmp_path, {"Makefile": MAKEFILE.replace("12", "13")}, {"Makefile": MAKEFILE})
-    with pytest.raises(InputError, match=r"main~1: Linux 6\.13; accepted is"):
+def test_what_is_no_kernel_is_no_good_commit(tmp_path: Path) -> None:
+    history(tmp_path, {"Makefile": "all:\n"}, {"Makefile": MAKEFILE})
+    with pytest.raises(InputError, match="main~1: not a kernel source"):
         bisect(good="main~1")
 
 

@@ -670,9 +670,9 @@ def test_each_series_has_its_own_patches(repository: Repository, packed: bool) -
 
 
 @pytest.mark.parametrize(
-    ("series", "patched"), [("6.1", "6.12"), ("6.13", "6.12"), ("7.3", "7.3"), ("10.0", "7.3")]
+    ("series", "patched"), [("6.1", "6.12"), ("6.13", "7.3"), ("7.3", "7.3"), ("10.0", "7.3")]
 )
-def test_a_series_without_patches_gets_those_of_the_next_older_one(
+def test_a_series_without_patches_gets_those_of_the_next_newer_one(
     repository: Repository, series: str, patched: str
 ) -> None:
     repository.write("kernel/patches/7.3/mptcp/0001-an-example.patch", PATCH.replace("TWO", "7"))
@@ -683,6 +683,23 @@ def test_a_series_without_patches_gets_those_of_the_next_older_one(
     )
     second = {"6.12": "TWO", "7.3": "7"}[patched]
     assert repository.build().image.read_text().startswith(f"one\n{second}\n")
+
+
+@pytest.mark.parametrize(
+    ("version", "patched"),
+    [("6.13", "a"), ("6.18.99", "a"), ("6.19", "b"), ("7.1.5", "b"), ("7.2", "7")],
+)
+def test_older_series_have_other_patches_than_the_one_they_are_patched_as(
+    repository: Repository, version: str, patched: str
+) -> None:
+    """until-7.1 is for all of 7.1."""
+    example = "kernel/patches/7.3/{}/mptcp/0001-an-example.patch"
+    for place, second in (("", "7"), ("until-6.18", "a"), ("until-7.1", "b")):
+        repository.write(example.format(place), PATCH.replace("TWO", second))
+    numbers = (*version.split("."), "0")
+    lines = zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), numbers, strict=False)
+    repository.write("source/Makefile", "".join(f"{name} = {each}\n" for name, each in lines))
+    assert repository.build().image.read_text().startswith(f"one\n{patched}\n")
 
 
 @pytest.mark.parametrize(

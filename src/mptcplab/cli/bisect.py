@@ -11,7 +11,7 @@ import click
 from mptcplab.cli import options
 
 # Those of lab.kernel that make runs, which would be slow to import.
-VARIANTS = ("lab", "cloud", "upstream")
+VARIANTS = ("lab", "cloud", "upstream", "engine")
 
 
 @click.command("bisect")
@@ -35,7 +35,8 @@ VARIANTS = ("lab", "cloud", "upstream")
     default=VARIANTS[0],
     show_default=True,
     help="The kernels that are built: with the arithmetic of kernels for virtual machines (cloud), "
-    "or without our schedulers (upstream), whose fewer patches apply to more commits.",
+    "without our schedulers (upstream), or without any patch of ours for MPTCP (engine), so that "
+    "they apply to most commits.",
 )
 @click.option("--retry-skipped", is_flag=True, help="Try again what could not be tried before.")
 @options.some_of_scenario_options(

@@ -50,17 +50,18 @@ from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, BuildProgres
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
     OWN_DIRECTORY,
+    SERIES_CONFIG,
     PatchError,
     SourceError,
     archive_version,
     bad_source,
+    config_files,
     digests,
     directory_digest,
     directory_version,
     is_unpacked,
     patch,
     patch_files,
-    patches_of,
     series_of,
     synchronise,
     unpack,
@@ -89,8 +90,6 @@ _ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
 # What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
 # need the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
-#: What a series adds to the configuration, last: patches/SERIES/series.config, if it is there.
-SERIES_CONFIG = "series.config"
 _TESTS = "tests/"
 _FRAMEWORK_FILES = ("sched/", _TESTS)
 # Beside a finished kernel, and beside a module.
@@ -644,9 +643,7 @@ class _Inputs:
                 raise MptcplabError(
                     f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
-        own_config = patches_of(source.version) / SERIES_CONFIG
-        if own_config.exists():
-            fragments.append(own_config)
+        fragments += config_files(source.version)
         patches = patch_files(source.version)
         own = resources.KERNEL / "mptcp"
         files = sorted(path for path in own.rglob("*") if _is_own_file(path))

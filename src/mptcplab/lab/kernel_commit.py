@@ -29,7 +29,6 @@ from mptcplab.lab.kernel_tree import (
     is_unpacked_name,
     now_ns,
     read_patched,
-    require_supported,
     version_of,
     write_if_changed,
     write_json,
@@ -72,15 +71,13 @@ class Commit:
 
     @cached_property
     def version(self) -> str:
-        """The version that its Makefile says. Raises SourceError if there are no patches for it."""
+        """The version that its Makefile says. Raises SourceError if it is no kernel."""
         makefile = {name: about for name, about in self.files.items() if name == "Makefile"}
         text = "".join(
             content.decode(errors="replace") for _, content in self.repository.contents(makefile)
         )
         try:
-            version = version_of(text, self.repository.path)
-            require_supported(version, self.repository.path)
-            return version
+            return version_of(text, self.repository.path)
         except InputError as error:
             raise SourceError(error.problems[0].message) from None
 

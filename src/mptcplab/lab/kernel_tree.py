@@ -80,6 +80,8 @@ _MOST_BYTES = 3 << 30
 # To find the Makefile of an archive; that of Debian's is found in one.
 _MOST_SECONDS = 120
 _LINES_SHOWN = 12
+#: What a series adds to the configuration: patches/SERIES/series.config, if it is there.
+SERIES_CONFIG = "series.config"
 # Below the patches of a series: directories of those for older versions.
 _UNTIL = "until-"
 
@@ -109,8 +111,8 @@ def supported_series() -> list[str]:
     return sorted(found, key=_number)
 
 
-def _number(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 def series_of(version: str) -> str:
@@ -119,26 +121,36 @@ def series_of(version: str) -> str:
 
 
 def patches_of(version: str) -> Path:
-    """The directory of the patches that a version gets: of its own series, of the next older one
-    that has some, or of the oldest.
+    """The directory of the patches that a version gets: of its own series, of the next newer one
+    that has some, or of the newest.
     """
     known = supported_series()
-    not_newer = [each for each in known if _number(each) <= _number(version)]
-    return resources.KERNEL / "patches" / (not_newer or known[:1])[-1]
+    not_older = [each for each in known if _number(each) >= _number(series_of(version))]
+    return resources.KERNEL / "patches" / (not_older or known[-1:])[0]
 
 
 def patch_files(version: str) -> list[Path]:
-    """The patches for a version, of both sets, in the order of their numbers: docs/kernels.md.
-
-    Below until-VERSION are those for older versions: more of them, or others of the same name.
-    """
-    own = patches_of(version)
-    found = {path.name: path for path in own.glob("*/*.patch")}
-    older = {path.name.removeprefix(_UNTIL): path for path in own.glob(f"{_UNTIL}*")}
-    for until in sorted(older, key=_number, reverse=True):
-        if _number(version) <= _number(until):
-            found |= {path.name: path for path in older[until].glob("*/*.patch")}
+    """The patches for a version, of both sets, in the order of their numbers: docs/kernels.md."""
+    found = {path.name: path for each in _places(version) for path in each.glob("*/*.patch")}
     return [found[name] for name in sorted(found)]
+
+
+def config_files(version: str) -> list[Path]:
+    """What a version adds to the configuration, SERIES_CONFIG; the last one counts most."""
+    found = (each / SERIES_CONFIG for each in _places(version))
+    return [path for path in found if path.exists()]
+
+
+def _places(version: str) -> list[Path]:
+    """The directories that a version has its patches from.
+
+    Below the series', in until-VERSION or until-SERIES, is what that one and older ones need
+    besides, or in place of what has the same name in an earlier directory of the list.
+    """
+    own, number = patches_of(version), _number(version)
+    older = {_number(path.name.removeprefix(_UNTIL)): path for path in own.glob(f"{_UNTIL}*")}
+    lasts = [last for last in sorted(older, reverse=True) if number[: len(last)] <= last]
+    return [own, *(older[last] for last in lasts)]
 
 
 def directory_version(directory: Path, source: Path) -> str:
@@ -180,12 +192,6 @@ def version_of(makefile: str, source: Path) -> str:
     if found is None:
         raise bad_source(source, "not a kernel source: no Makefile with VERSION and PATCHLEVEL")
     return ".".join(found.groups(default="0"))
-
-
-def require_supported(version: str, source: Path) -> None:
-    """Raises InputError for a version whose series has no patches of its own."""
-    if series_of(version) not in supported_series():
-        raise bad_source(source, f"Linux {series_of(version)}")
 
 
 def bad_source(path: Path, what: str) -> InputError:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -101,14 +102,14 @@ def test_another_way_to_make_namespaces_is_told(tmp_path: Path) -> None:
         choose_scheduler(library, "blest")
 
 
-def scripts_of(directory: Path, groups: str) -> tuple[Script, ...]:
+def scripts_of(directory: Path, groups: str, *, is_later: bool = False) -> tuple[Script, ...]:
     """What is run of a source in which mptcp_join.sh has these groups."""
     for script in SCRIPTS:
         (directory / script.name).touch()
     listed = [f"\t{letter}@{number}_tests" for number, letter in enumerate(groups)]
     join = directory / "mptcp_join.sh"
     join.write_text("\n".join(["all_tests_sorted=(", *listed, ")"]))
-    return selftests_scripts._scripts_of(directory)
+    return selftests_scripts._scripts_of(directory, is_later=is_later)
 
 
 def test_groups_of_tests_that_a_newer_kernel_has_are_run_too(tmp_path: Path) -> None:
@@ -119,13 +120,39 @@ def test_groups_of_tests_that_a_newer_kernel_has_are_run_too(tmp_path: Path) -> 
     assert len(newer) == len(SCRIPTS)
 
 
+def test_in_later_kernels_tests_wait_for_the_devices_that_they_set_up(tmp_path: Path) -> None:
+    known = "".join(script.options for script in SCRIPTS).replace("-", "")
+    later = scripts_of(tmp_path, known, is_later=True)
+    assert {each.name for each in later if each.settles} == {"mptcp_join.sh"}
+    *set_up, _ = plan(later[0]).splitlines()
+    # bash reads what is set up there, and `ip` and `sleep` are these
+    for name in ("ip", "sleep"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\n[ "$1" != gone ]\n')
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "mptcp").mkdir()
+    calls = ["ip -net a link set b up", "ip gone link set c up", "ip link set b down", "ip addr up"]
+    script = "\n".join([*set_up, "bash -c '", *calls, "ip gone || echo status $?", "'"])
+    done = subprocess.run(
+        ["bash", "-c", script.replace("/tmp/", f"{tmp_path}/")],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        *("ip -net a link set b up", "sleep 0.01", "ip gone link set c up"),
+        *("ip link set b down", "ip addr up", "ip gone", "status 1"),
+    ]
+
+
 def test_a_script_or_group_that_is_gone_is_told(tmp_path: Path) -> None:
     known = "".join(script.options for script in SCRIPTS).replace("-", "")
     with pytest.raises(MptcplabError, match=r"mptcp_join.sh has no groups of tests F, which"):
         scripts_of(tmp_path, known.replace("F", ""))
     (tmp_path / "diag.sh").unlink()
     with pytest.raises(MptcplabError, match=r"source has no selftest diag.sh"):
-        selftests_scripts._scripts_of(tmp_path)
+        selftests_scripts._scripts_of(tmp_path, is_later=False)
 
 
 def test_a_plan_ends_with_the_script_and_its_options() -> None:

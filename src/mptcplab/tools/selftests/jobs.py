@@ -37,6 +37,14 @@ _ENDED = "ended.json"
 _OUTPUT = "output.txt"
 # Where mptcp_lib_ns_init() in mptcp_lib.sh begins to set up a namespace of a script.
 _NAMESPACE_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.enabled=1\n'
+_SETTLING = """\
+cat >>/tmp/environment <<'END'
+ip()
+{
+	command ip "$@" || return
+	case "$*" in *" link set "*" up") sleep 0.01 ;; esac
+}
+END"""
 _SETTING_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.SETTING || exit 1\n'
 
 
@@ -88,8 +96,9 @@ def plan(script: Script) -> str:
         [
             "cd mptcp || exit 1",
             "# the scripts choose links and sizes with it: the same each time",
-            "echo RANDOM=1 >/tmp/random",
-            "export BASH_ENV=/tmp/random",
+            "echo RANDOM=1 >/tmp/environment",
+            *([_SETTLING] if script.settles else []),
+            "export BASH_ENV=/tmp/environment",
             "# tests that are known to fail at times count, too",
             "export SELFTESTS_MPTCP_LIB_OVERRIDE_FLAKY=1",
             f"exec {in_turn}./{script}",

@@ -21,6 +21,7 @@ from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, compiler_version
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
+from mptcplab.lab.kernel_tree import KERNEL_VERSION
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,13 @@ class Script:
     """A script of tools/testing/selftests/net/mptcp, or the tests of it that `options` select.
 
     With `in_turn` its processes run in the order in which they become ready, and until they wait.
+    With `settles` it waits a little for each device that it sets up.
     """
 
     name: str
     options: str = ""
     in_turn: bool = False
+    settles: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} {self.options}".strip()
@@ -101,11 +104,17 @@ def prepare(build: KernelBuild) -> Tools:
             _make(source, part)
     init = guest.build(resources.GUEST / "selftests")
     net = directory / "net"
-    return Tools(f"{key} {init.id}", net, init, _scripts_of(net / "mptcp"))
+    about = kernel.about(build.image.parent)
+    is_later = about is not None and about.series != KERNEL_VERSION
+    return Tools(f"{key} {init.id}", net, init, _scripts_of(net / "mptcp", is_later=is_later))
 
 
-def _scripts_of(directory: Path) -> tuple[Script, ...]:
+def _scripts_of(directory: Path, *, is_later: bool) -> tuple[Script, ...]:
     """What of SCRIPTS there is; other groups of tests than those of 6.12 go with the last ones.
+
+    A new device may send only after a work of the kernel's, which `is_later` kernels do not get to
+    as long as the script goes on: computing takes no time, and so nobody else's turn comes. The
+    groups' tests use theirs at once.
 
     Raises MptcplabError if a script, or a group of tests, is not there any more.
     """
@@ -121,7 +130,8 @@ def _scripts_of(directory: Path) -> tuple[Script, ...]:
         raise MptcplabError(f"{_GROUPED} has no groups of tests {''.join(gone)}, which are run")
     new = "".join(group for group in groups if group not in known)
     more = replace(last, options=last.options + new)
-    return tuple(more if each == last else each for each in SCRIPTS)
+    found = (more if each == last else each for each in SCRIPTS)
+    return tuple(replace(e, settles=is_later and e.name == _GROUPED) for e in found)
 
 
 def _stamp(file: Path) -> str:

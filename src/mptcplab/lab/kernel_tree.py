@@ -120,15 +120,6 @@ def series_of(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def patches_of(version: str) -> Path:
-    """The directory of the patches that a version gets: of its own series, of the next newer one
-    that has some, or of the newest.
-    """
-    known = supported_series()
-    not_older = [each for each in known if _number(each) >= _number(series_of(version))]
-    return resources.KERNEL / "patches" / (not_older or known[-1:])[0]
-
-
 def patch_files(version: str) -> list[Path]:
     """The patches for a version, of both sets, in the order of their numbers: docs/kernels.md."""
     found = {path.name: path for each in _places(version) for path in each.glob("*/*.patch")}
@@ -147,10 +138,19 @@ def _places(version: str) -> list[Path]:
     Below the series', in until-VERSION or until-SERIES, is what that one and older ones need
     besides, or in place of what has the same name in an earlier directory of the list.
     """
-    own, number = patches_of(version), _number(version)
+    own, number = _series_place(version), _number(version)
     older = {_number(path.name.removeprefix(_UNTIL)): path for path in own.glob(f"{_UNTIL}*")}
     lasts = [last for last in sorted(older, reverse=True) if number[: len(last)] <= last]
     return [own, *(older[last] for last in lasts)]
+
+
+def _series_place(version: str) -> Path:
+    """The directory of the patches that a version gets: of its own series, of the next newer one
+    that has some, or of the newest.
+    """
+    known = supported_series()
+    not_older = [each for each in known if _number(each) >= _number(series_of(version))]
+    return resources.KERNEL / "patches" / (not_older or known[-1:])[0]
 
 
 def directory_version(directory: Path, source: Path) -> str:

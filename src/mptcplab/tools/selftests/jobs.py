@@ -37,6 +37,8 @@ _ENDED = "ended.json"
 _OUTPUT = "output.txt"
 # Where mptcp_lib_ns_init() in mptcp_lib.sh begins to set up a namespace of a script.
 _NAMESPACE_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.enabled=1\n'
+_SETTING_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.SETTING || exit 1\n'
+# What a script that `settles` has for `ip`.
 _SETTLING = """\
 cat >>/tmp/environment <<'END'
 ip()
@@ -45,7 +47,6 @@ ip()
 	case "$*" in *" link set "*" up") sleep 0.01 ;; esac
 }
 END"""
-_SETTING_LINE = '\t\tip netns exec "${!netns}" sysctl -q net.mptcp.SETTING || exit 1\n'
 
 
 @dataclass(frozen=True)

@@ -112,9 +112,9 @@ def prepare(build: KernelBuild) -> Tools:
 def _scripts_of(directory: Path, *, is_later: bool) -> tuple[Script, ...]:
     """What of SCRIPTS there is; other groups of tests than those of 6.12 go with the last ones.
 
-    A new device may send only after a work of the kernel's, which `is_later` kernels do not get to
-    as long as the script goes on: computing takes no time, and so nobody else's turn comes. The
-    groups' tests use theirs at once.
+    That with groups uses devices at once that may send only after a work of the kernel's, to which
+    kernels that are later than 6.12 do not get as long as a script goes on: computing takes no
+    time, so that nobody else's turn comes.
 
     Raises MptcplabError if a script, or a group of tests, is not there any more.
     """

@@ -247,6 +247,12 @@ def test_repeats_must_be_the_same() -> None:
         "run 3 differs from run 1: line 2 is 'c' instead of 'b'; run 4 differs from run 1: "
         "it took 1.500000000 s of virtual time instead of 1.000000000"
     ]
+    # why a repeat was not run to its end, not that it printed less
+    ended = replace(repeat(2, ""), result=Result({}, error="its process died of SIGKILL"))
+    assert problems(campaign(upstream, repeat(1), ended)) == [
+        "diag.sh with default: run 2 differs from run 1: it ended otherwise: its process died of "
+        "SIGKILL"
+    ]
 
 
 def test_what_is_judged_is_repeated_after_all_have_run_once() -> None:

@@ -216,13 +216,13 @@ def difference(one: Ran, other: Ran) -> str:
 
     All that they printed counts, and the virtual time that they took.
     """
+    if one.result.error != other.result.error:
+        return "it ended otherwise: " + (other.result.error or one.result.error)
     lines = zip_longest(one.output.splitlines(), other.output.splitlines())
     for number, (left, right) in enumerate(lines, 1):
         if left != right:
             texts = " instead of ".join("nothing" if t is None else repr(t) for t in (right, left))
             return f"line {number} is {texts}"
-    if one.result != other.result:
-        return "it ended otherwise: " + (other.result.error or one.result.error)
     if one.virtual_s != other.virtual_s:
         return f"it took {other.virtual_s:.9f} s of virtual time instead of {one.virtual_s:.9f}"
     return ""

@@ -46,7 +46,8 @@ def prepare(program: Path, others: Path | None) -> Tools:
     if not program.is_file() or not os.access(program, os.X_OK):
         message = "no program; docs/selftests.md says where it comes from"
         raise InputError([Problem("--packetdrill", "", str(program), message)])
-    found = [name for name, _ in _files(others) if name.endswith(".pkt")]
+    files_of_others = _files(others)
+    found = [name for name, _ in files_of_others if name.endswith(".pkt")]
     if others and not found:
         message = "a directory with scripts, *.pkt, is expected"
         raise InputError([Problem("--packetdrill-scripts", "", str(others), message)])
@@ -60,7 +61,7 @@ def prepare(program: Path, others: Path | None) -> Tools:
     digest = hashlib.sha256(compiler_version().encode())
     for file in (program, *sorted(_SOURCE.rglob("*.*"))):
         digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
-    for name, file in _files(others):
+    for name, file in files_of_others:
         digest.update(f"\0{name}\0".encode() + file.read_bytes())
     key = digest.hexdigest()[:12]
     directory = doctor.cache_dir() / "selftests" / f"packetdrill-{key}"

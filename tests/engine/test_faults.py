@@ -34,7 +34,8 @@ from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from tests.vocabulary import children_of, in_mount_namespace, kernel_processes, scenario_of
 
-SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
+PATHS = ("a:10mbit,10ms", "b:10mbit,10ms")
+SCENARIO = scenario_of(*PATHS, duration="1s")
 
 # no fault may hang the tests, should it not be noticed
 PATIENCE = Limits(wall_s=60.0)
@@ -301,7 +302,10 @@ def test_a_byte_that_is_wrong_fails_the_run(
 def killed(
     kernel: KernelBuild, guest: Guest, directory: Path, number: signal.Signals, which: int = 0
 ) -> RunError:
-    """How a run fails of whose processes, in the order in which they start, one gets a signal."""
+    """How a run fails of whose processes, in the order in which they start, one gets a signal.
+
+    An hour of virtual time takes minutes: on a busy machine, too, it is still there to be killed.
+    """
 
     def kill_it() -> None:
         for _ in range(500):
@@ -313,7 +317,7 @@ def killed(
 
     killer = threading.Thread(target=kill_it)
     killer.start()
-    error = failure(kernel, guest, directory)
+    error = failure(kernel, guest, directory, scenario=scenario_of(*PATHS, duration="3600s"))
     killer.join()
     return error
 
@@ -383,7 +387,7 @@ def test_cancelling_ends_a_run_at_once(
 def test_a_run_that_fails_leaves_the_others_alone(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
-    good = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
+    good = scenario_of(*PATHS, duration="1s")
     bad = scenario_of("a:10mbit,10ms", "b:10mbit,10ms,loss=99.9999999%", duration="1s")
     out = store.Store(tmp_path / "out")
     entries = experiment.run_all([good, bad, good], lab_kernel, lab_guest, out, jobs=2)

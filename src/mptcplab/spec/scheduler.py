@@ -20,6 +20,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -361,6 +362,8 @@ def summary(name: str, description: str) -> str:
     return first.removeprefix(f"{name}: ").rstrip(".")
 
 
+# Every request looks at all that are known, and most programs make many.
+@lru_cache(maxsize=256)
 def _parse(file: Path, text: str, digest: str | None = None) -> Scheduler:
     code = _without_comments(text)
     units, recovers = (

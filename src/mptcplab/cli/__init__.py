@@ -149,6 +149,8 @@ def main() -> NoReturn:
     # and twice at the end, saves a seventh of the CPU time of `show`
     gc.set_threshold(100_000)
     atexit.register(gc.disable)
+    # numpy's library would start a thread for each CPU, for matrices larger than there are here
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     codecs.register_error(_AS_IT_IS, _as_it_is)
     sys.stdout = _stream(sys.stdout, "standard output")
     sys.stderr = _stream(sys.stderr, "standard error")

@@ -558,7 +558,6 @@ def test_what_the_compiler_says_is_shown_with_file_and_line(
         ("*(volatile int *)8 = 0;", "crashed (oops)"),
         ("BUG();", "mine_next_segment"),
         ("WARN_ON(1);", "the guest's kernel warned"),
-        ("for (;;) cpu_relax();", "its virtual time stood still"),
     ],
 )
 def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(

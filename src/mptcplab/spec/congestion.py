@@ -86,6 +86,7 @@ class CongestionControl:
         return found[1] if found else None
 
 
+@cache
 def names() -> tuple[str, ...]:
     """The congestion controls of the lab kernel: its own, then ours in alphabetical order."""
     return (*_KERNELS, *sorted(file.stem for file in resources.CONGESTION_CONTROLS.glob("*.c")))

@@ -20,7 +20,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -184,7 +184,8 @@ def _value_text(kind: str, value: int) -> str:
     return ("off", "on")[value] if kind == "bool" else str(value)
 
 
-def known() -> dict[str, Scheduler]:
+@cache
+def known() -> Mapping[str, Scheduler]:
     """The schedulers of the lab kernel by name: upstream's, then ours in alphabetical order.
 
     Raises MptcplabError if a file of ours cannot be parsed.
@@ -362,8 +363,6 @@ def summary(name: str, description: str) -> str:
     return first.removeprefix(f"{name}: ").rstrip(".")
 
 
-# Every request looks at all that are known, and most programs make many.
-@lru_cache(maxsize=256)
 def _parse(file: Path, text: str, digest: str | None = None) -> Scheduler:
     code = _without_comments(text)
     units, recovers = (

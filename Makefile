@@ -16,6 +16,8 @@ GALLERY := dist/gallery
 MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
+# One more than there are CPUs, since some tests wait: for a cluster, or for a limit of time.
+PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
 SELFTESTS_ARGS ?=
 TORTURE_ARGS ?=
 ARITHMETIC_ARGS ?=
@@ -77,7 +79,7 @@ picture: demo ## the picture at the top of README.md, which is the one of the de
 	cp $(DEMO_OUT)/goodput.png docs/images/goodput.png
 
 test: setup-test venv-dev kernel ## set up everything and run all tests
-	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
 	$(BIN)/python -m mptcplab.tools.accuracy --docs docs/limitations.md
@@ -118,7 +120,7 @@ debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after
 # KERNELS: some of `mptcplab kernel list`, instead of each series that there are patches for.
 test-kernels: setup-test setup-kernels venv-dev ## run the tests of runs with each series of Linux (15 min for each)
 	for kernel in $(KERNELS); do \
-	    $(BIN)/python -m pytest -n auto --dist worksteal --kernel $$kernel $(KERNEL_TESTS) $(PYTEST_ARGS) || exit; \
+	    $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal --kernel $$kernel $(KERNEL_TESTS) $(PYTEST_ARGS) || exit; \
 	done
 
 # SCHEDULER and CC choose some of them, with commas; make itself has a CC, the compiler.

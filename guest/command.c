@@ -14,6 +14,8 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -24,6 +26,9 @@
 #include "command.h"
 #include "ip.h"
 #include "tc.h"
+
+/* of a device; 6.12 knows 64, a multiple of 32 */
+#define MAX_FEATURES	256
 
 static void set_sysctl(struct command *command)
 {
@@ -45,6 +50,46 @@ static void set_sysctl(struct command *command)
 	close(fd);
 }
 
+/* Asks the kernel for something of a device's. */
+static int ask_ethtool(int fd, const char *device, void *what)
+{
+	struct ifreq request = { .ifr_data = what };
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
+	return ioctl(fd, SIOCETHTOOL, &request);
+}
+
+/* A feature by the kernel's name for it; false if there is none, or it stays as it is. */
+static bool set_feature(int fd, const char *device, const char *name, bool on)
+{
+	struct {
+		struct ethtool_sset_info info;
+		uint32_t count;
+	} set = { .info = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ull << ETH_SS_FEATURES } };
+	struct {
+		struct ethtool_gstrings strings;
+		char names[MAX_FEATURES][ETH_GSTRING_LEN];
+	} all = { .strings = { .cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_FEATURES } };
+	struct {
+		struct ethtool_sfeatures features;
+		struct ethtool_set_features_block blocks[MAX_FEATURES / 32];
+	} change = { .features = { .cmd = ETHTOOL_SFEATURES } };
+	uint32_t i;
+
+	if (ask_ethtool(fd, device, &set) || !set.info.sset_mask || set.count > MAX_FEATURES ||
+	    ask_ethtool(fd, device, &all))
+		return false;
+	for (i = 0; i < set.count; i++)
+		if (!strncmp(all.names[i], name, ETH_GSTRING_LEN))
+			break;
+	if (i == set.count)
+		return false;
+	change.features.size = (set.count + 31) / 32;
+	change.blocks[i / 32].valid = 1u << i % 32;
+	change.blocks[i / 32].requested = on ? 1u << i % 32 : 0;
+	return !ask_ethtool(fd, device, &change);
+}
+
 static void set_offload(struct command *command, const char *device)
 {
 	static const struct {
@@ -56,20 +101,21 @@ static void set_offload(struct command *command, const char *device)
 		{ "gro", ETHTOOL_SGRO },
 	};
 	const char *feature = command_word(command, "a feature");
-	struct ethtool_value value = { .data = !strcmp(command_word(command, "on or off"), "on") };
-	struct ifreq request = { .ifr_data = (void *)&value };
+	bool on = !strcmp(command_word(command, "on or off"), "on");
+	struct ethtool_value value = { .data = on };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool done;
 	size_t i;
-	int fd;
 
 	for (i = 0; i < COUNT(features); i++)
 		if (!strcmp(features[i].name, feature))
 			value.cmd = features[i].command;
-	if (!value.cmd)
-		command_failed(command, "%s is not known here", feature);
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request))
-		command_failed(command, "%s: %s", feature, strerror(errno));
+	if (value.cmd)
+		done = !ask_ethtool(fd, device, &value);
+	else
+		done = set_feature(fd, device, feature, on);
+	if (!done)
+		command_failed(command, "%s cannot be set", feature);
 	close(fd);
 }
 

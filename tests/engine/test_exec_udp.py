@@ -56,6 +56,15 @@ for _ in range(1000):
 NUMBERED = SEND.replace("bytes(1400)", "_.to_bytes(4, 'big') + bytes(1396)").replace(
     "socket.AF_INET,", "socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET,"
 )
+#: 50 times 20 packets of 1000 bytes, each time in one call, as programs of QUIC do.
+TRAINS = """
+import socket, time
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.setsockopt(socket.SOL_UDP, 103, 1000)  # UDP_SEGMENT
+for _ in range(50):
+    client.sendto(bytes(20 * 1000), ("10.1.1.1", 9))
+    time.sleep(0.02)
+"""
 PROGRAM = Program(client=("any",), directory="/", time_limit_ns=None)
 
 
@@ -125,6 +134,14 @@ def test_links_have_figures_without_a_connection(run_program: RunProgram) -> Non
     # what is answered where nobody listens: at most 590 bytes of ICMP for each packet
     assert carried_bps(links["lte down"]) < 590 * 8 * 1000
     assert carried_bps(links["wifi up"]) == carried_bps(links["wifi down"]) == 0
+
+
+def test_packets_that_are_sent_in_one_call_are_lost_one_by_one(run_program: RunProgram) -> None:
+    paths = ("a:50mbit,10ms,loss=10%", "b:50mbit,10ms")
+    link = links_of(run_program(python(TRAINS), paths=paths), *paths)["a up"]
+    # of 1000, 100 with a standard deviation of (1000 * 0.1 * 0.9)^0.5 = 9.5; as many as 50 in all
+    # if each call counted as a packet
+    assert 70 <= link.lost_packets <= 130
 
 
 def test_a_tunnel_of_a_program_carries_tcp(run_program: RunProgram) -> None:

@@ -487,8 +487,12 @@ def _offloads(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
     ends = list(itertools.chain(*_ends(scenario, shared)))
     for m in shared.values():
         ends += [testbed.near(m), testbed.far(m)]
+    features = "tso off gso off gro off"
+    if isinstance(scenario.workload, Program):
+        # one that sends many packets of UDP in one call: they are lost and queued one by one
+        features += " tx-udp-segmentation off"
     for end in ends:
-        yield f"ip netns exec {end.namespace} ethtool -K {end.device} tso off gso off gro off"
+        yield f"ip netns exec {end.namespace} ethtool -K {end.device} {features}"
 
 
 def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:

@@ -482,7 +482,20 @@ def test_the_table_says_what_is_wrong_last() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--only", "userspace"], "userspace: in no name of a script; accepted is part of"),
+        (["--only", "userspace"], "userspace: selects no script; accepted is part of"),
+        # what would not be run, beside what is
+        (
+            ["--only", "mptcp_sockopt", "--only", "packetdrill"],
+            "packetdrill: needs --packetdrill PROGRAM",
+        ),
+        (["--only", "packetdrill"], "packetdrill: needs --packetdrill PROGRAM"),
+        (["--only", "others"], "others: needs --packetdrill PROGRAM with --packetdrill-scripts"),
+        (
+            ["--only", "others", "--packetdrill", "true"],
+            "others: needs --packetdrill PROGRAM with --packetdrill-scripts DIR",
+        ),
+        (["--only", "diag", "--only", ""], "selects no script; accepted is part of"),
+        (["--only", " "], "selects no script; accepted is part of"),
         (["--scheduler", "minrt"], "minrt: unknown scheduler"),
         (["--scheduler", "./mine.c"], "./mine.c"),
         (["--kernel", "7.99"], "7.99: no kernel of this name"),

@@ -20,7 +20,7 @@ from mptcplab.runs.store import make_directory
 from mptcplab.spec.scheduler import ALL, known
 from mptcplab.tools.selftests import campaign, expected, jobs, packetdrill, reports, scripts
 from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
-from mptcplab.tools.selftests.scripts import Tools
+from mptcplab.tools.selftests.scripts import Script
 
 _STANDARD_OUTPUT = "-"
 _WIDTH = 120
@@ -36,14 +36,15 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     if ALL in schedulers:
         schedulers = list(known())
     wanted = Wanted(options["only"], tuple(schedulers), options["repeat"], options["strict"])
-    campaign.check(wanted, names)
+    campaign.check(wanted, names, _given(options))
     listed = expected.listed()
     written = [options["tap"], options["junit"]]
     for file in written:
         if file is not None and str(file) != _STANDARD_OUTPUT:
             common.make_way(file)
     make_directory(options["out"])  # building kernels takes minutes
-    packets = _packets(wanted, options)
+    program: Path | None = options["packetdrill"]
+    packets = [packetdrill.prepare(program, options["packetdrill_scripts"])] if program else []
     doctor.require(*doctor.RUN_CHECKS)
     of_the_kernel = any(map(wanted.has, scripts.SCRIPTS))
     if of_the_kernel:
@@ -61,17 +62,17 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     _require(suites)
 
 
-def _packets(wanted: Wanted, options: Mapping[str, Any]) -> list[Tools]:
-    """What runs packetdrill, if it is asked for."""
-    program: Path | None = options["packetdrill"]
-    others: Path | None = options["packetdrill_scripts"]
-    if program is None:
-        if others is not None:
+def _given(options: Mapping[str, Any]) -> list[Script]:
+    """What can be run: the kernel's scripts, and those of packetdrill that there is a program for.
+
+    Raises click.UsageError for scripts of packetdrill without it.
+    """
+    if options["packetdrill"] is None:
+        if options["packetdrill_scripts"] is not None:
             raise click.UsageError("--packetdrill-scripts needs --packetdrill PROGRAM")
-        if not any(map(wanted.has, scripts.SCRIPTS)):
-            raise click.UsageError("--only packetdrill needs --packetdrill PROGRAM")
-        return []
-    return [packetdrill.prepare(program, others)]
+        return [*scripts.SCRIPTS]
+    others = [scripts.OTHER_PACKETS] if options["packetdrill_scripts"] is not None else []
+    return [*scripts.SCRIPTS, scripts.PACKETS, *others]
 
 
 def _run(made: Campaign, wanted: Wanted, options: Mapping[str, Any]) -> None:

@@ -112,12 +112,14 @@ def builds(name: str) -> tuple[KernelBuild, KernelBuild | None]:
     return build(UPSTREAM), build(OURS)
 
 
-def check(wanted: Wanted, names: Sequence[str]) -> None:
-    """Raises InputError for a script, scheduler or kernel that there is not."""
+def check(wanted: Wanted, names: Sequence[str], given: Sequence[Script] = SCRIPTS) -> None:
+    """Raises InputError for a scheduler or kernel that there is not, and for a part of a name that
+    selects none of the scripts that are `given`.
+    """
     problems = [
-        Problem("--only", "", part, f"in no name of a script; accepted is part of {_names()}")
+        Problem("--only", "", part, why)
         for part in wanted.only
-        if not any(part in str(script) for script in (*SCRIPTS, PACKETS, OTHER_PACKETS))
+        if (why := _why_nothing(part, given))
     ]
     if problems:
         raise InputError(problems)
@@ -127,8 +129,19 @@ def check(wanted: Wanted, names: Sequence[str]) -> None:
         kernel_names.find(name, also=())
 
 
-def _names() -> str:
-    return ", ".join(dict.fromkeys(script.name for script in (*SCRIPTS, PACKETS)))
+def _why_nothing(part: str, given: Sequence[Script]) -> str:
+    """Why a part of a name selects none of the scripts that are `given`, "" if it selects one."""
+    names = ", ".join(dict.fromkeys(script.name for script in (*SCRIPTS, PACKETS)))
+    # what is empty would be in all names, as that of a variable of a script without a value
+    if not part.strip():
+        return f"selects no script; accepted is part of {names}"
+    if any(part in str(script) for script in given):
+        return ""
+    if part in str(PACKETS):
+        return "needs --packetdrill PROGRAM"
+    if part in str(OTHER_PACKETS):
+        return "needs --packetdrill PROGRAM with --packetdrill-scripts DIR"
+    return f"selects no script; accepted is part of {names}"
 
 
 def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Job]:

@@ -304,11 +304,18 @@ def test_what_is_expected_and_does_not_happen_is_a_problem() -> None:
     assert judged("minrtt", {"a 1": "pass", "a 2": "pass", "c": "fail"}, "a *") == []
 
 
-def late(runtime_ms: int, verdict: Verdict = "fail", remark: str = "09 a 1 ") -> list[str]:
+SLOWER = "transfer slower than expected! runtime {} ms, expected 100 ms"
+
+
+def late(
+    runtime_ms: int,
+    verdict: Verdict = "fail",
+    remark: str = "09 a 1 ",
+    ends: str = SLOWER,
+    statuses: str = "client exit code 1, server 0",
+) -> list[str]:
     """What is wrong with a test that may take 20 ms longer than 100 ms."""
-    remark += (
-        f"transfer slower than expected! runtime {runtime_ms} ms, expected 100 ms max 100 [FAIL]"
-    )
+    remark += f"{ends.format(runtime_ms)} max 100 [FAIL] {statuses}"
     now = Result({"a 1": verdict}, (remark,) if verdict == "fail" else ())
     cases = selftests_expected.judge(
         [Expected("daps", "diag.sh", ("a*",), "it commits", 20)], Result({"a 1": "pass"}), now
@@ -320,16 +327,37 @@ def test_a_test_may_be_late_by_so_much_or_pass() -> None:
     assert late(0, "pass") == []
     assert late(120) == []
     assert late(120, remark="09 a 1") == []
-    too_late = ["is not late by at most 20 ms: a 1"]
+    too_late = ["is not only late by at most 20 ms: a 1"]
     assert late(121) == too_late
     # that of another test, or it failed otherwise
     assert late(120, remark="10 a 1 - reverse direction") == too_late
     assert late(0, "skip") == too_late
+    # both ends
+    both = SLOWER.format(110) + SLOWER
+    assert late(120, ends=both, statuses="client exit code 1, server 1") == []
+    assert late(121, ends=both, statuses="client exit code 1, server 1") == too_late
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        # an end that crashed, was killed, or says nothing about why it failed
+        "client exit code 1, server 139",
+        "client exit code 124, server 1",
+        "client exit code 1, server 1",
+        "client exit code 2, server 0",
+        # what came out was wrong, and both ends knew nothing of it
+        "client exit code 0, server 0",
+        "",
+    ],
+)
+def test_a_test_that_is_late_and_fails_otherwise_is_not_excused(statuses: str) -> None:
+    assert late(120, statuses=statuses) == ["is not only late by at most 20 ms: a 1"]
 
 
 def test_what_is_expected_of_default_is_so_of_all_and_upstream() -> None:
     def slow(ms: int) -> Result:
-        said = f"05 a transfer slower than expected! runtime {ms} ms, expected 100 ms [FAIL]"
+        said = f"05 a {SLOWER.format(ms)}[FAIL] client exit code 1, server 0"
         return Result({"a": "fail", "b": "pass"}, (said,))
 
     def wrong(before: Result, scheduler: str, after: Result, *, strict: bool = False) -> list[str]:
@@ -346,7 +374,7 @@ def test_what_is_expected_of_default_is_so_of_all_and_upstream() -> None:
     assert wrong(passes, "default", slow(120)) == []
     assert wrong(passes, "ecf", slow(120)) == []
     # that upstream is late excuses nobody who is later
-    too_late = "is not late by at most 20 ms: a"
+    too_late = "is not only late by at most 20 ms: a"
     assert wrong(slow(120), "ecf", slow(121)) == [f"diag.sh with ecf: {too_late}"]
     assert wrong(slow(121), "ecf", passes) == [f"diag.sh upstream: {too_late}"]
     # what is listed of a scheduler itself comes first, and is judged by its result alone

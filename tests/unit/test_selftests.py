@@ -264,6 +264,32 @@ def test_what_is_judged_is_repeated_after_all_have_run_once() -> None:
     assert [job.number for job in campaigns.repeated(alone, 3)] == [1, 2, 3]
 
 
+def test_what_two_names_of_one_kernel_share_is_run_once_and_shown_with_each() -> None:
+    """As with a name for the source of a series, and one for its kernel without our schedulers."""
+    upstream_alone = Kernels("alone", build(UPSTREAM, "alone"), None, (TOOLS,))
+    named = (kernels("6.12"), kernels("mine"), upstream_alone)
+    jobs = [job for each in named for job in campaigns.jobs(each, Wanted(("diag",)))]
+    todo = campaigns.repeated(jobs, 2)
+    assert [(job.title, job.number) for job in todo] == [
+        ("diag.sh upstream, 6.12", 1),
+        ("diag.sh with default, 6.12", 1),
+        ("diag.sh with default, 6.12", 2),
+        ("diag.sh upstream, alone", 2),
+    ]
+    assert len({(job.name, job.number) for job in todo}) == len(todo)
+    made = Campaign(jobs, NOTHING)
+    for job in todo:
+        passed: Verdict = "fail" if job.kernel.has_framework else "pass"
+        made.add(Ran(job, Result({"a": passed})))
+    assert [suite.title for suite in made.suites()] == [
+        *("diag.sh upstream, 6.12", "diag.sh with default, 6.12"),
+        *("diag.sh upstream, mine", "diag.sh with default, mine"),
+        "diag.sh upstream, alone",
+    ]
+    worse = "passes upstream, not with ours: a"
+    assert problems(made) == [f"diag.sh with default, {name}: {worse}" for name in ("6.12", "mine")]
+
+
 def judged(scheduler: str, verdicts: dict[str, Verdict], *tests: str) -> list[str]:
     """What is wrong when upstream passes a and b, not c, and `tests` are expected not to pass."""
     upstream = ran(UPSTREAM, {"a 1": "pass", "a 2": "pass", "c": "fail"})

@@ -178,17 +178,22 @@ def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Jo
 
 def repeated(jobs: Sequence[Job], count: int) -> list[Job]:
     """First all jobs once, then those that are judged again, `count` times in all: upstream's own
-    where there is nothing else.
+    where there is nothing else. What is the same in kernels of several names is run for the first
+    of these.
     """
     ours = {_key(job) for job in jobs if job.kernel.has_framework}
     judged = [job for job in jobs if job.kernel.has_framework or _key(job) not in ours]
     again = range(2, count + 1)
-    return [*jobs, *(replace(job, number=number) for number in again for job in judged)]
+    all_jobs = [*jobs, *(replace(job, number=number) for number in again for job in judged)]
+    return list(dict.fromkeys(all_jobs))
 
 
 @dataclass
 class Campaign:
-    """What has ended of `jobs`, one of each, which are run once or more."""
+    """What has ended of `jobs`, one of each, which are run once or more.
+
+    Those of two names of one kernel are equal, and come out as the one of them that was run.
+    """
 
     jobs: Sequence[Job]
     expectations: Expectations
@@ -203,7 +208,7 @@ class Campaign:
         return [self._suite(job, self.ran[job]) for job in self.jobs]
 
     def _suite(self, job: Job, ran: Mapping[int, Ran]) -> Suite:
-        first = ran[1]
+        first = replace(ran[1], job=job)
         of_it = self.expectations.of(str(job.script), job.scheduler)
         others = [each for each in self.jobs if _key(each) == _key(job)]
         (upstream,) = (each for each in others if not each.kernel.has_framework)

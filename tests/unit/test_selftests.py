@@ -262,6 +262,9 @@ def test_what_is_judged_is_repeated_after_all_have_run_once() -> None:
     assert again[2:] == [replace(first[1], number=2), replace(first[1], number=3)]
     alone = campaigns.jobs(kernels("mine", engine=True), Wanted(("diag",)))
     assert [job.number for job in campaigns.repeated(alone, 3)] == [1, 2, 3]
+    # upstream is judged on its own, too
+    strictly = campaigns.repeated(first, 3, strict=True)
+    assert strictly == [replace(job, number=number) for number in (1, 2, 3) for job in first]
 
 
 def test_what_two_names_of_one_kernel_share_is_run_once_and_shown_with_each() -> None:

@@ -76,7 +76,7 @@ def _given(options: Mapping[str, Any]) -> list[Script]:
 
 
 def _run(made: Campaign, wanted: Wanted, options: Mapping[str, Any]) -> None:
-    todo = campaign.repeated(made.jobs, wanted.repeat)
+    todo = campaign.repeated(made.jobs, wanted.repeat, strict=wanted.strict)
     with common.interruptible() as cancel:
         ended = jobs.run_all(
             todo, options["out"], seed=options["seed"], at_once=options["jobs"], cancel=cancel

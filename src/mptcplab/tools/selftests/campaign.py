@@ -176,13 +176,13 @@ def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Jo
     return both + [ours(job, name) for job in further for name in (*own, *forms)]
 
 
-def repeated(jobs: Sequence[Job], count: int) -> list[Job]:
+def repeated(jobs: Sequence[Job], count: int, *, strict: bool = False) -> list[Job]:
     """First all jobs once, then those that are judged again, `count` times in all: upstream's own
-    where there is nothing else. What is the same in kernels of several names is run for the first
-    of these.
+    where there is nothing else, or if it is `strict`. What is the same in kernels of several names
+    is run for the first of these.
     """
     ours = {_key(job) for job in jobs if job.kernel.has_framework}
-    judged = [job for job in jobs if job.kernel.has_framework or _key(job) not in ours]
+    judged = [job for job in jobs if strict or job.kernel.has_framework or _key(job) not in ours]
     again = range(2, count + 1)
     all_jobs = [*jobs, *(replace(job, number=number) for number in again for job in judged)]
     return list(dict.fromkeys(all_jobs))

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from mptcplab.cli import load
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.lab import kernel
+from mptcplab.lab import doctor, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.tools.selftests import campaign as campaigns
@@ -585,3 +585,29 @@ def test_a_directory_that_cannot_be_written_is_told_before_anything_is_built(
     (tmp_path / "file").write_text("")
     with pytest.raises(MptcplabError, match="cannot write to"):
         load("selftests").main(["--out", str(tmp_path / "file" / "out")], standalone_mode=False)
+
+
+def test_another_call_in_the_same_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def build(name: str) -> NoReturn:
+        built.append(name)
+        # as another process, while this one is at work
+        call("--tap", str(tmp_path / "report.tap"))
+        raise AssertionError("the other one works there, too")
+
+    def call(*options: str) -> None:
+        words = ["--only", "diag", "--out", str(tmp_path / "out"), *options]
+        load("selftests").main(words, standalone_mode=False)
+
+    monkeypatch.setattr(campaigns, "builds", build)
+    monkeypatch.setattr(doctor, "require", lambda *_checks: None)
+    (tmp_path / "report.tap").write_text("of the one that is at work")
+    says = r"another mptcplab selftests is at work in .*out: .*--out"
+    for time in (1, 2):
+        with pytest.raises(MptcplabError, match=says):
+            call()
+        assert len(built) == time
+    assert (tmp_path / "report.tap").exists()

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from mptcplab.runs.store import make_directory
 from mptcplab.spec.scheduler import ALL, known
 from mptcplab.tools.selftests import campaign, expected, jobs, packetdrill, reports, scripts
 from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
+from mptcplab.tools.selftests.expected import Expectations
 from mptcplab.tools.selftests.scripts import Script
 
 _STANDARD_OUTPUT = "-"
@@ -38,11 +40,37 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     wanted = Wanted(options["only"], tuple(schedulers), options["repeat"], options["strict"])
     campaign.check(wanted, names, _given(options))
     listed = expected.listed()
-    written = [options["tap"], options["junit"]]
-    for file in written:
-        if file is not None and str(file) != _STANDARD_OUTPUT:
-            common.make_way(file)
-    make_directory(options["out"])  # building kernels takes minutes
+    with _alone(options["out"]):
+        for file in (options["tap"], options["junit"]):
+            if file is not None and str(file) != _STANDARD_OUTPUT:
+                common.make_way(file)
+        suites = _suites(names, wanted, listed, options)
+        _write(suites, options)
+    _require(suites)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keeps other calls from the output directory: they would remove what is run there.
+
+    Raises MptcplabError if it cannot be written to, or another call is at work there.
+    """
+    make_directory(out)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(files.locked(out, wait=False))
+        except BlockingIOError:
+            raise MptcplabError(
+                f"another mptcplab selftests is at work in {out}: wait for its end, or choose "
+                "another directory with --out"
+            ) from None
+        yield
+
+
+def _suites(
+    names: Sequence[str], wanted: Wanted, listed: Expectations, options: Mapping[str, Any]
+) -> list[Suite]:
+    """Builds what is missing, runs all that is wanted, and judges it."""
     program: Path | None = options["packetdrill"]
     packets = [packetdrill.prepare(program, options["packetdrill_scripts"])] if program else []
     doctor.require(*doctor.RUN_CHECKS)
@@ -57,9 +85,7 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
         todo += campaign.jobs(kernels, wanted, listed.forms)
     made = Campaign(todo, listed, wanted.strict)
     _run(made, wanted, options)
-    suites = made.suites()
-    _write(suites, options)
-    _require(suites)
+    return made.suites()
 
 
 def _given(options: Mapping[str, Any]) -> list[Script]:

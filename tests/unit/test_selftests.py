@@ -10,6 +10,7 @@ from typing import NoReturn
 from xml.etree import ElementTree
 
 import pytest
+from click import UsageError
 from rich.console import Console
 
 from mptcplab.cli import load
@@ -573,6 +574,32 @@ def test_mistakes_are_told_before_anything_is_built(
     with pytest.raises(InputError, match=says):
         load("selftests").main(options, standalone_mode=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--tap", "x", "--junit", "x"], "--junit x is the file of --tap"),
+        (["--tap", "x", "--junit", "here/x"], "--junit here/x is the file of --tap"),
+        (["--tap", "selftests-out/results.txt"], "is the file of results.txt of --out"),
+        (["--out", "o", "--junit", "o/../o/results.txt"], "is the file of results.txt of --out"),
+        (["--junit", "-"], "--junit takes a file; only --tap can be printed"),
+    ],
+)
+def test_a_report_takes_the_place_of_no_other(
+    options: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(name: str) -> NoReturn:
+        raise AssertionError(f"{name} is built")
+
+    monkeypatch.setattr(campaigns, "builds", built)
+    monkeypatch.setattr(doctor, "require", lambda *_checks: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").write_text("a former one")
+    (tmp_path / "here").symlink_to(".")
+    with pytest.raises(UsageError, match=says):
+        load("selftests").main(options, standalone_mode=False)
+    assert (tmp_path / "x").read_text() == "a former one"
 
 
 def test_a_directory_that_cannot_be_written_is_told_before_anything_is_built(

@@ -25,6 +25,7 @@ from mptcplab.tools.selftests.expected import Expectations
 from mptcplab.tools.selftests.scripts import Script
 
 _STANDARD_OUTPUT = "-"
+_RESULTS = "results.txt"
 _WIDTH = 120
 
 
@@ -39,6 +40,7 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
         schedulers = list(known())
     wanted = Wanted(options["only"], tuple(schedulers), options["repeat"], options["strict"])
     campaign.check(wanted, names, _given(options))
+    _check_reports(options)
     listed = expected.listed()
     with _alone(options["out"]):
         for file in (options["tap"], options["junit"]):
@@ -47,6 +49,21 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
         suites = _suites(names, wanted, listed, options)
         _write(suites, options)
     _require(suites)
+
+
+def _check_reports(options: Mapping[str, Any]) -> None:
+    """Raises click.UsageError for a report that would take the place of another, or is no file."""
+    if str(options["junit"]) == _STANDARD_OUTPUT:
+        raise click.UsageError("--junit takes a file; only --tap can be printed, with -")
+    places = {options["out"].resolve() / _RESULTS: f"{_RESULTS} of --out"}
+    for option in ("--tap", "--junit"):
+        file: Path | None = options[option.removeprefix("--")]
+        if file is None or str(file) == _STANDARD_OUTPUT:
+            continue
+        # a link would be replaced itself
+        other = places.setdefault(file.parent.resolve() / file.name, option)
+        if other != option:
+            raise click.UsageError(f"{option} {file} is the file of {other}; choose another")
 
 
 @contextmanager
@@ -116,7 +133,7 @@ def _run(made: Campaign, wanted: Wanted, options: Mapping[str, Any]) -> None:
 
 
 def _write(suites: Sequence[Suite], options: Mapping[str, Any]) -> None:
-    results = options["out"] / "results.txt"
+    results = options["out"] / _RESULTS
     files.write(results, "".join(f"{line}\n" for line in reports.lines(suites)).encode())
     junit: Path | None = options["junit"]
     if junit is not None:

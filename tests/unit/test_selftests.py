@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.console import Console
 
 from mptcplab.cli import load
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.lab import doctor, kernel
+from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.tools.selftests import campaign as campaigns
@@ -154,6 +155,39 @@ def test_a_script_or_group_that_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "diag.sh").unlink()
     with pytest.raises(MptcplabError, match=r"source has no selftest diag.sh"):
         selftests_scripts._scripts_of(tmp_path, is_later=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["mptcp/diag.sh", "lib.sh", "net_helper.sh", "lib/csum.c", "lib/sh/defer.sh"]
+)
+def test_what_the_scripts_of_a_tree_share_belongs_to_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "linux"
+    net = tree / "tools/testing/selftests/net"
+    known = "".join(script.options for script in SCRIPTS).replace("-", "")
+    (net / "mptcp").mkdir(parents=True)
+    scripts_of(net / "mptcp", known)
+
+    def made(source: Path, target: Path) -> None:
+        shutil.copytree(source / "tools/testing/selftests/net", target / "net")
+
+    monkeypatch.setattr(doctor, "require", lambda *_checks: None)
+    monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
+    # a directory's digest is that of what the kernel is built from
+    monkeypatch.setattr(kernel, "source_of", lambda _build: (tree, "0123456789ab", "6.12"))
+    monkeypatch.setattr(selftests_scripts, "_make", made)
+    monkeypatch.setattr(guest, "build", lambda _source: Guest("0123456789ab", Path("init")))
+    before = selftests_scripts.prepare(build(UPSTREAM))
+    assert selftests_scripts.prepare(build(UPSTREAM)) == before
+    # another part of the network's tests, which the scripts do not use
+    (net / "tcp_mmap.c").write_text("")
+    assert selftests_scripts.prepare(build(UPSTREAM)) == before
+    (net / name).parent.mkdir(parents=True, exist_ok=True)
+    (net / name).write_text("# changed")
+    after = selftests_scripts.prepare(build(UPSTREAM))
+    assert after.id != before.id
+    assert (after.net / name).read_text() == "# changed"
 
 
 def test_a_plan_ends_with_the_script_and_its_options() -> None:

@@ -124,12 +124,12 @@ def put(directory: Path, place: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path, *, wait: bool = True) -> Iterator[None]:
     """Wait until nobody else has this directory locked, and keep it locked. Raises OSError.
 
-    The lock is advisory.
+    The lock is advisory. Without `wait`, raises BlockingIOError if somebody has.
     """
-    with _held(directory.resolve(), wait=True):
+    with _held(directory.resolve(), wait=wait):
         yield
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import NoReturn
 from xml.etree import ElementTree
 
 import pytest
+from click import UsageError
 from rich.console import Console
 
 from mptcplab.cli import load
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.lab import kernel
+from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.tools.selftests import campaign as campaigns
@@ -155,6 +157,39 @@ def test_a_script_or_group_that_is_gone_is_told(tmp_path: Path) -> None:
         selftests_scripts._scripts_of(tmp_path, is_later=False)
 
 
+@pytest.mark.parametrize(
+    "name", ["mptcp/diag.sh", "lib.sh", "net_helper.sh", "lib/csum.c", "lib/sh/defer.sh"]
+)
+def test_what_the_scripts_of_a_tree_share_belongs_to_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "linux"
+    net = tree / "tools/testing/selftests/net"
+    known = "".join(script.options for script in SCRIPTS).replace("-", "")
+    (net / "mptcp").mkdir(parents=True)
+    scripts_of(net / "mptcp", known)
+
+    def made(source: Path, target: Path) -> None:
+        shutil.copytree(source / "tools/testing/selftests/net", target / "net")
+
+    monkeypatch.setattr(doctor, "require", lambda *_checks: None)
+    monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
+    # a directory's digest is that of what the kernel is built from
+    monkeypatch.setattr(kernel, "source_of", lambda _build: (tree, "0123456789ab", "6.12"))
+    monkeypatch.setattr(selftests_scripts, "_make", made)
+    monkeypatch.setattr(guest, "build", lambda _source: Guest("0123456789ab", Path("init")))
+    before = selftests_scripts.prepare(build(UPSTREAM))
+    assert selftests_scripts.prepare(build(UPSTREAM)) == before
+    # another part of the network's tests, which the scripts do not use
+    (net / "tcp_mmap.c").write_text("")
+    assert selftests_scripts.prepare(build(UPSTREAM)) == before
+    (net / name).parent.mkdir(parents=True, exist_ok=True)
+    (net / name).write_text("# changed")
+    after = selftests_scripts.prepare(build(UPSTREAM))
+    assert after.id != before.id
+    assert (after.net / name).read_text() == "# changed"
+
+
 def test_a_plan_ends_with_the_script_and_its_options() -> None:
     assert plan(Script("mptcp_join.sh", "-fe")).splitlines()[-1] == "exec ./mptcp_join.sh -fe"
     assert plan(PACKETS) == "cd packetdrill && exec ./run.sh ours.txt\n"
@@ -262,6 +297,35 @@ def test_what_is_judged_is_repeated_after_all_have_run_once() -> None:
     assert again[2:] == [replace(first[1], number=2), replace(first[1], number=3)]
     alone = campaigns.jobs(kernels("mine", engine=True), Wanted(("diag",)))
     assert [job.number for job in campaigns.repeated(alone, 3)] == [1, 2, 3]
+    # upstream is judged on its own, too
+    strictly = campaigns.repeated(first, 3, strict=True)
+    assert strictly == [replace(job, number=number) for number in (1, 2, 3) for job in first]
+
+
+def test_what_two_names_of_one_kernel_share_is_run_once_and_shown_with_each() -> None:
+    """As with a name for the source of a series, and one for its kernel without our schedulers."""
+    upstream_alone = Kernels("alone", build(UPSTREAM, "alone"), None, (TOOLS,))
+    named = (kernels("6.12"), kernels("mine"), upstream_alone)
+    jobs = [job for each in named for job in campaigns.jobs(each, Wanted(("diag",)))]
+    todo = campaigns.repeated(jobs, 2)
+    assert [(job.title, job.number) for job in todo] == [
+        ("diag.sh upstream, 6.12", 1),
+        ("diag.sh with default, 6.12", 1),
+        ("diag.sh with default, 6.12", 2),
+        ("diag.sh upstream, alone", 2),
+    ]
+    assert len({(job.name, job.number) for job in todo}) == len(todo)
+    made = Campaign(jobs, NOTHING)
+    for job in todo:
+        passed: Verdict = "fail" if job.kernel.has_framework else "pass"
+        made.add(Ran(job, Result({"a": passed})))
+    assert [suite.title for suite in made.suites()] == [
+        *("diag.sh upstream, 6.12", "diag.sh with default, 6.12"),
+        *("diag.sh upstream, mine", "diag.sh with default, mine"),
+        "diag.sh upstream, alone",
+    ]
+    worse = "passes upstream, not with ours: a"
+    assert problems(made) == [f"diag.sh with default, {name}: {worse}" for name in ("6.12", "mine")]
 
 
 def judged(scheduler: str, verdicts: dict[str, Verdict], *tests: str) -> list[str]:
@@ -304,11 +368,18 @@ def test_what_is_expected_and_does_not_happen_is_a_problem() -> None:
     assert judged("minrtt", {"a 1": "pass", "a 2": "pass", "c": "fail"}, "a *") == []
 
 
-def late(runtime_ms: int, verdict: Verdict = "fail", remark: str = "09 a 1 ") -> list[str]:
+SLOWER = "transfer slower than expected! runtime {} ms, expected 100 ms"
+
+
+def late(
+    runtime_ms: int,
+    verdict: Verdict = "fail",
+    remark: str = "09 a 1 ",
+    ends: str = SLOWER,
+    statuses: str = "client exit code 1, server 0",
+) -> list[str]:
     """What is wrong with a test that may take 20 ms longer than 100 ms."""
-    remark += (
-        f"transfer slower than expected! runtime {runtime_ms} ms, expected 100 ms max 100 [FAIL]"
-    )
+    remark += f"{ends.format(runtime_ms)} max 100 [FAIL] {statuses}"
     now = Result({"a 1": verdict}, (remark,) if verdict == "fail" else ())
     cases = selftests_expected.judge(
         [Expected("daps", "diag.sh", ("a*",), "it commits", 20)], Result({"a 1": "pass"}), now
@@ -320,16 +391,37 @@ def test_a_test_may_be_late_by_so_much_or_pass() -> None:
     assert late(0, "pass") == []
     assert late(120) == []
     assert late(120, remark="09 a 1") == []
-    too_late = ["is not late by at most 20 ms: a 1"]
+    too_late = ["is not only late by at most 20 ms: a 1"]
     assert late(121) == too_late
     # that of another test, or it failed otherwise
     assert late(120, remark="10 a 1 - reverse direction") == too_late
     assert late(0, "skip") == too_late
+    # both ends
+    both = SLOWER.format(110) + SLOWER
+    assert late(120, ends=both, statuses="client exit code 1, server 1") == []
+    assert late(121, ends=both, statuses="client exit code 1, server 1") == too_late
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        # an end that crashed, was killed, or says nothing about why it failed
+        "client exit code 1, server 139",
+        "client exit code 124, server 1",
+        "client exit code 1, server 1",
+        "client exit code 2, server 0",
+        # what came out was wrong, and both ends knew nothing of it
+        "client exit code 0, server 0",
+        "",
+    ],
+)
+def test_a_test_that_is_late_and_fails_otherwise_is_not_excused(statuses: str) -> None:
+    assert late(120, statuses=statuses) == ["is not only late by at most 20 ms: a 1"]
 
 
 def test_what_is_expected_of_default_is_so_of_all_and_upstream() -> None:
     def slow(ms: int) -> Result:
-        said = f"05 a transfer slower than expected! runtime {ms} ms, expected 100 ms [FAIL]"
+        said = f"05 a {SLOWER.format(ms)}[FAIL] client exit code 1, server 0"
         return Result({"a": "fail", "b": "pass"}, (said,))
 
     def wrong(before: Result, scheduler: str, after: Result, *, strict: bool = False) -> list[str]:
@@ -346,7 +438,7 @@ def test_what_is_expected_of_default_is_so_of_all_and_upstream() -> None:
     assert wrong(passes, "default", slow(120)) == []
     assert wrong(passes, "ecf", slow(120)) == []
     # that upstream is late excuses nobody who is later
-    too_late = "is not late by at most 20 ms: a"
+    too_late = "is not only late by at most 20 ms: a"
     assert wrong(slow(120), "ecf", slow(121)) == [f"diag.sh with ecf: {too_late}"]
     assert wrong(slow(121), "ecf", passes) == [f"diag.sh upstream: {too_late}"]
     # what is listed of a scheduler itself comes first, and is judged by its result alone
@@ -482,7 +574,20 @@ def test_the_table_says_what_is_wrong_last() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--only", "userspace"], "userspace: in no name of a script; accepted is part of"),
+        (["--only", "userspace"], "userspace: selects no script; accepted is part of"),
+        # what would not be run, beside what is
+        (
+            ["--only", "mptcp_sockopt", "--only", "packetdrill"],
+            "packetdrill: needs --packetdrill PROGRAM",
+        ),
+        (["--only", "packetdrill"], "packetdrill: needs --packetdrill PROGRAM"),
+        (["--only", "others"], "others: needs --packetdrill PROGRAM with --packetdrill-scripts"),
+        (
+            ["--only", "others", "--packetdrill", "true"],
+            "others: needs --packetdrill PROGRAM with --packetdrill-scripts DIR",
+        ),
+        (["--only", "diag", "--only", ""], "selects no script; accepted is part of"),
+        (["--only", " "], "selects no script; accepted is part of"),
         (["--scheduler", "minrt"], "minrt: unknown scheduler"),
         (["--scheduler", "./mine.c"], "./mine.c"),
         (["--kernel", "7.99"], "7.99: no kernel of this name"),
@@ -505,6 +610,32 @@ def test_mistakes_are_told_before_anything_is_built(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--tap", "x", "--junit", "x"], "--junit x is the file of --tap"),
+        (["--tap", "x", "--junit", "here/x"], "--junit here/x is the file of --tap"),
+        (["--tap", "selftests-out/results.txt"], "is the file of results.txt of --out"),
+        (["--out", "o", "--junit", "o/../o/results.txt"], "is the file of results.txt of --out"),
+        (["--junit", "-"], "--junit takes a file; only --tap can be printed"),
+    ],
+)
+def test_a_report_takes_the_place_of_no_other(
+    options: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def built(name: str) -> NoReturn:
+        raise AssertionError(f"{name} is built")
+
+    monkeypatch.setattr(campaigns, "builds", built)
+    monkeypatch.setattr(doctor, "require", lambda *_checks: None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").write_text("a former one")
+    (tmp_path / "here").symlink_to(".")
+    with pytest.raises(UsageError, match=says):
+        load("selftests").main(options, standalone_mode=False)
+    assert (tmp_path / "x").read_text() == "a former one"
+
+
 def test_a_directory_that_cannot_be_written_is_told_before_anything_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -515,3 +646,29 @@ def test_a_directory_that_cannot_be_written_is_told_before_anything_is_built(
     (tmp_path / "file").write_text("")
     with pytest.raises(MptcplabError, match="cannot write to"):
         load("selftests").main(["--out", str(tmp_path / "file" / "out")], standalone_mode=False)
+
+
+def test_another_call_in_the_same_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def build(name: str) -> NoReturn:
+        built.append(name)
+        # as another process, while this one is at work
+        call("--tap", str(tmp_path / "report.tap"))
+        raise AssertionError("the other one works there, too")
+
+    def call(*options: str) -> None:
+        words = ["--only", "diag", "--out", str(tmp_path / "out"), *options]
+        load("selftests").main(words, standalone_mode=False)
+
+    monkeypatch.setattr(campaigns, "builds", build)
+    monkeypatch.setattr(doctor, "require", lambda *_checks: None)
+    (tmp_path / "report.tap").write_text("of the one that is at work")
+    says = r"another mptcplab selftests is at work in .*out: .*--out"
+    for time in (1, 2):
+        with pytest.raises(MptcplabError, match=says):
+            call()
+        assert len(built) == time
+    assert (tmp_path / "report.tap").exists()

@@ -112,3 +112,13 @@ def test_only_results_of_the_script_itself_count() -> None:
         "    ok 1 - x: of a part\nok 1 - x: one\nok 2 - hello\nnot ok 2 - x: two\n"
     )
     assert parse(output, 1) == Result({"one": "pass", "two": "fail"})
+
+
+def test_exit_statuses_are_behind_the_failure_in_either_form() -> None:
+    late = "05 unbalanced bwidth      transfer slower than expected! runtime 2 ms, expected 1 ms"
+    below = f"{late} max 1      [FAIL]\nclient exit code 1, server 0\n\nnetns ns3 socket stat\n"
+    beside = f"{late}[FAIL] client exit code 1, server 0\n\nnetns ns3 (listener) socket stat\n"
+    said = "05 unbalanced bwidth transfer slower than expected! runtime 2 ms, expected 1 ms"
+    for told, more in ((below, " max 1 [FAIL]"), (beside, "[FAIL]")):
+        result = parse(told + tap("not ok 1 - simult_flows: unbalanced bwidth"), 1)
+        assert result.remarks == (f"{said}{more} client exit code 1, server 0",)

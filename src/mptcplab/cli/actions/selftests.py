@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from mptcplab.runs.store import make_directory
 from mptcplab.spec.scheduler import ALL, known
 from mptcplab.tools.selftests import campaign, expected, jobs, packetdrill, reports, scripts
 from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
-from mptcplab.tools.selftests.scripts import Tools
+from mptcplab.tools.selftests.expected import Expectations
+from mptcplab.tools.selftests.scripts import Script
 
 _STANDARD_OUTPUT = "-"
+_RESULTS = "results.txt"
 _WIDTH = 120
 
 
@@ -36,14 +39,57 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     if ALL in schedulers:
         schedulers = list(known())
     wanted = Wanted(options["only"], tuple(schedulers), options["repeat"], options["strict"])
-    campaign.check(wanted, names)
+    campaign.check(wanted, names, _given(options))
+    _check_reports(options)
     listed = expected.listed()
-    written = [options["tap"], options["junit"]]
-    for file in written:
-        if file is not None and str(file) != _STANDARD_OUTPUT:
-            common.make_way(file)
-    make_directory(options["out"])  # building kernels takes minutes
-    packets = _packets(wanted, options)
+    with _alone(options["out"]):
+        for file in (options["tap"], options["junit"]):
+            if file is not None and str(file) != _STANDARD_OUTPUT:
+                common.make_way(file)
+        suites = _suites(names, wanted, listed, options)
+        _write(suites, options)
+    _require(suites)
+
+
+def _check_reports(options: Mapping[str, Any]) -> None:
+    """Raises click.UsageError for a report that would take the place of another, or is no file."""
+    if str(options["junit"]) == _STANDARD_OUTPUT:
+        raise click.UsageError("--junit takes a file; only --tap can be printed, with -")
+    places = {options["out"].resolve() / _RESULTS: f"{_RESULTS} of --out"}
+    for option in ("--tap", "--junit"):
+        file: Path | None = options[option.removeprefix("--")]
+        if file is None or str(file) == _STANDARD_OUTPUT:
+            continue
+        # a link would be replaced itself
+        other = places.setdefault(file.parent.resolve() / file.name, option)
+        if other != option:
+            raise click.UsageError(f"{option} {file} is the file of {other}; choose another")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keeps other calls from the output directory: they would remove what is run there.
+
+    Raises MptcplabError if it cannot be written to, or another call is at work there.
+    """
+    make_directory(out)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(files.locked(out, wait=False))
+        except BlockingIOError:
+            raise MptcplabError(
+                f"another mptcplab selftests is at work in {out}: wait for its end, or choose "
+                "another directory with --out"
+            ) from None
+        yield
+
+
+def _suites(
+    names: Sequence[str], wanted: Wanted, listed: Expectations, options: Mapping[str, Any]
+) -> list[Suite]:
+    """Builds what is missing, runs all that is wanted, and judges it."""
+    program: Path | None = options["packetdrill"]
+    packets = [packetdrill.prepare(program, options["packetdrill_scripts"])] if program else []
     doctor.require(*doctor.RUN_CHECKS)
     of_the_kernel = any(map(wanted.has, scripts.SCRIPTS))
     if of_the_kernel:
@@ -56,26 +102,24 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
         todo += campaign.jobs(kernels, wanted, listed.forms)
     made = Campaign(todo, listed, wanted.strict)
     _run(made, wanted, options)
-    suites = made.suites()
-    _write(suites, options)
-    _require(suites)
+    return made.suites()
 
 
-def _packets(wanted: Wanted, options: Mapping[str, Any]) -> list[Tools]:
-    """What runs packetdrill, if it is asked for."""
-    program: Path | None = options["packetdrill"]
-    others: Path | None = options["packetdrill_scripts"]
-    if program is None:
-        if others is not None:
+def _given(options: Mapping[str, Any]) -> list[Script]:
+    """What can be run: the kernel's scripts, and those of packetdrill that there is a program for.
+
+    Raises click.UsageError for scripts of packetdrill without it.
+    """
+    if options["packetdrill"] is None:
+        if options["packetdrill_scripts"] is not None:
             raise click.UsageError("--packetdrill-scripts needs --packetdrill PROGRAM")
-        if not any(map(wanted.has, scripts.SCRIPTS)):
-            raise click.UsageError("--only packetdrill needs --packetdrill PROGRAM")
-        return []
-    return [packetdrill.prepare(program, others)]
+        return [*scripts.SCRIPTS]
+    others = [scripts.OTHER_PACKETS] if options["packetdrill_scripts"] is not None else []
+    return [*scripts.SCRIPTS, scripts.PACKETS, *others]
 
 
 def _run(made: Campaign, wanted: Wanted, options: Mapping[str, Any]) -> None:
-    todo = campaign.repeated(made.jobs, wanted.repeat)
+    todo = campaign.repeated(made.jobs, wanted.repeat, strict=wanted.strict)
     with common.interruptible() as cancel:
         ended = jobs.run_all(
             todo, options["out"], seed=options["seed"], at_once=options["jobs"], cancel=cancel
@@ -89,7 +133,7 @@ def _run(made: Campaign, wanted: Wanted, options: Mapping[str, Any]) -> None:
 
 
 def _write(suites: Sequence[Suite], options: Mapping[str, Any]) -> None:
-    results = options["out"] / "results.txt"
+    results = options["out"] / _RESULTS
     files.write(results, "".join(f"{line}\n" for line in reports.lines(suites)).encode())
     junit: Path | None = options["junit"]
     if junit is not None:

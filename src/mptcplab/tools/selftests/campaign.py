@@ -112,12 +112,14 @@ def builds(name: str) -> tuple[KernelBuild, KernelBuild | None]:
     return build(UPSTREAM), build(OURS)
 
 
-def check(wanted: Wanted, names: Sequence[str]) -> None:
-    """Raises InputError for a script, scheduler or kernel that there is not."""
+def check(wanted: Wanted, names: Sequence[str], given: Sequence[Script] = SCRIPTS) -> None:
+    """Raises InputError for a scheduler or kernel that there is not, and for a part of a name that
+    selects none of the scripts that are `given`.
+    """
     problems = [
-        Problem("--only", "", part, f"in no name of a script; accepted is part of {_names()}")
+        Problem("--only", "", part, why)
         for part in wanted.only
-        if not any(part in str(script) for script in (*SCRIPTS, PACKETS, OTHER_PACKETS))
+        if (why := _why_nothing(part, given))
     ]
     if problems:
         raise InputError(problems)
@@ -127,8 +129,19 @@ def check(wanted: Wanted, names: Sequence[str]) -> None:
         kernel_names.find(name, also=())
 
 
-def _names() -> str:
-    return ", ".join(dict.fromkeys(script.name for script in (*SCRIPTS, PACKETS)))
+def _why_nothing(part: str, given: Sequence[Script]) -> str:
+    """Why a part of a name selects none of the scripts that are `given`, "" if it selects one."""
+    names = ", ".join(dict.fromkeys(script.name for script in (*SCRIPTS, PACKETS)))
+    # what is empty would be in all names, as that of a variable of a script without a value
+    if not part.strip():
+        return f"selects no script; accepted is part of {names}"
+    if any(part in str(script) for script in given):
+        return ""
+    if part in str(PACKETS):
+        return "needs --packetdrill PROGRAM"
+    if part in str(OTHER_PACKETS):
+        return "needs --packetdrill PROGRAM with --packetdrill-scripts DIR"
+    return f"selects no script; accepted is part of {names}"
 
 
 def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Job]:
@@ -163,19 +176,24 @@ def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Jo
     return both + [ours(job, name) for job in further for name in (*own, *forms)]
 
 
-def repeated(jobs: Sequence[Job], count: int) -> list[Job]:
+def repeated(jobs: Sequence[Job], count: int, *, strict: bool = False) -> list[Job]:
     """First all jobs once, then those that are judged again, `count` times in all: upstream's own
-    where there is nothing else.
+    where there is nothing else, or if it is `strict`. What is the same in kernels of several names
+    is run for the first of these.
     """
     ours = {_key(job) for job in jobs if job.kernel.has_framework}
-    judged = [job for job in jobs if job.kernel.has_framework or _key(job) not in ours]
+    judged = [job for job in jobs if strict or job.kernel.has_framework or _key(job) not in ours]
     again = range(2, count + 1)
-    return [*jobs, *(replace(job, number=number) for number in again for job in judged)]
+    all_jobs = [*jobs, *(replace(job, number=number) for number in again for job in judged)]
+    return list(dict.fromkeys(all_jobs))
 
 
 @dataclass
 class Campaign:
-    """What has ended of `jobs`, one of each, which are run once or more."""
+    """What has ended of `jobs`, one of each, which are run once or more.
+
+    Those of two names of one kernel are equal, and come out as the one of them that was run.
+    """
 
     jobs: Sequence[Job]
     expectations: Expectations
@@ -190,7 +208,7 @@ class Campaign:
         return [self._suite(job, self.ran[job]) for job in self.jobs]
 
     def _suite(self, job: Job, ran: Mapping[int, Ran]) -> Suite:
-        first = ran[1]
+        first = replace(ran[1], job=job)
         of_it = self.expectations.of(str(job.script), job.scheduler)
         others = [each for each in self.jobs if _key(each) == _key(job)]
         (upstream,) = (each for each in others if not each.kernel.has_framework)

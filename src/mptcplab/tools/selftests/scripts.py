@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def prepare(build: KernelBuild) -> Tools:
     inputs = [digest, compiler_version()]
     if source.is_dir():
         # the digest of a directory leaves its tests out
-        inputs += map(_stamp, sorted((source / _SELFTESTS / "mptcp").glob("*")))
+        inputs += _stamps(source / _SELFTESTS)
     key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:12]
     directory = doctor.cache_dir() / "selftests" / key
     if not directory.exists():
@@ -134,9 +134,13 @@ def _scripts_of(directory: Path, *, is_later: bool) -> tuple[Script, ...]:
     return tuple(replace(e, settles=is_later and e.name == _GROUPED) for e in found)
 
 
-def _stamp(file: Path) -> str:
-    stat = file.stat()
-    return f"{file.name} {stat.st_size} {stat.st_mtime_ns}"
+def _stamps(selftests: Path) -> Iterator[str]:
+    """Name, size and time of each file that the scripts are made of."""
+    for part in (selftests / name for name in _PARTS):
+        for file in sorted(part.rglob("*")) if part.is_dir() else [part]:
+            if file.is_file():
+                stat = file.stat()
+                yield f"{file.relative_to(selftests)} {stat.st_size} {stat.st_mtime_ns}"
 
 
 def _make(kernel_source: Path, target: Path) -> None:

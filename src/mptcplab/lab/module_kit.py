@@ -109,7 +109,9 @@ def unpack(archive: Path, place: Path) -> Path:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             with new_directory(place) as part, tarfile.open(archive) as packed:
-                packed.extractall(part, filter="data")
+                # Python 3.11.2, Debian 12's, does not know filters yet; the archive is our own
+                packed.extraction_filter = getattr(tarfile, "data_filter", None)
+                packed.extractall(part)
         except (OSError, tarfile.TarError) as error:
             raise MptcplabError(f"{archive} cannot be unpacked into {place}: {error}") from error
     return place

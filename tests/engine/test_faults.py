@@ -26,7 +26,7 @@ import pytest
 from mptcplab.errors import RunCancelledError, RunError
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunKilledError, Watch
+from mptcplab.lab.engine import RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store
@@ -163,6 +163,7 @@ def test_virtual_time_that_stands_still_ends_the_run_and_tells_what_spins(
         error.reason,
     )
     assert f" {backtrace}+" in error.console_tail
+    assert not isinstance(error, RunEndedError)
 
 
 def test_the_wall_clock_limit_ends_a_run(
@@ -172,6 +173,26 @@ def test_the_wall_clock_limit_ends_a_run(
     body = "for (;;) { struct timespec t = { 0, 1000 }; nanosleep(&t, NULL); }"
     error = failure(lab_kernel, guest_of(body), directory, Limits(wall_s=1.0))
     assert error.reason == "it took more than the wall-clock limit of 1 s"
+    assert isinstance(error, RunEndedError)
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        # before its first packet
+        (Limits(wall_s=1e-6), "more than the wall-clock limit of 1e-06 s"),
+        # its samples alone: 100 a second of more than 10 bytes, at both ends
+        (Limits(disk_bytes=1000), "more than the disk limit of 1KB"),
+    ],
+)
+def test_a_limit_is_not_a_failure_of_the_scenario(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, limits: Limits, reason: str
+) -> None:
+    out = store.Store(tmp_path / "out")
+    with pytest.raises(experiment.OutsideError, match=reason):
+        experiment.run_all(
+            [SCENARIO], lab_kernel, lab_guest, out, jobs=1, limits=limits, strict=True
+        )
 
 
 def test_a_traffic_process_that_dies_is_told(

@@ -7,9 +7,11 @@ The image that the `make` of test_kernel.py makes has the text of the files; a r
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,14 @@ import pytest
 
 from mptcplab.bisection.document import UndecidedError
 from mptcplab.cli import cli
-from mptcplab.errors import InputError, MptcplabError, NotMetError
+from mptcplab.errors import InputError, MptcplabError, NotMetError, RunError
 from mptcplab.lab import guest, kernel
+from mptcplab.lab.engine import RunEndedError, RunKilledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import PathFigures, RunFigures
-from mptcplab.runs import experiment
+from mptcplab.runs import experiment, tasks
 from mptcplab.runs.entries import Entry, failed_entry, run_entry
 from mptcplab.runs.store import RESULT, Store, run_key, write_json
 from mptcplab.spec.scenario import Scenario
@@ -35,6 +38,7 @@ from tests.unit.test_kernel_commit import NEW
 
 __all__ = ["repository"]
 
+REAL_RUN_ALL = experiment.run_all
 RIGHT = "one\ntwo\nthree\n"
 BASE = {"Makefile": MAKEFILE, "net/mptcp/protocol.c": RIGHT, "net/a.c": "a"}
 
@@ -216,11 +220,11 @@ def test_skipped_commits_are_tried_again_if_asked(
     def failing(scenarios: Sequence[Scenario], *arguments: Any, **more: Any) -> list[Entry]:
         if runs.made == 2:  # the first step
             runs.made += 1
-            return [failed_entry(each, "it took too long") for each in scenarios]
+            return [failed_entry(each, "it crashed") for each in scenarios]
         return real(scenarios, *arguments, **more)
 
     monkeypatch.setattr(experiment, "run_all", failing)
-    with pytest.raises(UndecidedError, match="skipped: 1 of 1 runs failed: it took too long"):
+    with pytest.raises(UndecidedError, match="skipped: 1 of 1 runs failed: it crashed"):
         bisect()
     with pytest.raises(UndecidedError):
         bisect()
@@ -228,6 +232,67 @@ def test_skipped_commits_are_tried_again_if_asked(
     shown = capsys.readouterr()
     assert f"first bad commit: {commits[4]}" in shown.out
     assert "skipped" not in shown.out
+
+
+@pytest.fixture
+def ending(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
+    """Has the run of the first step, the third of all, end with an error."""
+
+    def end_with(error: Exception) -> None:
+        def failing(scenarios: Sequence[Scenario], *arguments: Any, **more: Any) -> list[Entry]:
+            if runs.made == 2:
+                runs.made += 1
+                return REAL_RUN_ALL(scenarios, *arguments, **more)
+            return runs.run_all(scenarios, *arguments, **more)
+
+        def end(*_: Any, **__: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(experiment, "run_all", failing)
+        monkeypatch.setattr(tasks, "run", end)
+
+    return end_with
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(
+    "error",
+    [
+        RunEndedError("it took more than the wall-clock limit of 0.1 s"),
+        RunKilledError("its process was killed by SIGKILL"),
+        RunError("client.samples: No space left on device"),
+        OSError(errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_what_is_not_the_fault_of_a_commit_ends_the_bisection_which_goes_on_with_it(
+    ending: Callable[[Exception], None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+) -> None:
+    commits = history(tmp_path, *FAULTY)
+    ending(error)
+    with pytest.raises(MptcplabError) as caught:
+        bisect()
+    first, second, *_ = str(caught.value).splitlines()
+    assert "cannot be tried, and is not to blame" in first
+    assert (error.reason if isinstance(error, RunError) else str(error)) in second
+    document = json.loads(Path("bisect-out/bisect.json").read_text())
+    assert [each["commit"] for each in document["tried"]] == [commits[0], commits[7]]
+    bisect()
+    shown = capsys.readouterr()
+    assert f"first bad commit: {commits[4]}" in shown.out
+    assert "skipped" not in shown.out + shown.err
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_commit_whose_run_stalls_is_skipped(
+    ending: Callable[[Exception], None], tmp_path: Path
+) -> None:
+    history(tmp_path, *FAULTY)
+    ending(RunError("its virtual time stood still at 1 s"))
+    with pytest.raises(UndecidedError, match=r"skipped: 1 of 1 runs failed: .* stood still at 1 s"):
+        bisect()
 
 
 @pytest.mark.usefixtures("repository", "runs")

@@ -1,55 +1,94 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""examples/kernel-ci/check.sh, with a program in place of mptcplab that notes how it is called."""
+"""examples/kernel-ci: check.sh, with a program in place of mptcplab that notes how it is called.
+
+And the recipes of services that call it.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "kernel-ci" / "check.sh"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "kernel-ci"
+SCRIPT = EXAMPLES / "check.sh"
+# It leaves the JUnit report that its last word names, and ends with the status of that name.
 NOTING = """\
 #!/bin/sh
-echo "$*" >>"$CALLS"
-case "$*" in
-kernel*) exit "$BUILD" ;;
-compare*/stream\\ *) exit "$STREAM" ;;
-report*) touch "$4" ;;
+echo "$*" >>"$NOTES/calls"
+find "$TREE" | sort | cksum >>"$NOTES/trees"
+for last; do :; done
+name=$(basename "$last" .xml)
+case "$1" in
+kernel) name=build ;;
+compare | selftests) touch "$last" && mkdir -p "${last%.xml}/runs" ;;
+report) touch "$last" ;;
 esac
+exit "$(cat "$NOTES/$name" 2>/dev/null || echo 0)"
 """
+CHECKS = ("aggregation", "handover", "stream", "receive-window", "small-buffer")
 
 
 class Checking:
     """The script with a tree, in a directory whose name has a space."""
 
     def __init__(self, place: Path) -> None:
+        self.place = place
         self.out = place / "what comes out"
         self.tree = place / "a tree"
         self.tree.mkdir()
-        self.file = place / "calls"
+        self.notes = place / "notes"
         self.bin = place / "bin"
         self.bin.mkdir()
-        (self.bin / "mptcplab").write_text(NOTING)
-        (self.bin / "mptcplab").chmod(0o755)
+        self.program("mptcplab", NOTING)
 
-    def run(self, *, build: int = 0, stream: int = 0) -> int:
-        """The exit status, if a build and one of the checks end with these."""
-        settings = {"CALLS": str(self.file), "BUILD": str(build), "STREAM": str(stream)}
+    def program(self, name: str, text: str) -> None:
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def run(self, statuses: Mapping[str, int] | None = None, *, selftests: str = "yes") -> int:
+        """The exit status, if the build, checks and selftests end with these, the rest with 0."""
+        return self.call(SCRIPT, self.tree, self.out, statuses=statuses, SELFTESTS=selftests)
+
+    def call(
+        self,
+        *command: str | Path,
+        cwd: Path | None = None,
+        statuses: Mapping[str, int] | None = None,
+        **settings: str,
+    ) -> int:
+        shutil.rmtree(self.notes, ignore_errors=True)
+        self.notes.mkdir()
+        for name, status in (statuses or {}).items():
+            (self.notes / name).write_text(str(status))
         path = f"{self.bin}:{os.environ['PATH']}"
-        environment = {**os.environ, **settings, "PATH": path, "SELFTESTS": "yes"}
-        self.file.write_text("")
-        command = [SCRIPT, self.tree, self.out]
-        return subprocess.run(command, env=environment, check=False).returncode
+        places = {"NOTES": str(self.notes), "TREE": str(self.tree), "PATH": path}
+        environment = {**os.environ, **places, **settings}
+        return subprocess.run(command, env=environment, cwd=cwd, check=False).returncode
 
     def calls(self) -> list[str]:
-        return self.file.read_text().splitlines()
+        file = self.notes / "calls"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def trees(self) -> set[str]:
+        """What the tree was, at each call."""
+        return set((self.notes / "trees").read_text().splitlines())
 
 
 @pytest.fixture
 def checking(tmp_path: Path) -> Checking:
     return Checking(tmp_path)
+
+
+def files(place: Path) -> set[str]:
+    return {str(path.relative_to(place)) for path in place.rglob("*")}
 
 
 def test_the_kernel_of_the_tree_is_not_that_of_other_commands(checking: Checking) -> None:
@@ -61,16 +100,120 @@ def test_the_kernel_of_the_tree_is_not_that_of_other_commands(checking: Checking
 
 
 def test_what_is_left_is_of_this_tree(checking: Checking) -> None:
-    assert checking.run(stream=4) == 4
-    assert (checking.out / "stream.html").exists()
-    (checking.out / "stream" / "runs").mkdir(parents=True)
+    assert checking.run({"stream": 4}) == 4
+    assert {"stream/runs", "stream.html", "stream.xml"} <= files(checking.out)
     assert checking.run() == 0
-    left = {path.name for path in checking.out.iterdir()}
-    assert "stream.txt" in left
-    assert not left & {"stream", "stream.html"}
+    assert {"stream.txt", "stream.xml"} <= files(checking.out)
+    assert not {"stream", "stream.html"} & files(checking.out)
 
 
-@pytest.mark.parametrize("status", [1, 3])
+def test_nothing_is_left_of_the_tree_before_one_that_does_not_build(checking: Checking) -> None:
+    checking.run({"stream": 4, "selftests": 4})
+    (checking.out / "of somebody else.xml").touch()
+    assert checking.run({"build": 1}, selftests="") == 1
+    assert files(checking.out) == {"build.txt", "of somebody else.xml"}
+
+
+@pytest.mark.parametrize("status", [1, 2, 3])
 def test_nothing_is_run_without_a_kernel(checking: Checking, status: int) -> None:
-    assert checking.run(build=status) == status
+    assert checking.run({"build": status}) == status
     assert len(checking.calls()) == 1
+
+
+@pytest.mark.parametrize(
+    ("statuses", "ends_with"),
+    [
+        ({"handover": 3, "stream": 4}, 3),
+        ({"handover": 4, "stream": 3}, 4),
+        ({"handover": 3, "stream": 1, "small-buffer": 4}, 1),
+        ({"handover": 4, "selftests": 1}, 1),
+        ({"selftests": 4}, 4),
+    ],
+)
+def test_the_exit_status_is_the_first_or_else_that_something_failed(
+    checking: Checking, statuses: Mapping[str, int], ends_with: int
+) -> None:
+    assert checking.run(statuses) == ends_with
+    assert [call.split()[0] for call in checking.calls()].count("compare") == len(CHECKS)
+
+
+@pytest.mark.parametrize("status", [130, 143])
+def test_an_interrupt_ends_it_at_once(checking: Checking, status: int) -> None:
+    assert checking.run({"aggregation": 4, "handover": status, "stream": 1}) == status
+    assert "/handover.xml" in checking.calls()[-1]
+    assert checking.run({"selftests": status}) == status
+
+
+@pytest.mark.parametrize("out", [None, ".", "new/deep", "../a tree/kernel-ci", "../link/kernel-ci"])
+def test_what_comes_out_is_not_put_into_the_tree(
+    checking: Checking, out: str | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (checking.place / "link").symlink_to(checking.tree)
+    words = [] if out is None else [out]
+    assert checking.call(SCRIPT, ".", *words, cwd=checking.tree) == 2
+    assert "is inside TREE" in capfd.readouterr().err
+    assert checking.calls() == []
+    assert files(checking.tree) == set()
+    # beside it, in a directory whose name begins like that of the tree
+    assert checking.call(SCRIPT, ".", "../a tree's results", cwd=checking.tree) == 0
+
+
+# --- the recipes
+
+# What each recipe gets mptcplab with: a Python environment has a link that leads out of it.
+FAKED = {
+    "apt-get": "#!/bin/sh\n",
+    "git": f'#!/bin/sh\nmkdir -p "$3/examples" && cp -R "{EXAMPLES}" "$3/examples"\n',
+    "make": '#!/bin/sh\nmkdir -p "$2/.venv/bin" && ln -s /bin/sh "$2/.venv/bin/python3"\n',
+}
+
+
+def recipe(name: str) -> Any:
+    return yaml.safe_load((EXAMPLES / name).read_text())
+
+
+def reports(kept: Path) -> set[str]:
+    return {path.name for path in kept.glob("*.xml")}
+
+
+@pytest.fixture
+def serving(checking: Checking) -> Checking:
+    for name, text in FAKED.items():
+        checking.program(name, text)
+    return checking
+
+
+def test_gitlab_runs_it_beside_the_tree_and_keeps_what_it_leaves(serving: Checking) -> None:
+    job = recipe("gitlab.yml")["mptcp"]
+    beside = serving.place / "beside"
+    assert job["variables"] == {"BESIDE": "/tmp/beside"}
+    settings = {"CI_PROJECT_DIR": str(serving.tree), "MPTCPLAB": "url", "BESIDE": str(beside)}
+
+    def shell(lines: list[str], statuses: Mapping[str, int] | None = None) -> int:
+        command = ("sh", "-e", "-c", "\n".join(lines))
+        return serving.call(*command, cwd=serving.tree, statuses=statuses, **settings)
+
+    assert shell(job["script"], {"stream": 4}) == 4
+    assert len(serving.trees()) == 1
+    assert files(serving.tree) == set()
+    assert shell(job["after_script"]) == 0
+    assert job["artifacts"]["paths"] == ["kernel-ci"]
+    kept = serving.tree / "kernel-ci"
+    assert reports(kept) == {f"{name}.xml" for name in CHECKS}
+    assert (kept / "stream.html").exists()
+    assert job["artifacts"]["reports"]["junit"] == "kernel-ci/*.xml"
+
+
+def test_github_runs_it_beside_the_tree_and_keeps_what_it_leaves(serving: Checking) -> None:
+    steps = recipe("github.yml")["jobs"]["mptcp"]["steps"]
+    tree, own, *further = steps
+    assert re.match("actions/checkout@", tree["uses"])
+    serving.tree = serving.place / tree["with"]["path"]
+    serving.tree.mkdir()
+    shutil.copytree(EXAMPLES, serving.place / own["with"]["path"] / "examples" / EXAMPLES.name)
+    *runs, upload = further
+    for each in runs:
+        assert serving.call("sh", "-e", "-c", each["run"], cwd=serving.place) == 0
+    assert len(serving.trees()) == 1
+    assert files(serving.tree) == set()
+    assert reports(serving.place / upload["with"]["path"]) == {f"{name}.xml" for name in CHECKS}

@@ -34,6 +34,15 @@ def debian(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repository.root / "debian"
 
 
+@pytest.fixture
+def tested(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """One with all variants of the kernel."""
+    for name in ("cloud", "selftest"):
+        repository.write(f"kernel/{name}.config", f"CONFIG_{name.upper()}=y\n")
+    monkeypatch.setattr(doctor, "require", lambda *_checks: None)
+    return repository
+
+
 def call(*words: str) -> Result:
     return CliRunner().invoke(machine.kernel_group, words, catch_exceptions=False)
 
@@ -220,6 +229,58 @@ def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> No
     assert str(mine.image.parent) in told
     assert not any(path.exists() for path in (mine.image, module.path, tree))
     assert "same" not in kernel_names.known()
+
+
+def left(repository: Repository) -> set[Path]:
+    """The kernels, trees and modules in the cache."""
+    places = ("*/linux", "trees/*", "modules/*")
+    return {path for place in places for path in repository.cache.glob(place)}
+
+
+@pytest.mark.parametrize("variant", ["lab", "debug", "upstream", "engine", "selftest-engine"])
+def test_a_name_is_removed_with_all_that_commands_build_for_it(
+    tested: Repository, variant: str
+) -> None:
+    before = left(tested)
+    mine = named(tested, "mine", "--variant", variant)
+    campaign.builds("mine")
+    if mine.has_framework:
+        ours = experiment.kernel_by_name("mine", "cloud")
+        kernel.module(ours, tested.write("mine.c", SCHEDULER), quiet=True)
+    made = left(tested) - before
+    assert kernel_names.unneeded() == []
+    gone = {each.directory for each in kernel_names.remove("mine")}
+    assert gone == {path.parent if path.name == "linux" else path for path in made}
+    assert left(tested) == before
+
+
+def test_what_another_name_of_the_same_source_needs_stays(tested: Repository) -> None:
+    named(tested, "mine")
+    campaign.builds("mine")
+    of_mine = left(tested)
+    named(tested, "upstream", "--variant", "upstream")
+    named(tested, "engine", "--engine-only")
+    campaign.builds("upstream")
+    campaign.builds("engine")
+    of_all = left(tested)
+    # the tests of both run on the same kernel, in whose tree that of the name was built
+    assert [each.what.split()[0] for each in kernel_names.remove("upstream")] == ["kernel"]
+    kernel_names.remove("engine")
+    assert left(tested) == of_mine
+    named(tested, "engine", "--engine-only")
+    campaign.builds("engine")
+    kernel_names.remove("mine")
+    assert not of_mine & left(tested)
+    assert left(tested) < of_all
+
+
+def test_trees_of_a_source_that_is_gone_are_removed_with_its_name(tested: Repository) -> None:
+    named(tested, "mine")
+    campaign.builds("mine")
+    trees = set(tested.cache.glob("trees/*"))
+    assert len(trees) == 2
+    shutil.move(tested.source, tested.root / "away")
+    assert {each.directory for each in kernel_names.remove("mine")} == trees
 
 
 def test_of_a_series_only_what_was_built_is_removed(repository: Repository, debian: Path) -> None:

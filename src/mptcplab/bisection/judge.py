@@ -2,7 +2,8 @@
 """Whether a commit is good: its kernel is built, the scenario is run, its figures are judged.
 
 A run is exact: one is enough. What a commit is skipped for is a property of it, so that the machine
-is not to blame: that a disk is full, or that somebody interrupts, raises an error instead.
+is not to blame: that a disk is full, that a run reaches one of its limits, or that somebody kills
+or interrupts it, raises an error instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mptcplab.bisection.document import Tried
+from mptcplab.errors import MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.git import Repository
@@ -64,7 +66,14 @@ class Judge:
         except SourceError as error:
             return skipped(str(error))
         build_s, started = time.monotonic() - started, time.monotonic()
-        entries = self._entries(build, modules)
+        try:
+            entries = self._entries(build, modules)
+        except experiment.OutsideError as error:
+            raise MptcplabError(
+                f"{commit[:12]} ({subject}) cannot be tried, and is not to blame; the same command "
+                "tries it again, with other limits if you like\n"
+                f"  {error}"
+            ) from None
         about = {
             "commit": commit,
             "subject": subject,
@@ -114,6 +123,7 @@ class Judge:
                     jobs=self.jobs,
                     limits=self.limits,
                     cancel=cancel,
+                    strict=True,
                 )
         new = iter(made)
         return [kept[number] if number in kept else next(new) for number in range(len(runs))]

@@ -211,7 +211,7 @@ def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> Non
 @kernel_group.command("remove")
 @click.argument("name", shell_complete=completion.kernels)
 def kernel_remove(name: str) -> None:
-    """Remove a kernel by its name, with what only it needs.
+    """Remove a kernel by its name, with all that was built for it and no other needs.
 
     What was built of a series of Linux is removed, and its source stays.
     """
@@ -224,7 +224,7 @@ def kernel_remove(name: str) -> None:
 @kernel_group.command("prune")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def kernel_prune(dry_run: bool) -> None:
-    """Remove what no name stands for, and no run uses without a name.
+    """Remove what is for no name, and no run uses without a name.
 
     These are old kernels, their modules, unpacked sources with their objects, and what was taken
     out of distributions' packages.

@@ -128,8 +128,12 @@ def read_samples(scenario: Scenario, directory: Path) -> dict[str, Samples]:
     return {host: records.read_samples(directory / f"{host}.samples") for host in hosts}
 
 
-class RunKilledError(RunError):
-    """Someone else ended a process of the run: this says nothing about the scenario."""
+class RunEndedError(RunError):
+    """A limit of the run, or the machine, ended it: this says nothing about the scenario."""
+
+
+class RunKilledError(RunEndedError):
+    """Someone else ended a process of the run."""
 
 
 @dataclass
@@ -212,7 +216,10 @@ def run(
             tail = _console_tail(directory)
             died = not (ended_for or refused)
             killed = _killed_by_others(process.returncode, tail, directory) if died else ""
-            raise RunKilledError(killed, tail) if killed else RunError(outcome, tail)
+            if killed:
+                raise RunKilledError(killed, tail)
+            limited = outcome.startswith((too_slow(limits), too_large(limits)))
+            raise RunEndedError(outcome, tail) if limited else RunError(outcome, tail)
     (directory / _CLOCK).unlink()
     return Outcome(
         directory=directory,
@@ -323,13 +330,19 @@ def _take(guests: Path, directory: Path, names: Sequence[str], limits: Limits) -
     except run_directory.RefusedError as error:
         return f"of what it left, {error}"
     except run_directory.TooLargeError:
-        return _too_large(limits)
+        return too_large(limits)
     except OSError as error:
         return f"cannot write to {directory}: {error.strerror}"
     return ""
 
 
-def _too_large(limits: Limits) -> str:
+def too_slow(limits: Limits) -> str:
+    """Why a run was ended at the limit of wall-clock time."""
+    return f"it took more than the wall-clock limit of {limits.wall_s:g} s"
+
+
+def too_large(limits: Limits) -> str:
+    """Why a run was ended at the limit of what it writes."""
     limit = units.SIZE.format(limits.disk_bytes)
     return f"it wrote more than the disk limit of {limit}; --disk-limit sets another one"
 
@@ -468,7 +481,7 @@ class _Disk:
     def excess(self) -> str:
         """Why the run must be ended; "" if there is no reason."""
         if self._written_bytes() > self._limits.disk_bytes:
-            return _too_large(self._limits)
+            return too_large(self._limits)
         before = time.monotonic()
         if before < self._look_at:
             return ""
@@ -478,7 +491,7 @@ class _Disk:
             return f"a program made {error} in the directory of the run"
         now = time.monotonic()
         self._look_at = now + (now - before) / _LOOKING_SHARE
-        return _too_large(self._limits) if size_bytes > self._limits.disk_bytes else ""
+        return too_large(self._limits) if size_bytes > self._limits.disk_bytes else ""
 
     def _written_bytes(self) -> int:
         # some hosts' kernels do not count it, and it is gone when the process is
@@ -537,7 +550,7 @@ def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
                 return reason, start_s
             if now - started > limits.wall_s:
                 _ask_where_it_is(process, has_ended)
-                return f"it took more than the wall-clock limit of {limits.wall_s:g} s", start_s
+                return too_slow(limits), start_s
 
             ns = clock.read_ns()
             if virtual_limit_ns is not None and ns > virtual_limit_ns:

@@ -19,11 +19,14 @@ from pathlib import Path
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import doctor, kernel, prebuilt, stock_package
-from mptcplab.lab.choices import CURRENT
+from mptcplab.lab.choices import CURRENT, DEFAULT_FLAVOUR, FLAVOURS
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
 from mptcplab.spec.mistakes import printable, suggestion
 
+#: The variants for the kernel's own tests: without our framework, with it, and without all of our
+#: patches for MPTCP that a run can do without.
+UPSTREAM, OURS, ENGINE = "selftest-upstream", "selftest", "selftest-engine"
 ACCEPTED = "a name is a letter or digit, then up to 30 of a-z, 0-9, ., _ and -"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
 _SERIES = re.compile(r"[0-9]+\.[0-9]+")
@@ -43,10 +46,34 @@ class Named:
     def is_series(self) -> bool:
         return _SERIES.fullmatch(self.name) is not None
 
+    @property
+    def tested(self) -> tuple[str, ...]:
+        """The variants for the kernel's own tests: upstream's, then, if it can have that, the one
+        with our framework.
+        """
+        if self.variant == kernel.ENGINE_ONLY:
+            return (ENGINE,)
+        return (UPSTREAM,) if self.variant in ("upstream", UPSTREAM) else (UPSTREAM, OURS)
+
+    @property
+    def variants(self) -> set[str]:
+        """All variants that are built for it: its own, those of its tests, and --kernel-like's."""
+        like = FLAVOURS.values() if self.variant == FLAVOURS[DEFAULT_FLAVOUR] else ()
+        return {self.variant, *self.tested, *like}
+
+    def trees(self) -> set[Path]:
+        """Where its source is unpacked, or would be."""
+        return {kernel.tree_of(self.source, variant) for variant in self.variants}
+
     def current(self) -> KernelBuild | None:
         """Its kernel, if it is built."""
         found = kernel.current(self.variant, self.source)
         return None if found is None else replace(found, name=self.name)
+
+    def all_current(self) -> list[KernelBuild]:
+        """All kernels that are built for it, of those that are built now."""
+        found = (kernel.current(variant, self.source) for variant in sorted(self.variants))
+        return [each for each in found if each is not None]
 
 
 @dataclass(frozen=True)
@@ -185,7 +212,8 @@ def keep(named: Named) -> None:
 
 
 def remove(name: str) -> list[Piece]:
-    """Removes a name of the user's own, and what no other name needs; returns what was removed.
+    """Removes a name of the user's own, and what was built for it, in all variants, unless another
+    name needs it; returns what was removed.
 
     Of a series only what was built is removed. Raises InputError for an unknown name, and
     MptcplabError while a kernel is being built.
@@ -195,13 +223,12 @@ def remove(name: str) -> list[Piece]:
         del others[name]
         builds, trees = _needed(list(others.values()))
         gone = []
-        mine = named.current() if named.source.exists() else None
-        if mine is not None and mine.id not in builds and not kernel.came_along(mine):
-            gone.append(_piece(f"kernel {mine.id}", mine.image.parent))
-            gone += [each for each in _modules() if _kernel_of(each) == mine.id]
-        tree = kernel.tree_of(named.source, named.variant)
-        if tree not in trees and tree.exists():
-            gone.append(_piece("source and objects", tree))
+        for mine in named.all_current() if named.source.exists() else ():
+            if mine.id not in builds and not kernel.came_along(mine):
+                gone.append(_piece(f"kernel {mine.id}", mine.image.parent))
+                gone += [each for each in _modules() if _kernel_of(each) == mine.id]
+        unpacked = sorted(tree for tree in named.trees() - trees if tree.exists())
+        gone += [_piece("source and objects", tree) for tree in unpacked]
         _write(others)
         for each in gone:
             shutil.rmtree(each.directory)
@@ -209,9 +236,9 @@ def remove(name: str) -> list[Piece]:
 
 
 def unneeded() -> list[Piece]:
-    """What is in the cache and no name stands for, nor is used without a name: old kernels, their
-    modules, unpacked sources, what bisections built, and what was taken out of distributions'
-    packages, which is done again when one is asked for.
+    """What is in the cache and is for no name, nor is used without one: old kernels, their modules,
+    unpacked sources, what bisections built, and what was taken out of distributions' packages,
+    which is done again when one is asked for.
 
     Raises MachineError without a compiler, since it determines which kernels are current, and
     MptcplabError if the source of a name is gone.
@@ -270,10 +297,10 @@ def size_bytes(directory: Path) -> int:
 
 
 def _needed(names: Sequence[Named]) -> tuple[set[str], set[Path]]:
-    """The ids of the kernels that names stand for, or that are used without one, and the trees."""
-    builds = {build.id for each in names if (build := each.current())}
+    """The ids of the kernels that are built for names, or used without one, and the trees."""
+    builds = {build.id for each in names for build in each.all_current()}
     builds |= {build.id for each in kernel.VARIANTS if (build := kernel.current(each))}
-    trees = {kernel.tree_of(each.source, each.variant) for each in names}
+    trees = {tree for each in names for tree in each.trees()}
     with suppress(MptcplabError):
         source = kernel.chosen_source()
         trees |= {kernel.tree_of(source, variant) for variant in kernel.VARIANTS}

@@ -27,7 +27,7 @@ from typing import Any
 from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine, guest
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, RunKilledError, Watch
+from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import plan, units
@@ -281,13 +281,11 @@ def _follow(
                     if watch.cancel.is_set():
                         raise RunCancelledError
                     if time.monotonic() > limit:
-                        raise _failed(
-                            f"it took more than the wall-clock limit of {limits.wall_s:g} s",
-                            directory,
-                        )
+                        raise RunEndedError(engine.too_slow(limits), _console_tail(directory))
                     if _left_bytes(directory) > limits.disk_bytes:
                         size = units.SIZE.format(limits.disk_bytes)
-                        raise _failed(f"it wrote more than the disk limit of {size}", directory)
+                        said = f"it wrote more than the disk limit of {size}"
+                        raise RunEndedError(said, _console_tail(directory))
             usage = engine.reap(process)
         finally:
             engine.kill_session(process)

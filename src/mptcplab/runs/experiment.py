@@ -30,13 +30,14 @@ from mptcplab.runs import arrivals, cost
 from mptcplab.runs.entries import Document, Entry, document
 from mptcplab.runs.single import builds, cpus, measure, own_cpu, run
 from mptcplab.runs.store import DOCUMENT, Store, write_json
-from mptcplab.runs.tasks import Task, task_of
+from mptcplab.runs.tasks import Done, Task, task_of
 from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
 from mptcplab.spec import link_trace, scheduler
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 
 __all__ = [
+    "OutsideError",
     "builds",
     "built",
     "called",
@@ -59,6 +60,10 @@ Ended = Callable[[int, Scenario, Entry], None]
 Progress = Callable[[float], None]
 #: Shown the files of a run as they grow: see Watch.
 Look = Callable[[Path], None]
+
+
+class OutsideError(MptcplabError):
+    """A run is missing for a reason outside of its scenario."""
 
 
 def built(
@@ -273,6 +278,7 @@ def run_all(
     ended: Ended = lambda _count, _scenario, _entry: None,
     look: Look | None = None,
     cancel: threading.Event | None = None,
+    strict: bool = False,
 ) -> list[Entry]:
     """Run every scenario and return an entry of the document for each, in the order given.
 
@@ -281,7 +287,9 @@ def run_all(
     and the others go on. Setting `cancel` ends the running runs, keeps those that have ended, and
     raises RunCancelledError. `workers` make the runs, by default `jobs` processes of this machine.
     `look` is for single runs, which this process makes itself. Without `keep_records` only series
-    are kept of them; with `storage`, a URL, they are kept there (see `archive`).
+    are kept of them; with `storage`, a URL, they are kept there (see `archive`). With `strict`, the
+    first run that is missing for a reason outside of its scenario, such as a limit or a full disk,
+    raises OutsideError.
     """
     tasks = [
         task_of(
@@ -306,6 +314,7 @@ def run_all(
         ended=ended,
         look=look,
         cancel=cancel,
+        strict=strict,
     )
 
 
@@ -319,6 +328,7 @@ def perform(
     ended: Ended = lambda _count, _scenario, _entry: None,
     cancel: threading.Event | None = None,
     look: Look | None = None,
+    strict: bool = False,
 ) -> list[Entry]:
     """The entries of some tasks, which may be of several kernels, performed as `run_all` says."""
     require_machines([task.kernel for task in tasks], jobs)
@@ -334,6 +344,8 @@ def perform(
         for done in performed(tasks, chosen, cancel or threading.Event()):
             if done is not None:
                 number, result = done
+                if strict:
+                    _require_of_scenario(result, out)
                 if result.files is not None:
                     arrivals.unpack(result, out)
                 name = tasks[number].kernel.name or None
@@ -345,6 +357,12 @@ def perform(
             moving_s = sum(min(now_s, expected_s[k]) for k, now_s in chosen.virtual_s.items())
             progress((ended_s + moving_s) / all_s)
     return [entry for entry in entries if entry is not None]
+
+
+def _require_of_scenario(done: Done, out: Store) -> None:
+    reason = done.entry.reason
+    if reason is not None and (done.outside or out.is_full(reason)):
+        raise OutsideError(reason)
 
 
 def own_workers(jobs: int) -> Workers:

@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -50,6 +51,7 @@ SERIES = "series.parquet"
 DOCUMENT = "comparison.json"
 
 _RUNS = "runs"
+_FULL_BYTES = 1 << 20
 
 
 def make_directory(directory: Path) -> None:
@@ -148,6 +150,12 @@ class Store:
             with files.locked(self._runs):
                 if self._made(key) in (None, former) or _kept(final) < _kept(partial):
                     files.put(partial, final)
+
+    def is_full(self, reason: str) -> bool:
+        """Whether a run failed, for `reason`, because the disk is full: all others would, too."""
+        full = shutil.disk_usage(self.out).free < _FULL_BYTES
+        said = reason.lower()
+        return full or "no space left" in said or "quota exceeded" in said
 
     def remove_abandoned(self) -> None:
         """Remove what processes left that died during a run, or while writing a file."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import shutil
 import threading
 import time
 from collections import Counter
@@ -57,7 +56,6 @@ _SAME = ("scheduler", "cc", "kernel", "transport", "seed")
 KERNEL_NAME = "kernel_name"
 # The columns of a point that are not values.
 _OF_POINTS = ("key", "alone")
-_FULL_BYTES = 1 << 20
 _TICK_S = 0.2
 # How many reasons of failed runs are shown.
 _REASONS = 5
@@ -664,7 +662,7 @@ def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
         if done.files is not None:
             arrivals.unpack(done, out)
         out.forget_failed(done.key)
-    elif not _is_full(done, out):
+    elif not out.is_full(str(done.entry.reason)):
         about = {"entry": done.entry.result(), "scenario": item}
         out.keep_failed(done.key, {**about, "build": builds})
         if out.has(done.key):
@@ -674,7 +672,7 @@ def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
 
 def _stop_if(done: Done, out: Store, how: How) -> None:
     reason = done.entry.reason
-    if _is_full(done, out):
+    if out.is_full(str(done.entry.reason)):
         raise _full(out)
     if how.fail_fast:
         title = f"{done.entry.label}, seed {done.entry.seed}"
@@ -698,10 +696,3 @@ def _full(out: Store) -> MptcplabError:
         f"no space left on the disk of {out.out}; finished runs are kept; "
         "free some space, and the same command resumes"
     )
-
-
-def _is_full(done: Done, out: Store) -> bool:
-    """Whether a run failed because the disk is full: then all further ones would, too."""
-    said = str(done.entry.reason).lower()
-    full = shutil.disk_usage(out.out).free < _FULL_BYTES
-    return full or "no space left" in said or "quota exceeded" in said

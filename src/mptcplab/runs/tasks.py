@@ -17,10 +17,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mptcplab.errors import InputError, MptcplabError, RunCancelledError, RunError
+from mptcplab.errors import (
+    InputError,
+    MachineError,
+    MptcplabError,
+    RunCancelledError,
+    RunError,
+)
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, RunKilledError, Watch
+from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import series
@@ -71,7 +77,9 @@ class Done:
     `cost` is the content of `cost.json`, empty for a failed run, and `took_s` how long it kept its
     worker busy, which is a little longer than the run. `files` is the run's directory, as packed by
     `archive.pack`, if the task had no store. `killed` is how often something else killed it or its
-    worker, such as the system when out of memory, before it was made, or given up.
+    worker, such as the system when out of memory, before it was made, or given up. `outside` is
+    whether it is missing for a reason outside of its scenario: that, one of its limits, or what the
+    machine refused.
     """
 
     key: str
@@ -80,10 +88,11 @@ class Done:
     took_s: float = 0.0
     files: bytes | None = None
     killed: int = 0
+    outside: bool = False
 
     @property
     def was_given_up(self) -> bool:
-        """Whether the run is missing for a reason outside of its scenario."""
+        """Whether the run is missing because it was killed."""
         return bool(self.killed) and self.entry.status != "ok"
 
 
@@ -133,9 +142,15 @@ def perform(task: Task, watch: Watch | None = None) -> Done:
         except RunKilledError as error:
             killed = error
         except (MptcplabError, OSError) as error:  # OSError: the disk was full before or after it
-            return replace(failed(task, str(error)), killed=attempt)
+            return replace(failed(task, str(error)), killed=attempt, outside=_is_outside(error))
     what, separator, hint = killed.reason.partition("; ")
     return given_up(task, f"{what}, {ATTEMPTS} times{separator}{hint}", ATTEMPTS)
+
+
+def _is_outside(error: MptcplabError | OSError) -> bool:
+    """Whether an error of a run is not one of its scenario, with its kernel."""
+    of_system = isinstance(error, OSError) or isinstance(error.__cause__, OSError)
+    return of_system or isinstance(error, RunEndedError | MachineError)
 
 
 def _perform(task: Task, watch: Watch) -> Done:
@@ -158,7 +173,7 @@ def failed(task: Task, reason: str) -> Done:
 
 def given_up(task: Task, reason: str, killed: int) -> Done:
     """The outcome of a task that was killed at each attempt: no run, not even a failed one."""
-    return replace(failed(task, reason), killed=killed)
+    return replace(failed(task, reason), killed=killed, outside=True)
 
 
 def _run_in(directory: Path, task: Task, watch: Watch) -> Done:

@@ -12,6 +12,9 @@ from itertools import zip_longest
 from mptcplab.errors import InputError, Problem
 from mptcplab.lab import kernel, kernel_names
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_names import ENGINE as ENGINE
+from mptcplab.lab.kernel_names import OURS as OURS
+from mptcplab.lab.kernel_names import UPSTREAM as UPSTREAM
 from mptcplab.spec.scheduler import known
 from mptcplab.tools.selftests import expected
 from mptcplab.tools.selftests.expected import Case, Expectations
@@ -24,10 +27,6 @@ from mptcplab.tools.selftests.scripts import (
     Script,
     Tools,
 )
-
-#: The variants with what the scripts need: without our framework, with it, and without all of our
-#: patches for MPTCP that a run can do without.
-UPSTREAM, OURS, ENGINE = "selftest-upstream", "selftest", "selftest-engine"
 
 
 @dataclass(frozen=True)
@@ -105,11 +104,8 @@ def builds(name: str) -> tuple[KernelBuild, KernelBuild | None]:
     def build(variant: str) -> KernelBuild:
         return kernel_names.build(replace(named, variant=variant))
 
-    if named.variant == kernel.ENGINE_ONLY:
-        return build(ENGINE), None
-    if named.variant in ("upstream", UPSTREAM):
-        return build(UPSTREAM), None
-    return build(UPSTREAM), build(OURS)
+    upstream, *ours = map(build, named.tested)
+    return upstream, ours[0] if ours else None
 
 
 def check(wanted: Wanted, names: Sequence[str], given: Sequence[Script] = SCRIPTS) -> None:

@@ -363,6 +363,38 @@ def test_a_router_has_both_links_and_nothing_counts_twice(tmp_path: Path, back: 
     assert flow.ways[1].packets == len(answers)
 
 
+@pytest.mark.parametrize("ends", [(CLIENT, SERVER), (CLIENT_6, SERVER_6)], ids=["IPv4", "IPv6"])
+def test_a_router_has_both_links_also_of_packets_that_look_the_same(
+    tmp_path: Path, ends: Any
+) -> None:
+    up = [Datagram(n * MS, *ends) for n in range(50)]
+    near, far = captured(tmp_path, up, later(up, 20, 5))
+    router = tmp_path / "router.pcap"
+    router.write_bytes(near.read_bytes() + far.read_bytes()[24:])
+    way = one(analyze.analyse([router]).udp).ways[0]
+    assert (way.packets, way.arrived_packets, way.alike_packets) == (50, 49, 50)
+
+
+def test_of_an_end_that_moved_packets_that_look_the_same_are_others(tmp_path: Path) -> None:
+    up = [Datagram(n * MS, CLIENT, SERVER) for n in range(50)]
+    one_device, other = captured(tmp_path, up[:30], up[30:])
+    both = tmp_path / "any.pcap"
+    both.write_bytes(one_device.read_bytes() + other.read_bytes()[24:])
+    way = one(analyze.analyse([both]).udp).ways[0]
+    assert (way.packets, way.arrived_packets) == (50, 50)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_if_nothing_arrives_each_place_has_what_its_own_end_sent(
+    tmp_path: Path, first: int
+) -> None:
+    files = captured(tmp_path, sent(3), sent(2, SERVER, CLIENT, begin=10))
+    flow = one(analyze.analyse([files[first], files[1 - first]]).udp)
+    assert flow.seen_in == ["0.pcap", "1.pcap"]
+    assert [(way.packets, way.arrived_packets) for way in flow.ways] == [(3, 0), (2, 0)]
+    assert [way.pending_packets for way in flow.ways] == [3, 2]
+
+
 @pytest.mark.parametrize("is_ahead_ms", [0, 20, -20])
 @pytest.mark.parametrize("first", [0, 1])
 def test_without_a_router_between_the_delays_say_who_is_near(

@@ -119,13 +119,16 @@ def _in_order(packets: Packets, flow: Flow) -> Flow:
 
     Between two places without a router, as on a LAN, the TTL is the same. But packets to the server
     pass the one next to the client first, and those to the client last; what the clocks of the
-    captures differ by is in both.
+    captures differ by is in both. Where none arrives, a place has those of its own end alone.
     """
     hops = [flows.hops(packets, view) for view in flow.views]
     if len(set(hops)) == len(hops):
         return flow
     up, down = ([_behind(packets, flow, view, way) for view in flow.views] for way in (0, 1))
-    order = sorted(range(len(hops)), key=lambda index: (hops[index], up[index] - down[index]))
+    none_up = [not len(view.ways[TO_SERVER]) for view in flow.views]
+    order = sorted(
+        range(len(hops)), key=lambda index: (hops[index], up[index] - down[index], none_up[index])
+    )
     return replace(flow, views=[flow.views[index] for index in order])
 
 

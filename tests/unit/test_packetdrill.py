@@ -188,6 +188,10 @@ def test_there_is_a_script_for_each_thing_that_a_scheduler_must_not_break() -> N
             ["--packetdrill", "true", "--packetdrill-scripts", "spaced"],
             "a b.pkt: a script's name and its directory's cannot have spaces",
         ),
+        (
+            ["--packetdrill", "true", "--packetdrill-scripts", "option"],
+            "-a/-x.pkt: a script's name .* cannot have spaces, .*; nor can it begin with -",
+        ),
     ],
 )
 def test_mistakes_are_told(
@@ -198,5 +202,8 @@ def test_mistakes_are_told(
     (tmp_path / "none").mkdir()
     (tmp_path / "spaced").mkdir()
     (tmp_path / "spaced" / "a b.pkt").write_text("")
+    (tmp_path / "option" / "-a").mkdir(parents=True)
+    (tmp_path / "option" / "-a" / "-x.pkt").write_text("")
+    (tmp_path / "option" / "-a" / "a-x.pkt").write_text("")
     with pytest.raises(InputError, match=says):
         load("selftests").main(["--only", "packetdrill", *options], standalone_mode=False)

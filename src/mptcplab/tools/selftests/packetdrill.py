@@ -101,10 +101,14 @@ def _of_others(directory: Path) -> dict[str, Path]:
     scripts = [name for name in found if name.endswith(".pkt")]
     if not scripts:
         raise _mistakes("a directory with scripts, *.pkt, is expected", directory)
-    # in the list that run.sh reads, spaces are between the columns
-    wrong = [name for name in scripts if re.search(r"\s", name) or not is_utf8(name)]
+    # in the list that run.sh reads, spaces are between the columns; and packetdrill has options
+    unfit = re.compile(r"\s|(^|/)-[^/]*$")
+    wrong = [name for name in scripts if unfit.search(name) or not is_utf8(name)]
     if wrong:
-        message = "a script's name and its directory's cannot have spaces, and have to be UTF-8"
+        message = (
+            "a script's name and its directory's cannot have spaces, and have to be UTF-8; "
+            "nor can it begin with -"
+        )
         raise _mistakes(message, *wrong)
     return found
 

@@ -83,22 +83,91 @@ def test_what_is_no_packetdrill_with_mptcp_is_refused(
         packetdrill.prepare(program(tmp_path, text), None)
 
 
-def test_scripts_that_were_moved_are_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that takes scripts alone, as packetdrill does, which is not on every machine."""
     monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(guest, "build", lambda _source: Guest("0123456789ab", Path("init")))
+    return program(tmp_path, '#!/bin/sh\ncase "$2" in *.pkt) exit 0 ;; esac\nexit 1\n')
+
+
+def test_scripts_that_were_moved_are_others(tmp_path: Path, reading: Path) -> None:
     scripts = tmp_path / "scripts"
     (scripts / "one").mkdir(parents=True)
     (scripts / "one" / "a.pkt").write_text("")
-    # as packetdrill, which is not on every machine, it takes scripts alone
-    reading = program(tmp_path, '#!/bin/sh\ncase "$2" in *.pkt) exit 0 ;; esac\nexit 1\n')
     before = packetdrill.prepare(reading, scripts)
     (scripts / "one").rename(scripts / "other")
     after = packetdrill.prepare(reading, scripts)
     assert before.id != after.id
     listed = after.net / "packetdrill" / "others.txt"
     assert listed.read_text().split()[:4] == ["other/a,ipv4", "400", "ipv4", "others/other/a.pkt"]
+
+
+def test_a_script_may_have_a_comment_in_latin_1(tmp_path: Path, reading: Path) -> None:
+    scripts = tmp_path / "scripts"
+    (scripts / "no.pkt").mkdir(parents=True)
+    (scripts / "a_v6.pkt").write_bytes(b"// d\xe9j\xe0 vu\n--tolerance_usecs=20000\n")
+    place = packetdrill.prepare(reading, scripts).net / "packetdrill"
+    assert (place / "others.txt").read_text() == "a_v6,ipv6 2000 ipv6 others/a_v6.pkt\n"
+    copied = (place / "others" / "a_v6.pkt").read_bytes()
+    assert copied == (scripts / "a_v6.pkt").read_bytes()
+
+
+def test_what_is_behind_links_is_run_as_it_is_now(tmp_path: Path, reading: Path) -> None:
+    scripts, real = tmp_path / "scripts", tmp_path / "real" / "far"
+    real.mkdir(parents=True)
+    scripts.mkdir()
+    (scripts / "in").symlink_to(real.parent)
+    (real / "a_v6.pkt").write_text("one")
+    helper = real / "defaults.sh"
+    helper.write_text("true")
+    ids = []
+    for change in (lambda: None, lambda: (real / "a_v6.pkt").write_text("two"), helper.touch):
+        change()
+        made = packetdrill.prepare(reading, scripts)
+        ids.append(made.id)
+        copied = made.net / "packetdrill" / "others" / "in" / "far" / "a_v6.pkt"
+        assert copied.read_text() == (real / "a_v6.pkt").read_text()
+    assert ids[0] != ids[1] == ids[2]
+    # a script calls it
+    helper.chmod(0o755)
+    assert packetdrill.prepare(reading, scripts).id != ids[2]
+    (real / "a b").mkdir()
+    (real / "a b" / "c.pkt").write_text("")
+    with pytest.raises(InputError, match=r"in/far/a b/c.pkt: a script's name and its"):
+        packetdrill.prepare(reading, scripts)
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("gone", "x: a link to nothing"),
+        ("x", "x: a link to nothing"),
+        (".", "x: a link back to a directory that it is in"),
+        ("..", "x: a link back to a directory that it is in"),
+        # there and back
+        ("../other", "x/y: a link back to a directory that it is in"),
+    ],
+)
+def test_links_that_lead_nowhere_are_told(
+    tmp_path: Path, reading: Path, target: str, says: str
+) -> None:
+    for name in ("scripts", "other"):
+        (tmp_path / name / "in").mkdir(parents=True)
+    (tmp_path / "other" / "y").symlink_to(tmp_path / "scripts")
+    (tmp_path / "scripts" / "a.pkt").write_text("")
+    place = "x" if target == "../other" else "in/x"
+    (tmp_path / "scripts" / place).symlink_to(target)
+    with pytest.raises(InputError) as error:
+        packetdrill.prepare(reading, tmp_path / "scripts")
+    assert str(error.value).endswith(f"/{place.removesuffix('x')}{says}")
+
+
+def test_the_name_of_a_script_is_utf_8(tmp_path: Path, reading: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "\udce9.pkt").write_text("")
+    with pytest.raises(InputError, match=r"\\udce9.pkt: a script's name .* have to be UTF-8"):
+        packetdrill.prepare(reading, tmp_path / "scripts")
 
 
 def test_there_is_a_script_for_each_thing_that_a_scheduler_must_not_break() -> None:
@@ -117,7 +186,11 @@ def test_there_is_a_script_for_each_thing_that_a_scheduler_must_not_break() -> N
         ),
         (
             ["--packetdrill", "true", "--packetdrill-scripts", "spaced"],
-            "a b.pkt: the name of a script cannot have spaces",
+            "a b.pkt: a script's name and its directory's cannot have spaces",
+        ),
+        (
+            ["--packetdrill", "true", "--packetdrill-scripts", "option"],
+            "-a/-x.pkt: a script's name .* cannot have spaces, .*; nor can it begin with -",
         ),
     ],
 )
@@ -129,5 +202,8 @@ def test_mistakes_are_told(
     (tmp_path / "none").mkdir()
     (tmp_path / "spaced").mkdir()
     (tmp_path / "spaced" / "a b.pkt").write_text("")
+    (tmp_path / "option" / "-a").mkdir(parents=True)
+    (tmp_path / "option" / "-a" / "-x.pkt").write_text("")
+    (tmp_path / "option" / "-a" / "a-x.pkt").write_text("")
     with pytest.raises(InputError, match=says):
         load("selftests").main(["--only", "packetdrill", *options], standalone_mode=False)

@@ -134,19 +134,84 @@ def test_what_is_sent_after_the_last_that_arrived_may_be_on_its_way(tmp_path: Pa
 
 def test_if_nothing_arrives_all_of_it_may_be_on_its_way(tmp_path: Path) -> None:
     up, answers = sent(10), sent(2, SERVER, CLIENT, begin=50)
-    to_server, to_client = one(analysed(tmp_path, [*up, *later(answers, 5)], answers)).ways
+    found = analyze.analyse(captured(tmp_path, [*up, *later(answers, 5)], answers))
+    assert found.warnings == []
+    to_server, to_client = one(found.udp).ways
     assert (to_server.lost_packets, to_server.pending_packets) == (0, 10)
     assert (to_server.arrived_packets, to_server.payload_bps, to_server.share) == (0, None, None)
     assert to_server.delay_ms_median is None
     assert to_client.arrived_packets == 2
 
 
-def test_packets_that_look_the_same_are_told_apart_if_all_arrive(tmp_path: Path) -> None:
+def test_of_packets_that_look_the_same_nothing_is_claimed_also_if_all_arrive(
+    tmp_path: Path,
+) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, bytes([n % 3])) for n in range(100)]
     up.insert(50, Datagram(50 * MS, CLIENT, SERVER, b"other"))
+    up.insert(80, Datagram(79 * MS, CLIENT, SERVER, b"one more"))
     to_server = one(analysed(tmp_path, up, later(up, 20, 50))).ways[0]
-    assert (to_server.lost_packets, to_server.alike_packets) == (1, 0)
+    assert (to_server.lost_packets, to_server.alike_packets) == (1, 100)
     assert (to_server.delay_ms_min, to_server.delay_ms_max) == (20, 20)
+    table = shown(analyze.analyse(captured(tmp_path, up, later(up, 20, 50))))
+    row = next(line for line in table.splitlines() if line.startswith("1 up  "))
+    assert row.split()[4:] == ["102", ">=1", "20.0", "20.0", "20.0", ">=0"]
+
+
+@pytest.mark.parametrize("ends", [(CLIENT, SERVER), (CLIENT_6, SERVER_6)], ids=["IPv4", "IPv6"])
+def test_of_packets_that_look_the_same_one_is_lost_and_one_duplicated(
+    tmp_path: Path, ends: Any
+) -> None:
+    up = [Datagram(n * MS, *ends) for n in range(100)]
+    # the eleventh is lost, and the last one arrives twice: matched in their order, those between
+    # would have taken 21 ms, without a loss. And the first one arrives before all others
+    far = [up[0].at(MS, ttl=63), *later(up, 20, 0, 10), up[99].at(119 * MS + 1, ttl=63)]
+    found = analyze.analyse(captured(tmp_path, up, far))
+    to_server = one(found.udp).ways[0]
+    assert (to_server.packets, to_server.arrived_packets) == (100, 100)
+    assert (to_server.payload_bytes, to_server.arrived_bytes) == (10_000, 10_000)
+    assert to_server.alike_packets == 100
+    assert to_server.lost_packets is to_server.pending_packets is None
+    assert to_server.delay_ms_min is to_server.delay_ms_max is to_server.reordered_packets is None
+    assert found.warnings == [looking_alike(100)]
+    row = next(line for line in shown(found).splitlines() if line.startswith("1 up  "))
+    assert row.split()[3:] == ["100.0", "100", *5 * "-"]
+
+
+def test_duplicates_among_packets_that_look_the_same_are_no_clocks_that_disagree(
+    tmp_path: Path,
+) -> None:
+    up = [Datagram(n * MS, CLIENT_6, SERVER_6) for n in range(100)]
+    # the first thirty arrive twice, and the last thirty not: in their order, the copies of early
+    # ones would be later ones that arrive before they are sent
+    far = later([*up[:30], *up[:30], *up[30:70]], 5)
+    found = analyze.analyse(captured(tmp_path, up, far))
+    assert one(found.udp).ways[0].delay_ms_min is None
+    assert found.warnings == [looking_alike(100)]
+
+
+def looking_alike(count: int) -> str:
+    return (
+        f"UDP port 4433: {count} packets look like others, so that it is not known which of them "
+        "arrived, and when; they are in no loss, delay or reordering"
+    )
+
+
+def test_packets_that_look_the_same_are_lost_if_none_of_them_arrives(tmp_path: Path) -> None:
+    looks = (b"a", b"same", b"same", b"b", b"b")
+    up = [Datagram(n * MS, CLIENT, SERVER, look) for n, look in enumerate(looks)]
+    to_server = one(analysed(tmp_path, up, later(up, 20, 1, 2))).ways[0]
+    # of the last two one arrived at least, so that the two before are not on their way
+    assert (to_server.lost_packets, to_server.pending_packets) == (2, 0)
+    assert to_server.alike_packets == 2
+
+
+def test_the_last_that_arrived_may_be_the_first_of_those_that_look_the_same(tmp_path: Path) -> None:
+    up = [Datagram(n * MS, CLIENT, SERVER, look) for n, look in enumerate((b"b", b"x", b"b"))]
+    # and then it arrived twice, or the last one did, too
+    for delays_ms in (20, 20.5), (20, 22):
+        far = [up[0].at(int(delay * MS), ttl=63) for delay in delays_ms]
+        to_server = one(analysed(tmp_path, up, far)).ways[0]
+        assert (to_server.lost_packets, to_server.pending_packets) == (0, 1)
 
 
 def test_a_packet_that_arrives_twice_is_one(tmp_path: Path) -> None:
@@ -169,6 +234,10 @@ def test_what_arrives_and_was_not_seen_to_be_sent_is_told(tmp_path: Path) -> Non
     up = sent(10)
     again = [*later(up, 20), up[1].at(25 * MS, ttl=63)]
     assert analyze.analyse(captured(tmp_path, up, again)).warnings == [arriving(1)]
+    # as many arrive as were sent
+    assert analyze.analyse(captured(tmp_path, up, [*later(up, 20, 4), again[-1]])).warnings == [
+        arriving(1)
+    ]
     # the capture of the sender began after three packets
     assert analyze.analyse(captured(tmp_path, up[3:], later(up, 20))).warnings == [arriving(3)]
 
@@ -186,22 +255,22 @@ def test_captures_of_unlike_lengths_are_told(tmp_path: Path) -> None:
 def test_of_two_packets_that_look_the_same_one_is_lost(tmp_path: Path) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, b"same") for n in range(2)] + sent(3, begin=2)
     to_server = one(analysed(tmp_path, up, later(up, 20, 1))).ways[0]
-    assert (to_server.lost_packets, to_server.alike_packets) == (1, 2)
+    assert (to_server.lost_packets, to_server.alike_packets) == (0, 2)
     assert (to_server.delay_ms_max, to_server.reordered_packets) == (20, 0)
 
 
-def test_if_some_of_them_do_not_there_are_counts_alone(tmp_path: Path) -> None:
+def test_if_all_look_the_same_there_are_counts_alone(tmp_path: Path) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER) for n in range(10)]
     files = captured(tmp_path, up, later(up, 20, 4))
     found = analyze.analyse(files)
     to_server = one(found.udp).ways[0]
     assert (to_server.arrived_packets, to_server.alike_packets) == (9, 10)
-    assert (to_server.lost_packets, to_server.pending_packets) == (0, 1)
+    assert to_server.lost_packets is to_server.pending_packets is None
     assert to_server.delay_ms_median is to_server.reordered_packets is None
-    assert found.warnings == [
-        "UDP port 4433: 10 packets look like others, of which some did not arrive; they are in no "
-        "delay, and not in the reordering"
-    ]
+    assert found.warnings == [looking_alike(10)]
+    # two more arrive than were sent
+    found = analyze.analyse(captured(tmp_path, up[2:], later(up, 20)))
+    assert found.warnings == [looking_alike(8), arriving(2)]
 
 
 @pytest.mark.parametrize(
@@ -300,6 +369,38 @@ def test_a_router_has_both_links_and_nothing_counts_twice(tmp_path: Path, back: 
     assert flow.ways[1].packets == len(answers)
 
 
+@pytest.mark.parametrize("ends", [(CLIENT, SERVER), (CLIENT_6, SERVER_6)], ids=["IPv4", "IPv6"])
+def test_a_router_has_both_links_also_of_packets_that_look_the_same(
+    tmp_path: Path, ends: Any
+) -> None:
+    up = [Datagram(n * MS, *ends) for n in range(50)]
+    near, far = captured(tmp_path, up, later(up, 20, 5))
+    router = tmp_path / "router.pcap"
+    router.write_bytes(near.read_bytes() + far.read_bytes()[24:])
+    way = one(analyze.analyse([router]).udp).ways[0]
+    assert (way.packets, way.arrived_packets, way.alike_packets) == (50, 49, 50)
+
+
+def test_of_an_end_that_moved_packets_that_look_the_same_are_others(tmp_path: Path) -> None:
+    up = [Datagram(n * MS, CLIENT, SERVER) for n in range(50)]
+    one_device, other = captured(tmp_path, up[:30], up[30:])
+    both = tmp_path / "any.pcap"
+    both.write_bytes(one_device.read_bytes() + other.read_bytes()[24:])
+    way = one(analyze.analyse([both]).udp).ways[0]
+    assert (way.packets, way.arrived_packets) == (50, 50)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_if_nothing_arrives_each_place_has_what_its_own_end_sent(
+    tmp_path: Path, first: int
+) -> None:
+    files = captured(tmp_path, sent(3), sent(2, SERVER, CLIENT, begin=10))
+    flow = one(analyze.analyse([files[first], files[1 - first]]).udp)
+    assert flow.seen_in == ["0.pcap", "1.pcap"]
+    assert [(way.packets, way.arrived_packets) for way in flow.ways] == [(3, 0), (2, 0)]
+    assert [way.pending_packets for way in flow.ways] == [3, 2]
+
+
 @pytest.mark.parametrize("is_ahead_ms", [0, 20, -20])
 @pytest.mark.parametrize("first", [0, 1])
 def test_without_a_router_between_the_delays_say_who_is_near(
@@ -330,6 +431,19 @@ def test_of_one_direction_without_a_router_the_clocks_are_taken_to_agree(tmp_pat
     flow = one(analyze.analyse([far_file, near_file]).udp)
     assert flow.seen_in == ["0.pcap", "1.pcap"]
     assert (flow.ways[0].lost_packets, flow.ways[0].delay_ms_max) == (1, 5)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_first_of_packets_that_look_the_same_says_who_is_near(
+    tmp_path: Path, first: int
+) -> None:
+    up = [Datagram(n * MS, CLIENT_6, SERVER_6) for n in range(20)]
+    # two are lost; the one that arrives first is sent first, or later
+    far = [each.at(each.time_ns, ttl=64) for each in later(up, 5, 0, 3)]
+    files = captured(tmp_path, up, far)
+    flow = one(analyze.analyse([files[first], files[1 - first]]).udp)
+    assert flow.seen_in == ["0.pcap", "1.pcap"]
+    assert (flow.ways[0].packets, flow.ways[0].arrived_packets) == (20, 18)
 
 
 def test_clocks_that_do_not_agree_are_told(tmp_path: Path) -> None:
@@ -469,14 +583,19 @@ def test_the_table_fits_a_terminal_and_says_what_is_there(tmp_path: Path) -> Non
 
 
 def test_what_the_table_does_not_say_of_packets_stands_below_it() -> None:
-    # a packet that may be on its way; and ten that look the same, of which three did not arrive,
-    # taken for one that was lost and the last two
+    # a packet that may be on its way; ten that look the same, and one more on its way, of which
+    # three did not arrive; and ten of which some may be lost and others duplicated
     one_left = UdpFigures(packets=9, lost_packets=0, pending_packets=1, alike_packets=0)
-    alike = UdpFigures(packets=12, lost_packets=1, pending_packets=2, alike_packets=10)
-    assert tables.udp_notes([("1 up", one_left), ("2 up", alike)]) == [
+    alike = UdpFigures(packets=12, arrived_packets=9, pending_packets=1, alike_packets=10)
+    all_alike = UdpFigures(packets=10, arrived_packets=10, alike_packets=10)
+    rows = [("1 up", one_left), ("2 up", alike), ("3 up", all_alike)]
+    assert tables.udp_notes(rows) == [
         "1 up: 1 packet after the last that arrived: on their way at the end, or lost",
-        "2 up: 10 packets look like others; 3 of all did not arrive, and it is not known which: "
-        "lost, or on their way at the end",
+        "2 up: 10 packets look like others, and are in no loss, delay or reordering: it is not "
+        "known which of them arrived; at least 3 of all did not arrive",
+        "2 up: 1 packet after the last that arrived: on their way at the end, or lost",
+        "3 up: 10 packets look like others, and are in no loss, delay or reordering: it is not "
+        "known which of them arrived",
     ]
 
 

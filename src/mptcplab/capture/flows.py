@@ -214,6 +214,10 @@ def _are_twins(packets: Packets, few: tuple[Array, Array], many: tuple[Array, Ar
             at = np.minimum(np.searchsorted(sample, theirs), len(sample) - 1)
             found = np.zeros(len(sample), np.bool_)
             found[at[sample[at] == theirs]] = True
+            times, their_times = packets.time_ns[mine], packets.time_ns[others]
+            if times[0] <= their_times[-1] and their_times[0] <= times[-1]:
+                # all of those that look the same; of an end that moved, they would be others
+                found = found[np.searchsorted(sample, sample)]
             same += int(found.sum())
         asked += len(sample)
     return same > _TWINS * asked

@@ -3,8 +3,9 @@
 
 `flows` finds the flows as it does TCP's. UDP has no sequence numbers: a packet is recognised at
 another place by what does not change on its way (`dissect`), and so is what was lost, how long the
-others took, and whether one overtook another. Flows to the same port of a server stand together:
-as a rule these are the paths of one program.
+others took, and whether one overtook another. That is known of a packet that looks like no other
+one that was sent: of two that look the same, one may be lost and the other duplicated. Flows to the
+same port of a server stand together: as a rule these are the paths of one program.
 
 `UdpFigures` defines every figure. All times here are in ns of the capture's clock.
 """
@@ -118,25 +119,31 @@ def _in_order(packets: Packets, flow: Flow) -> Flow:
 
     Between two places without a router, as on a LAN, the TTL is the same. But packets to the server
     pass the one next to the client first, and those to the client last; what the clocks of the
-    captures differ by is in both.
+    captures differ by is in both. Where none arrives, a place has those of its own end alone.
     """
     hops = [flows.hops(packets, view) for view in flow.views]
     if len(set(hops)) == len(hops):
         return flow
     up, down = ([_behind(packets, flow, view, way) for view in flow.views] for way in (0, 1))
-    order = sorted(range(len(hops)), key=lambda index: (hops[index], up[index] - down[index]))
+    none_up = [not len(view.ways[TO_SERVER]) for view in flow.views]
+    order = sorted(
+        range(len(hops)), key=lambda index: (hops[index], up[index] - down[index], none_up[index])
+    )
     return replace(flow, views=[flow.views[index] for index in order])
 
 
 def _behind(packets: Packets, flow: Flow, view: View, way: int) -> float:
     """How much later than the first view one sees the packets of a direction, in ns: the median. 0
     if it is not known.
+
+    Of packets that look the same, the first one that arrives is never before the first that is
+    sent, whichever it is.
     """
     here, there = flow.views[0].ways[way], view.ways[way]
-    place, alike = _places(flows.prints(packets, here), flows.prints(packets, there))
-    sure = np.flatnonzero((place >= 0) & ~alike)
-    later_ns = packets.time_ns[there[place[sure]]] - packets.time_ns[here[sure]]
-    return float(np.median(later_ns)) if len(sure) else 0.0
+    at_here, at_there = (flows.prints(packets, mine) for mine in (here, there))
+    _, first, later = np.intersect1d(at_here, at_there, return_indices=True)
+    later_ns = packets.time_ns[there[later]] - packets.time_ns[here[first]]
+    return float(np.median(later_ns)) if len(later_ns) else 0.0
 
 
 def _port(packets: Packets, mine: Sequence[Flow], start_ns: int) -> list[UdpFlow]:
@@ -176,15 +183,17 @@ def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigu
     }
     series = UdpSeries(arrived_ns, packets.payload[arrived], sent_ns[:0], sent_ns[:0])
     if len(flow.views) > 1 and len(sent):
-        place, alike = _places(flows.prints(packets, sent), flows.prints(packets, arrived))
-        there = np.flatnonzero(place >= 0)
-        last = int(there[-1]) + 1 if len(there) else 0
-        figures |= {
-            "lost_packets": last - len(there),
-            "pending_packets": len(sent) - last,
-            "alike_packets": int(alike.sum()),
-        }
-        sure = there[~alike[there]]
+        prints = flows.prints(packets, sent)
+        place, alike = _places(prints, flows.prints(packets, arrived))
+        figures["alike_packets"] = int(alike.sum())
+        if not alike.all():
+            # of those that look the same, the first or a later one arrived
+            _, first = np.unique(prints, return_index=True)
+            behind = int(first[place[first] >= 0].max(initial=-1)) + 1
+            missing = place < 0
+            figures["lost_packets"] = int(missing[:behind].sum())
+            figures["pending_packets"] = int(missing[behind:].sum())
+        sure = np.flatnonzero((place >= 0) & ~alike)
         series.sent_ns = sent_ns[sure]
         series.delay_ns = arrived_ns[place[sure]] - series.sent_ns
         if len(sure):
@@ -201,24 +210,18 @@ def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigu
 
 
 def _places(sent: Array, arrived: Array) -> tuple[Array, Array]:
-    """Where among those that arrived each packet is that was sent, by their numbers; -1: nowhere.
-    And whether that is not sure.
+    """Where among those that arrived each packet is first that was sent, by their numbers; -1:
+    nowhere. And whether that may be another one that was sent, with the same number.
 
-    Packets with the same number are the same in their order. If not all of several arrived, it is
-    not known which.
+    As many may arrive as were sent though some were lost, if others were duplicated; and nothing
+    says whether they overtook each other.
     """
-    values, codes = np.unique(np.concatenate([sent, arrived]), return_inverse=True)
-    of_sent, of_arrived = codes[: len(sent)], codes[len(sent) :]
-    counts = [np.bincount(of, minlength=len(values)) for of in (of_sent, of_arrived)]
-    begins = [np.cumsum(count) - count for count in counts]
-    by_sent, by_arrived = (np.argsort(of, kind="stable") for of in (of_sent, of_arrived))
-    rank = np.empty(len(sent), np.int64)
-    rank[by_sent] = np.arange(len(sent)) - begins[0][of_sent[by_sent]]
-    place = np.full(len(sent), -1)
-    there = rank < counts[1][of_sent]
-    place[there] = by_arrived[begins[1][of_sent[there]] + rank[there]]
-    alike = (counts[0] > 1) & (counts[0] != counts[1])
-    return place, alike[of_sent]
+    values, of_sent, counts = np.unique(sent, return_inverse=True, return_counts=True)
+    _, known, first = np.intersect1d(values, arrived, return_indices=True)
+    places = np.full(len(values), -1)
+    places[known] = first
+    alike = (places >= 0) & (counts > 1)
+    return places[of_sent], alike[of_sent]
 
 
 def _warnings(ports: Sequence[UdpPort]) -> list[str]:
@@ -228,8 +231,8 @@ def _warnings(ports: Sequence[UdpPort]) -> list[str]:
         alike = sum(way.alike_packets or 0 for way in ways)
         if alike:
             found.append(
-                f"UDP port {port.port}: {alike} packets look like others, of which some did not "
-                "arrive; they are in no delay, and not in the reordering"
+                f"UDP port {port.port}: {alike} packets look like others, so that it is not known "
+                "which of them arrived, and when; they are in no loss, delay or reordering"
             )
         not_sent = sum(map(_not_sent, ways))
         if not_sent:
@@ -247,8 +250,10 @@ def _warnings(ports: Sequence[UdpPort]) -> list[str]:
 
 
 def _not_sent(way: UdpFigures) -> int:
-    """How many packets arrived that were not seen next to the sender, if both are known."""
-    if way.lost_packets is None:
+    """How many packets arrived at least that were not seen next to the sender, if both are known:
+    of those that look the same, all may have arrived.
+    """
+    if way.alike_packets is None:
         return 0
-    seen = (way.packets or 0) - way.lost_packets - (way.pending_packets or 0)
-    return (way.arrived_packets or 0) - seen
+    seen = (way.packets or 0) - (way.lost_packets or 0) - (way.pending_packets or 0)
+    return max(0, (way.arrived_packets or 0) - seen)

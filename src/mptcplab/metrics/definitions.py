@@ -790,10 +790,12 @@ class UdpFigures(Figures):
     )
     alike_packets: Whole = figure(
         "packets",
-        "Packets that could not be told apart, since not all of those that look the same arrived. "
-        "Of these, the last ones count as lost or pending, and none is in the figures below.",
+        "Packets that look like others that were sent, of which some arrived: which, and when, is "
+        "not known, also where as many arrived, since some may be lost and others duplicated. They "
+        "count neither as lost nor as pending, and are in none of the figures below: with them, "
+        "packets lost and reordered may be more. If all are alike, these figures are missing.",
         "number of packets with the same identification of IPv4, length, and first 48 bytes of "
-        "payload as others, where sent and arrived ones are not equally many",
+        "payload as others that were sent, if any of these arrived",
         _BOTH,
     )
     delay_ms_min: Real = figure(

@@ -252,19 +252,20 @@ def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
     for each in heads:
         table.add_column(each, justify="right", no_wrap=True)
     for name, flow in found:
-        table.add_row(
-            name,
-            *_cells(
-                (flow.payload_bps, MBIT, 2),
-                (flow.share, 0.01, 1),
-                (flow.packets, 1, 0),
-                (flow.lost_packets, 1, 0),
-                (flow.delay_ms_median, 1, 1),
-                (flow.delay_ms_p95, 1, 1),
-                (flow.delay_ms_max, 1, 1),
-                (flow.reordered_packets, 1, 0),
-            ),
+        payload, share, sent, lost, *delays, reordered = _cells(
+            (flow.payload_bps, MBIT, 2),
+            (flow.share, 0.01, 1),
+            (flow.packets, 1, 0),
+            (flow.lost_packets, 1, 0),
+            (flow.delay_ms_median, 1, 1),
+            (flow.delay_ms_p95, 1, 1),
+            (flow.delay_ms_max, 1, 1),
+            (flow.reordered_packets, 1, 0),
         )
+        if flow.alike_packets:
+            # those of the others: the alike ones may be lost, too, or overtake and be overtaken
+            lost, reordered = (each if each == "-" else f">={each}" for each in (lost, reordered))
+        table.add_row(name, payload, share, sent, lost, *delays, reordered)
     return table
 
 
@@ -273,13 +274,14 @@ def udp_notes(found: Sequence[UdpRow]) -> list[str]:
     notes = []
     for name, flow in found:
         if flow.alike_packets:
-            # all that did not arrive are taken for the last ones
-            missing = (flow.lost_packets or 0) + (flow.pending_packets or 0)
+            # of those that arrived, some may be duplicates
+            missing = (flow.packets or 0) - (flow.arrived_packets or 0)
+            least = f"; at least {missing} of all did not arrive" if missing > 0 else ""
             notes.append(
-                f"{name}: {flow.alike_packets} packets look like others; {missing} of all did not "
-                "arrive, and it is not known which: lost, or on their way at the end"
+                f"{name}: {flow.alike_packets} packets look like others, and are in no loss, delay "
+                f"or reordering: it is not known which of them arrived{least}"
             )
-        elif flow.pending_packets:
+        if flow.pending_packets:
             notes.append(
                 f"{name}: {counted(flow.pending_packets, 'packet')} after the last that arrived: "
                 "on their way at the end, or lost"

@@ -211,9 +211,9 @@ def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> Non
 @kernel_group.command("remove")
 @click.argument("name", shell_complete=completion.kernels)
 def kernel_remove(name: str) -> None:
-    """Remove a kernel by its name, with all that was built for it and no other needs.
+    """Remove a kernel by its name, with what only it needs.
 
-    What was built of a series of Linux is removed, and its source stays.
+    Those that were built for its selftests go, too. What was built of a series of Linux is removed, and its source stays.
     """
     named = kernel_names.find(name, "NAME", to_remove=True)
     _say_gone(kernel_names.remove(name), "freed")

@@ -213,7 +213,8 @@ def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> Non
 def kernel_remove(name: str) -> None:
     """Remove a kernel by its name, with what only it needs.
 
-    Those that were built for its selftests go, too. What was built of a series of Linux is removed, and its source stays.
+    Those that were built for its selftests go, too. What was built of a series of Linux is removed,
+    and its source stays.
     """
     named = kernel_names.find(name, "NAME", to_remove=True)
     _say_gone(kernel_names.remove(name), "freed")

@@ -19,11 +19,12 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_names import ENGINE, OURS, UPSTREAM
 from mptcplab.tools.selftests import campaign as campaigns
 from mptcplab.tools.selftests import expected as selftests_expected
 from mptcplab.tools.selftests import reports
 from mptcplab.tools.selftests import scripts as selftests_scripts
-from mptcplab.tools.selftests.campaign import ENGINE, OURS, UPSTREAM, Campaign, Kernels, Wanted
+from mptcplab.tools.selftests.campaign import Campaign, Kernels, Wanted
 from mptcplab.tools.selftests.expected import Expectations, Expected
 from mptcplab.tools.selftests.jobs import Job, Ran, choose_scheduler, plan
 from mptcplab.tools.selftests.scripts import PACKETS, SCRIPTS, Script, Tools
@@ -571,6 +572,15 @@ def test_the_table_says_what_is_wrong_last() -> None:
     assert "  excused: it cannot" in shown
 
 
+@pytest.fixture
+def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    def built(name: str) -> NoReturn:
+        raise AssertionError(f"{name} is built")
+
+    monkeypatch.setattr(campaigns, "builds", built)
+
+
+@pytest.mark.usefixtures("nothing_is_built")
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -600,16 +610,13 @@ def test_the_table_says_what_is_wrong_last() -> None:
 def test_mistakes_are_told_before_anything_is_built(
     options: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def built(name: str) -> NoReturn:
-        raise AssertionError(f"{name} is built")
-
-    monkeypatch.setattr(campaigns, "builds", built)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=says):
         load("selftests").main(options, standalone_mode=False)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("nothing_is_built")
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -623,10 +630,6 @@ def test_mistakes_are_told_before_anything_is_built(
 def test_a_report_takes_the_place_of_no_other(
     options: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def built(name: str) -> NoReturn:
-        raise AssertionError(f"{name} is built")
-
-    monkeypatch.setattr(campaigns, "builds", built)
     monkeypatch.setattr(doctor, "require", lambda *_checks: None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").write_text("a former one")
@@ -636,13 +639,10 @@ def test_a_report_takes_the_place_of_no_other(
     assert (tmp_path / "x").read_text() == "a former one"
 
 
+@pytest.mark.usefixtures("nothing_is_built")
 def test_a_directory_that_cannot_be_written_is_told_before_anything_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    def built(name: str) -> NoReturn:
-        raise AssertionError(f"{name} is built")
-
-    monkeypatch.setattr(campaigns, "builds", built)
     (tmp_path / "file").write_text("")
     with pytest.raises(MptcplabError, match="cannot write to"):
         load("selftests").main(["--out", str(tmp_path / "file" / "out")], standalone_mode=False)

@@ -30,7 +30,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan, units
+from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 
 #: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.
@@ -283,9 +283,7 @@ def _follow(
                     if time.monotonic() > limit:
                         raise RunEndedError(engine.too_slow(limits), _console_tail(directory))
                     if _left_bytes(directory) > limits.disk_bytes:
-                        size = units.SIZE.format(limits.disk_bytes)
-                        said = f"it wrote more than the disk limit of {size}"
-                        raise RunEndedError(said, _console_tail(directory))
+                        raise RunEndedError(engine.too_large(limits), _console_tail(directory))
             usage = engine.reap(process)
         finally:
             engine.kill_session(process)

@@ -672,7 +672,7 @@ def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
 
 def _stop_if(done: Done, out: Store, how: How) -> None:
     reason = done.entry.reason
-    if out.is_full(str(done.entry.reason)):
+    if out.is_full(str(reason)):
         raise _full(out)
     if how.fail_fast:
         title = f"{done.entry.label}, seed {done.entry.seed}"

@@ -12,9 +12,7 @@ from itertools import zip_longest
 from mptcplab.errors import InputError, Problem
 from mptcplab.lab import kernel, kernel_names
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.kernel_names import ENGINE as ENGINE
-from mptcplab.lab.kernel_names import OURS as OURS
-from mptcplab.lab.kernel_names import UPSTREAM as UPSTREAM
+from mptcplab.lab.kernel_names import OURS, UPSTREAM
 from mptcplab.spec.scheduler import known
 from mptcplab.tools.selftests import expected
 from mptcplab.tools.selftests.expected import Case, Expectations
@@ -127,17 +125,16 @@ def check(wanted: Wanted, names: Sequence[str], given: Sequence[Script] = SCRIPT
 
 def _why_nothing(part: str, given: Sequence[Script]) -> str:
     """Why a part of a name selects none of the scripts that are `given`, "" if it selects one."""
-    names = ", ".join(dict.fromkeys(script.name for script in (*SCRIPTS, PACKETS)))
     # what is empty would be in all names, as that of a variable of a script without a value
-    if not part.strip():
-        return f"selects no script; accepted is part of {names}"
-    if any(part in str(script) for script in given):
-        return ""
-    if part in str(PACKETS):
-        return "needs --packetdrill PROGRAM"
-    if part in str(OTHER_PACKETS):
-        return "needs --packetdrill PROGRAM with --packetdrill-scripts DIR"
-    return f"selects no script; accepted is part of {names}"
+    if part.strip():
+        if any(part in str(script) for script in given):
+            return ""
+        if part in str(PACKETS):
+            return "needs --packetdrill PROGRAM"
+        if part in str(OTHER_PACKETS):
+            return "needs --packetdrill PROGRAM with --packetdrill-scripts DIR"
+    names = dict.fromkeys(script.name for script in (*SCRIPTS, PACKETS))
+    return f"selects no script; accepted is part of {', '.join(names)}"
 
 
 def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Job]:

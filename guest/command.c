@@ -59,8 +59,8 @@ static int ask_ethtool(int fd, const char *device, void *what)
 	return ioctl(fd, SIOCETHTOOL, &request);
 }
 
-/* A feature by the kernel's name for it; false if there is none, or it stays as it is. */
-static bool set_feature(int fd, const char *device, const char *name, bool on)
+/* A feature by the kernel's name for it: 0, or what ioctl() says; EOPNOTSUPP if there is none. */
+static int set_feature(int fd, const char *device, const char *name, bool on)
 {
 	struct {
 		struct ethtool_sset_info info;
@@ -76,18 +76,21 @@ static bool set_feature(int fd, const char *device, const char *name, bool on)
 	} change = { .features = { .cmd = ETHTOOL_SFEATURES } };
 	uint32_t i;
 
-	if (ask_ethtool(fd, device, &set) || !set.info.sset_mask || set.count > MAX_FEATURES ||
-	    ask_ethtool(fd, device, &all))
-		return false;
+	if (ask_ethtool(fd, device, &set))
+		return -1;
+	errno = EOPNOTSUPP;
+	if (!set.info.sset_mask || set.count > MAX_FEATURES || ask_ethtool(fd, device, &all))
+		return -1;
 	for (i = 0; i < set.count; i++)
 		if (!strncmp(all.names[i], name, ETH_GSTRING_LEN))
 			break;
 	if (i == set.count)
-		return false;
+		return -1;
 	change.features.size = (set.count + 31) / 32;
 	change.blocks[i / 32].valid = 1u << i % 32;
 	change.blocks[i / 32].requested = on ? 1u << i % 32 : 0;
-	return !ask_ethtool(fd, device, &change);
+	/* more than 0: it stays as it is */
+	return ask_ethtool(fd, device, &change);
 }
 
 static void set_offload(struct command *command, const char *device)
@@ -104,18 +107,18 @@ static void set_offload(struct command *command, const char *device)
 	bool on = !strcmp(command_word(command, "on or off"), "on");
 	struct ethtool_value value = { .data = on };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool done;
+	int wrong;
 	size_t i;
 
 	for (i = 0; i < COUNT(features); i++)
 		if (!strcmp(features[i].name, feature))
 			value.cmd = features[i].command;
 	if (value.cmd)
-		done = !ask_ethtool(fd, device, &value);
+		wrong = ask_ethtool(fd, device, &value);
 	else
-		done = set_feature(fd, device, feature, on);
-	if (!done)
-		command_failed(command, "%s cannot be set", feature);
+		wrong = set_feature(fd, device, feature, on);
+	if (wrong)
+		command_failed(command, "%s: %s", feature, strerror(errno));
 	close(fd);
 }
 

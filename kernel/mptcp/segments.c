@@ -406,7 +406,7 @@ void mps_verify(const struct mps_conn *conn)
 		WARN_ON_ONCE(before &&
 			     before->frag.data_seq + before->frag.data_len != seg->frag.data_seq);
 		WARN_ON_ONCE(seg->frag.already_sent > seg->frag.data_len);
-		if (WARN_ON_ONCE(!mps_unsent_part(seg) != list_empty(&seg->unsent)))
+		if (WARN_ON_ONCE((mps_unsent_part(seg) != 0) == list_empty(&seg->unsent)))
 			return;
 		if (mps_unsent_part(seg)) {
 			if (WARN_ON_ONCE(seg != unsent))

@@ -352,7 +352,7 @@ EXPORT_SYMBOL_IF_KUNIT(mps_snapshot);
  */
 void mps_snapshot_oldest(struct mps_subflow *subflow)
 {
-	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 	const struct sk_buff *skb;
 
 	skb = list_first_entry_or_null(&tp->tsorted_sent_queue, struct sk_buff,

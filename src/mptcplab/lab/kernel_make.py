@@ -33,6 +33,9 @@ from mptcplab.lab.kernel_tree import (
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+#: The compiler that kernels are built with, unless another one is named.
+GCC = "gcc"
+CLANG = "clang"
 # Compilers spend their time on headers: collecting garbage less often saves 15 % of it.
 KCFLAGS = "--param ggc-min-expand=1000 --param ggc-min-heapsize=1000000"
 # The same sources yield the same image, whoever builds it and when.
@@ -233,8 +236,9 @@ class Make:
     half-written object could look finished, and all are rebuilt.
     """
 
-    def __init__(self, source: Path, directory: Path, lock: int) -> None:
+    def __init__(self, source: Path, directory: Path, lock: int, compiler: str = GCC) -> None:
         self.source = source
+        self.compiler = compiler
         self.directory = directory
         self.obj = directory / "obj"
         self.log = directory / "build.log"
@@ -313,6 +317,10 @@ class Make:
         marker = marker or self._marker
         jobs = len(os.sched_getaffinity(0))
         make = ["make", f"--directory={self.source}", f"O={self.obj}", f"--jobs={jobs}"]
+        if self.compiler != GCC:
+            make.append(f"CC={self.compiler}")
+        if self.compiler.startswith(CLANG):  # which refuses KCFLAGS, being for gcc alone
+            make.append("KCFLAGS=")
         # If this process is killed, the kernel ends make, and make its children.
         command = ending_with_us(["sh", "-c", _GUARD, "sh", str(marker), *make], "TERM")
         environment = {

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mptcplab.lab import engine
+from mptcplab.spec.limits import DISCIPLINES
 from tests.vocabulary import Run, RunScenario
 
 
@@ -96,6 +97,34 @@ def test_a_managed_queue_stays_short_where_drop_tail_fills(
     # when measuring began, less than a hundred packets of 16,000, is more than the link carries.
     assert 0.95 * 10e6 * DATA < managed.goodput_bps < 1.005 * 10e6 * DATA
     assert filled.goodput_bps == pytest.approx(10e6 * DATA, rel=0.002)
+
+
+@pytest.mark.parametrize("discipline", DISCIPLINES)
+def test_every_queue_carries_packets_wherever_it_is(
+    run_scenario: RunScenario, discipline: str
+) -> None:
+    """At the router, at the host, at a link that paths share; below what delays and reorders.
+
+    Then netem has a queue inside, which is often empty while packets are on their way to it.
+    """
+    queue = f"queue=100,queue_discipline={discipline}"
+    paths = {
+        "router": f"router:10mbit,10ms,{queue}",
+        "host": f"host:10mbit,10ms,{queue},bottleneck=host",
+        "reordered": f"reordered:10mbit,10ms,reorder=1%,reorder_by=1ms,{queue}",
+        "late": "late:link=l,delay=5ms,jitter=1ms",
+        "later": "later:link=l,delay=6ms",
+    }
+    run = run_scenario(
+        *paths.values(), link=(f"l:20mbit,10ms,{queue}",), scheduler="minrtt", duration="3s"
+    )
+    received = {path: run.received_bytes(path, 3.0) - run.received_bytes(path, 1.0) for path in paths}
+    received["l"] = received.pop("late") + received.pop("later")
+    # The payload of MPTCP is 1428 of the 1514 bytes of a packet. No link carries more than its rate,
+    # and what its queue held; and none less than half of it: cubic goes back to 0.7.
+    for link, got in received.items():
+        most = 2 * (20e6 if link == "l" else 10e6) / 8 * 1428 / 1514
+        assert most / 2 < got < most + 100 * 1428, (link, received)
 
 
 def test_exactly_those_packets_are_lost_that_are_named(run_scenario: RunScenario) -> None:

@@ -33,7 +33,8 @@ show() {
         ip -n $ns -6 -d route show table all | sort
         ip -n $ns mptcp limits show
         ip -n $ns mptcp endpoint show
-        tc -n $ns -d qdisc show | sed -E 's/qdisc (\S+) 8[0-9a-f]{3}:/qdisc \1 N:/g; s/ seed [0-9]+//'
+        tc -n $ns -d qdisc show |
+            sed -E 's/qdisc (\S+) 8[0-9a-f]{3}:/qdisc \1 N:/g; s/ seed [0-9]+//'
     done
 }
 """

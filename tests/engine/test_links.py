@@ -127,7 +127,7 @@ def test_every_queue_carries_packets_wherever_it_is(
         path: run.received_bytes(path, 3.0) - run.received_bytes(path, 1.0) for path in paths
     }
     received["l"] = received.pop("late") + received.pop("later")
-    # The payload of MPTCP is 1428 of the 1514 bytes of a packet. No link carries more than its rate,
+    # The payload of MPTCP is 1428 of the 1514 bytes of a packet. No link carries more than it can,
     # and what its queue held; and none less than half of it: cubic goes back to 0.7.
     for link, got in received.items():
         most = 2 * (20e6 if link == "l" else 10e6) / 8 * 1428 / 1514

@@ -180,8 +180,8 @@ def test_the_cache_is_in_the_home_directory_without_a_usable_setting(
     assert doctor.cache_dir() == Path("/home/someone/.cache/mptcplab")
 
 
-# As in a container: the kernel answers EPERM to the system call with the number given. It prints the
-# checks that fail then and do not fail otherwise: what is installed here does not matter.
+# As in a container: the kernel answers EPERM to the system call with the number given. The checks
+# that fail then, and do not fail otherwise, are printed: what is installed here does not matter.
 REFUSE = """
 import ctypes, struct, sys
 

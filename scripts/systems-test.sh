@@ -61,7 +61,7 @@ inside() {
 	mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
 	mount -t tmpfs tmpfs "$root/dev/shm"
 	mount --bind "$(dirname "$root")/archives" "$root/var/cache/apt/archives"
-	mapfile -t passed < <(env | grep -E '^(PIP_|(https?|no)_proxy=|(HTTPS?|NO)_PROXY=|PYTEST_)')
+	mapfile -t passed < <(env | grep -E '^(PIP_(CERT|DEFAULT_TIMEOUT|INDEX_URL|PROXY)=|(https?|no)_proxy=|(HTTPS?|NO)_PROXY=|PYTEST_)')
 	for line in "git clone --quiet /mptcplab.bundle mptcplab" "make -C mptcplab demo" "make -C mptcplab test"; do
 		echo "$ $line"
 		read -ra command <<<"$line"

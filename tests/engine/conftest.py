@@ -20,6 +20,7 @@ PROLOGUE = """
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -68,7 +69,10 @@ def guest_of(tmp_path: Path) -> Callable[[str], Guest]:
     def build(body: str) -> Guest:
         source, program = tmp_path / "guest.c", tmp_path / "guest"
         source.write_text(f"{PROLOGUE}{{ {body} }}\n")
-        subprocess.run(["gcc", "-O1", "-static", "-w", "-o", str(program), str(source)], check=True)
+        # what is an error for one gcc is one for all
+        warnings = ("-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-result")
+        command = ["gcc", "-O1", "-static", *warnings, "-o", str(program), str(source)]
+        subprocess.run(command, check=True)
         return Guest("test", program)
 
     return build

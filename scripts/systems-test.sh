@@ -56,6 +56,8 @@ inside() {
 	local root=$1 user=$2 home=/root path=/usr/local/bin:/usr/bin:/bin passed line command
 	if [[ $user == root ]]; then path=/usr/local/sbin:/usr/sbin:/sbin:$path; else home=/home/$user; fi
 	trap 'exit 130' INT TERM
+	# Its root is a mount, as everywhere: without that, nobody in it can make a mount namespace.
+	mount --bind "$root" "$root"
 	mount -t proc proc "$root/proc"
 	mount -t sysfs -o ro sysfs "$root/sys"
 	mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"

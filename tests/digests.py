@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`python -m tests.digests DIRECTORY`: what came of some runs here, as digests in JSON.
+"""`python -m tests.digests [DIRECTORY]`: what came of some runs here, as digests in JSON.
 
 Two machines, or two ways in which one is set up, are held to each other by it. What is made: plans
 that Python computes with floats, a run, programs of the host that look for what may be there and
-compute, and calls at random, which reach much of the kernel. The directory must be a new one.
+compute, and calls at random, which reach much of the kernel. The directory must be an empty one;
+without it, there are the plans alone.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from pathlib import Path
 
 from mptcplab import resources
 from mptcplab.lab import engine, guest, kernel
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.spec import designs, plan, preset_traces, radio
@@ -58,11 +57,15 @@ date +%s.%N
 CALLS = 1000
 
 
-def digests(
-    directory: Path, build: KernelBuild, own: Guest, fuzz: Guest
-) -> Iterator[tuple[str, str]]:
-    """Of each thing that was made: its name, and a digest."""
-    yield "plans", _digest("".join(_plans()).encode())
+def plans() -> tuple[str, str]:
+    """What Python computes for runs: its name, and a digest."""
+    return "plans", digest("".join(_plans()).encode())
+
+
+def runs(directory: Path) -> Iterator[tuple[str, str]]:
+    """The same of each file of some runs, which are kept by their names."""
+    build, own = kernel.build(quiet=True), guest.build()
+    fuzz = guest.build(resources.GUEST / "fuzz")
     run = directory / "run"
     run.mkdir()
     flags = {"scheduler": "blest", "duration": "2s", "event": ("500ms:a:down,lasts=300ms",)}
@@ -98,19 +101,18 @@ def _files(directory: Path) -> Iterator[tuple[str, str]]:
     """All that a run has left; what it said on its console is that of the machine, too."""
     for file in sorted(directory.iterdir()):
         if file.is_file() and file.name != engine.CONSOLE:
-            yield f"{directory.name}/{file.name}", _digest(file.read_bytes())
+            yield f"{directory.name}/{file.name}", digest(file.read_bytes())
 
 
-def _digest(content: bytes) -> str:
+def digest(content: bytes) -> str:
+    """So much of a hash as tells files from others."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def main() -> None:
+def main(directory: str | None = None) -> None:
     """Prints the digests, by the name of what they are of."""
-    build, own = kernel.build(), guest.build()
-    fuzz = guest.build(resources.GUEST / "fuzz")
-    print(json.dumps(dict(digests(Path(sys.argv[1]), build, own, fuzz)), indent=1))
+    print(json.dumps(dict([plans(), *(runs(Path(directory)) if directory else ())]), indent=1))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -87,13 +87,13 @@ def runs(directory: Path) -> Iterator[tuple[str, str]]:
 
 def _plans() -> Iterator[str]:
     """What numpy and libm compute for a run, and what it becomes."""
-    for seed in range(3):
+    for seed in range(20):
         for name, trace in radio.drive(radio.Drive(), seed).items():
             yield f"{name} {trace.time_ns.tolist()} {trace.rate_bps.tolist()}"
             yield str(trace.delay_ns.tolist())
     yield from preset_traces.files().values()
     ranges = {"rate": designs.Range(1e6, 1e9, "log"), "loss": designs.Range(1e-3, 0.3, "log")}
-    yield str(designs.fill("random", ranges, 500, seed=1))
+    yield str(designs.fill("random", ranges, 5000, seed=1))
     yield plan.render(scenario_of(*PATHS, workload="web"))
 
 

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -112,6 +114,27 @@ def test_programs_that_a_kernel_starts_make_no_difference(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("lab_kernel", "lab_guest")
 def test_what_no_program_asked_for_makes_no_difference(tmp_path: Path) -> None:
     assert differing([Host(), *(drawn(seed) for seed in (1, 2))], tmp_path) == []
+
+
+#: As if the processor had nothing beyond what numpy and libc need.
+PLAIN = {
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-SSE4_2,-AVX,-AVX2,-FMA,-FMA4,-AVX512F",
+}
+
+
+def test_what_python_computes_does_not_depend_on_the_processor() -> None:
+    """Logarithms differ in their last bits with and without FMA and AVX-512; plans have none."""
+    of_all, of_plain = (
+        subprocess.run(
+            [sys.executable, "-m", "tests.digests"],
+            env={**os.environ, **settings},
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        for settings in ({}, PLAIN)
+    )
+    assert of_all == of_plain
 
 
 def test_a_kernel_starts_no_program_also_if_it_is_named(run_program: RunProgram) -> None:

@@ -183,7 +183,10 @@ def test_every_program_that_a_test_looks_for_is_installed_for_tests() -> None:
     }
     assert names >= {"chromium", "fish", "gcc", "zsh", "zstd"}
     setup = SETUP.read_text()
-    always, for_tests = setup.split("if [[ ${1-} == --lint ]]")[0], setup.split("== --test ]]; then")
+    always, for_tests = (
+        setup.split("if [[ ${1-} == --lint ]]")[0],
+        setup.split("== --test ]]; then"),
+    )
     installed = set(re.findall(r"need_command (\S+)", always))
     installed |= set(re.findall(r"(?<=for tool in )[\w ]+", always)[0].split())
     for part in for_tests[1:]:

@@ -27,6 +27,7 @@ SMP_ARGS ?=
 ADVISE_ARGS ?=
 BISECT_ARGS ?=
 LEADERBOARD_ARGS ?=
+SYSTEMS_ARGS ?=
 # Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
 SEED ?= 1
 RUNS ?= 1000
@@ -67,7 +68,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability same-arithmetic same-packets stock-check smp-test sweep-test selftests oracle papers-check advise-check bisect-check leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -149,6 +150,10 @@ same-packets: venv ## do this kernel and that of the id OLD send the same packet
 sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)
 
+# SYSTEMS_ARGS: some of bookworm, trixie, root and user. PYTEST_ARGS is handed on.
+systems-test: ## `make demo` and `make test` on fresh Debians, as root and as a user; needs root and debootstrap (hours)
+	@scripts/systems-test.sh $(SYSTEMS_ARGS)
+
 same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's? Every line of TCP and MPTCP, with both configurations (5 min)
 	@$(MPTCPLAB) kernel build --variant cloud
 	$(BIN)/python -m mptcplab.tools.same_arithmetic $(ARITHMETIC_ARGS)
@@ -165,6 +170,9 @@ papers-check: venv ## is what docs/results says still what experiments/ and the 
 # ADVISE_ARGS: "--quick --pairs 20 --cc cubic,bbr --seed 1"; see docs/advise.md.
 advise-check: setup venv kernel ## is what advise says right, on random pairs of paths? Into docs/advise.md (hours)
 	$(BIN)/python -m mptcplab.tools.advise_check --docs docs/advise.md $(ADVISE_ARGS)
+
+cpu-test: setup-test setup-stock venv-dev kernel ## the same runs on four other processors, which QEMU emulates: the same bytes? (4 min)
+	$(BIN)/python -m pytest --capture=no --processors tests/kernel/test_processors.py $(PYTEST_ARGS)
 
 # BISECT_ARGS: "--count 10 --seed 101"; see docs/bisect.md.
 bisect-check: setup venv kernel ## does mptcplab bisect find 100 faults that are put into Linux at random? (half an hour)

@@ -50,11 +50,16 @@ fi
 if [[ ${1-} == --test ]]; then
 	need_command chromium chromium
 	need_command curl curl
+	need_command dpkg-deb dpkg
+	need_command fish fish
+	need_command git git
 	need_command iperf3 iperf3
 	need_command nginx nginx-light
 	need_command ping iputils-ping
 	need_command tcpdump tcpdump
 	need_command tshark tshark
+	need_command zsh zsh
+	need_command zstd zstd
 fi
 if [[ ${1-} == --selftests ]]; then
 	need_command ethtool ethtool

@@ -23,6 +23,7 @@ TORTURE_ARGS ?=
 ARITHMETIC_ARGS ?=
 RELIABILITY_ARGS ?=
 STOCK_ARGS ?=
+SMP_ARGS ?=
 ADVISE_ARGS ?=
 BISECT_ARGS ?=
 LEADERBOARD_ARGS ?=
@@ -67,7 +68,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability same-arithmetic same-packets stock-check sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +139,10 @@ reliability: setup-test venv-dev kernel ## make every attack, and write what cam
 stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian kernels in QEMU; into docs/fidelity.md (hours)
 	$(BIN)/python -m mptcplab.tools.stock --docs docs/fidelity.md $(STOCK_ARGS)
 
+# SMP_ARGS: --quick (some minutes), --planted, --kind kcsan, --scheduler minrtt, --seeds 3; see docs/reliability.md.
+smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four of them, in QEMU; into docs/reliability.md (hours)
+	$(BIN)/python -m mptcplab.tools.smp --docs docs/reliability.md $(SMP_ARGS)
+
 # OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)
 	@$(MPTCPLAB) kernel compare $(OLD) current $(SAME_ARGS)
@@ -199,6 +204,9 @@ setup-selftests:
 
 setup-stock:
 	@scripts/setup.sh --stock
+
+setup-smp:
+	@scripts/setup.sh --smp
 
 setup-kernels: ## get the sources of other series of Linux that the lab can be built from: docs/kernels.md
 	@scripts/setup.sh --kernels

@@ -43,6 +43,7 @@
 
 #include "base.h"
 #include "ip.h"
+#include "outcome.h"
 #include "plan.h"
 #include "program.h"
 #include "report.h"
@@ -602,7 +603,9 @@ static void __attribute__((noreturn)) direct(const struct traffic *t)
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
-	make_world();
+	/* a virtual machine is thrown away as it is */
+	if (!stock_kernel())
+		make_world();
 	if (programs[SERVER].words[0])
 		start_server();
 
@@ -637,7 +640,8 @@ void programs_run(const struct traffic *t, int fd)
 		options.input = "none";
 	for (i = 0; i < ENDS; i++)
 		open_streams(&programs[i]);
-	forbid_modules();
+	if (!stock_kernel())
+		forbid_modules();
 	if (unshare(CLONE_NEWNS | CLONE_NEWPID))
 		give_up("the programs' world: %s", strerror(errno));
 	pid = child_fork();

@@ -60,7 +60,12 @@ Table = Mapping[str, Mapping[str, Seen]]
 
 
 def play(
-    build: KernelBuild, guest: Guest, directory: Path, names: Sequence[str], only: str = ""
+    build: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    names: Sequence[str],
+    only: str = "",
+    paths: Sequence[str] = PATHS,
 ) -> Table:
     """The experiments whose names contain `only`, in one run."""
     program = directory / "options"
@@ -69,7 +74,7 @@ def play(
     run = directory / "run"
     run.mkdir()
     scenario = scenario_of(
-        *PATHS,
+        *paths,
         sample_interval="1s",
         program=Program(
             client=find([str(program), "play", only, *names]),

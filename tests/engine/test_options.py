@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.spec import scheduler as catalogue
-from tests.socket_options import OURS, PAGE, THEIRS, Table, play, texts
+from tests.socket_options import OURS, PAGE, PATHS, THEIRS, Table, play, texts
 
 #: What plain TCP takes without anything to be seen here: what is pushed at once anyway, a flag
 #: without its option, two options that only the queueing discipline fq carries out.
@@ -98,6 +99,17 @@ def corked_by(
 ) -> Table:
     place = tmp_path_factory.mktemp("corked")
     return play(lab_kernel, lab_guest, place, SCHEDULERS, "TCP_CORK")
+
+
+def test_what_is_corked_arrives_whole_over_lossy_paths(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+) -> None:
+    # The client waits until the server has read to the end, and the run would end with an error.
+    paths = [f"{path},loss=3%" for path in PATHS]
+    table = play(lab_kernel, lab_guest, tmp_path, OURS, "by turns", paths)
+    for scheduler in OURS:
+        (seen,) = table[scheduler].values()
+        assert seen.with_it.startswith("431388 bytes, acknowledged")
 
 
 def test_the_page_says_what_is_seen(

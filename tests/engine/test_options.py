@@ -74,7 +74,7 @@ def test_tcp_cork_gathers_small_writes_until_tcp_would_let_them_go(
         assert 1 <= segments <= copies
         assert 220 <= last_ms <= 239
     # ten writes, and then at once
-    for name in (", taken away", ", TCP_NODELAY", ", shutdown()"):
+    for name in (", taken away", ", TCP_NODELAY", ", shutdown()", ", close()"):
         segments, last_ms = corked(rows[f"{name} after 50 ms"])
         assert 1 <= segments <= copies
         assert last_ms == 50

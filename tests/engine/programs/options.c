@@ -390,9 +390,9 @@ static void judge_short(struct trial *trial)
 	saw(trial, "%d short segment%s", count, count == 1 ? "" : "s");
 }
 
-/* The values of a field, in the data of each subflow. */
+/* The values of a field, in the data of how many subflows. */
 #define judge_values(trial, what, format, field) ({ \
-	int values[8], found = 0, each; \
+	int values[8], ports[8], found = 0, subflows = 0, each; \
 	for_each_sent(trial, packet) { \
 		if (packet->bytes <= 0 || packet->at_ns < 0) \
 			continue; \
@@ -400,9 +400,14 @@ static void judge_short(struct trial *trial)
 			; \
 		if (each == found && found < 8) \
 			values[found++] = (field); \
+		for (each = 0; each < subflows && ports[each] != packet->port; each++) \
+			; \
+		if (each == subflows && subflows < 8) \
+			ports[subflows++] = packet->port; \
 	} \
 	for (each = 0; each < found; each++) \
 		saw(trial, "%s" format, each ? ", " : what, values[each]); \
+	saw(trial, " on %d subflow%s", subflows, subflows == 1 ? "" : "s"); \
 })
 
 static void judge_tos(struct trial *trial)
@@ -437,19 +442,20 @@ static void judge_device(struct trial *trial)
 	}
 }
 
-static void judge_later_device(struct trial *trial)
+static void judge_later_devices(struct trial *trial)
 {
 	char name[IF_NAMESIZE] = "";
-	int port = 0;
+	int ports[8], subflows = 0, each;
 
 	for_each_sent(trial, packet) {
-		if (packet->syn && !port)
-			port = packet->port;
-		if (packet->port == port && packet->bytes > 0 && packet->at_ns >= 0) {
-			saw(trial, "data of the first subflow on %s",
-			    if_indextoname(packet->device, name));
-			return;
-		}
+		if (packet->bytes <= 0 || packet->at_ns < 0)
+			continue;
+		for (each = 0; each < subflows && ports[each] != packet->port; each++)
+			;
+		if (each < subflows || subflows == 8)
+			continue;
+		saw(trial, "%s%s", subflows ? ", " : "data on ", if_indextoname(packet->device, name));
+		ports[subflows++] = packet->port;
 	}
 }
 
@@ -681,6 +687,14 @@ static void play_cut_off(struct trial *trial)
 	end(trial);
 }
 
+static void play_closed(struct trial *trial)
+{
+	write_pieces(trial, 10, 50, 0);
+	close(trial->fd);
+	trial->fd = -1;
+	rest(500 * ms);
+}
+
 static void play_large_pieces(struct trial *trial)
 {
 	write_pieces(trial, 20, 700, 0);
@@ -811,9 +825,10 @@ static void play_congestion(struct trial *trial)
 	end(trial);
 }
 
+/* So many that each subflow gets some. */
 static void play_bytes(struct trial *trial)
 {
-	char bytes[10000] = "";
+	static char bytes[100000];
 
 	send(trial->fd, bytes, sizeof(bytes), 0);
 	rest(300 * ms);
@@ -1151,6 +1166,8 @@ static const struct experiment experiments[] = {
 	  .play = play_small_buffer, .judge = judge_segments },
 	{ "TCP_CORK, shutdown() after 50 ms", LATER, SOL_TCP, TCP_CORK, 1,
 	  .play = play_cut_off, .judge = judge_segments },
+	{ "TCP_CORK, close() after 50 ms", LATER, SOL_TCP, TCP_CORK, 1,
+	  .play = play_closed, .judge = judge_segments },
 	{ "TCP_CORK before connect()", FIRST, SOL_TCP, TCP_CORK, 1,
 	  .play = play_pieces, .judge = judge_segments },
 	{ "TCP_CORK, 20 pieces of 700 B each 5 ms", LATER, SOL_TCP, TCP_CORK, 1,
@@ -1182,7 +1199,7 @@ static const struct experiment experiments[] = {
 	{ "IP_TOS, connected", LATER, SOL_IP, IP_TOS, 0x10, .play = play_bytes, .judge = judge_tos },
 	{ "SO_MARK", FIRST, SOL_SOCKET, SO_MARK, 7, .play = play_bytes, .judge = judge_device },
 	{ "SO_MARK, connected", LATER, SOL_SOCKET, SO_MARK, 7,
-	  .play = play_bytes, .judge = judge_later_device },
+	  .play = play_bytes, .judge = judge_later_devices },
 	{ "SO_BINDTODEVICE", FIRST, SOL_SOCKET, SO_BINDTODEVICE, .pointer = "c2", .size = 3,
 	  .play = play_bytes, .judge = judge_device },
 	{ "SO_DONTROUTE", FIRST, SOL_SOCKET, SO_DONTROUTE, 1, .play = play_connect,

@@ -355,20 +355,44 @@ static void mps_drop(struct mps_conn *conn, const struct mps_pick *pick)
 	mps_drop_unit(conn, unit);
 }
 
+/* Does TCP_CORK hold all that is left, with nothing in flight? Then the timer is to end that
+ * when TCP would, by the timer that probes a closed window (tcp_probe0_base()).
+ */
+static bool mps_time_cork(const struct mps_conn *conn)
+{
+	const struct mps_segment *seg = mps_first_unsent(conn);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+	const struct mps_subflow *subflow;
+	u32 limit = U32_MAX;
+
+	if (!msk->cork || !seg || conn->una_seq != conn->nxt_seq || !mps_is_held(conn, seg))
+		return false;
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->usable)
+			limit = min(limit, mps_peek(inet_csk(subflow_core(subflow)->ssk)->icsk_rto));
+	if (limit != U32_MAX)
+		msk->timer_ival = max_t(u32, limit, TCP_RTO_MIN);
+	return true;
+}
+
 /* The retransmission timer looks after whatever is neither acknowledged nor
  * sent, also while a scheduler waits. When there is nothing, its interval is left
  * alone, as upstream leaves it: a DATA_FIN that follows is repeated by it.
  */
 static void mps_arm_timer(struct mps_conn *conn)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	struct sock *sk = mps_sk(conn);
+	bool corked;
 
-	conn_core(conn)->alarm = false;
-	if (list_empty(&conn_core(conn)->msk->rtx_queue))
+	core->alarm = false;
+	if (list_empty(&core->msk->rtx_queue))
 		return;
 	mptcp_set_timeout(sk);
-	if (!mptcp_rtx_timer_pending(sk))
+	corked = mps_time_cork(conn);
+	if (corked != core->cork_timed || !mptcp_rtx_timer_pending(sk))
 		mptcp_reset_rtx_timer(sk);
+	core->cork_timed = corked;
 }
 
 /* Is nothing to follow soon on the subflow that has just got data? All has been
@@ -404,6 +428,9 @@ static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 	} else {
 		if (!subflow || mps_pauses(conn, subflow, leaves))
 			tcp_mark_push(tp, tcp_write_queue_tail(ssk));
+		/* nor later, when there is no room now: until the next segment */
+		if (unlikely(tp->nonagle & TCP_NAGLE_CORK))
+			tp->nonagle |= TCP_NAGLE_PUSH;
 		__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
 	}
 	if (subflow && tp->snd_nxt != nxt)

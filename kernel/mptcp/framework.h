@@ -142,6 +142,7 @@ struct mps_conn_core {
 	struct mps_subflow_core	*slots[32];
 	u64			base_seq;	/* data sequence number of byte 0 */
 	u64			small_end;	/* end of the latest short segment */
+	u64			cork_end;	/* TCP_CORK holds no segment that begins before */
 	u32			usable_mask;	/* of slots */
 	bool			started;	/* base_seq is known */
 	bool			has_gaps;	/* something was sent out of order */
@@ -151,6 +152,7 @@ struct mps_conn_core {
 	bool			has_handshakes;	/* handshake_unread is true of one, perhaps */
 	bool			cut;		/* a unit begins or has ended: in a new segment */
 	bool			alarm;		/* the retransmission timer fired */
+	bool			cork_timed;	/* it limits how long TCP_CORK holds data */
 	bool			clock_known;	/* clock_zero_ms is */
 	u32			clock_zero_ms;	/* subtracted from the peer's clock minus ours */
 	struct mps_pick		handoff;	/* for a subflow that was not locked */

@@ -283,6 +283,44 @@ static void a_short_last_segment_waits_while_a_short_one_is_on_its_way(struct ku
 	KUNIT_EXPECT_NOT_NULL(test, mps_head(conn));
 }
 
+static void tcp_cork_holds_a_short_last_segment_until_it_is_let_go(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_segment *full = mps_test_unsent(conn, MSS);
+	struct mps_segment *last = mps_test_unsent(conn, 20);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+
+	conn_core(conn)->cork_end = conn_core(conn)->base_seq;
+	((struct sock *)msk)->sk_sndbuf = 1;
+	msk->mps = conn;
+	msk->cork = true;
+	/* nothing is on its way: without it, both may leave */
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), full);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+	msk->nodelay = true;
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+	msk->nodelay = false;
+
+	conn->closing = true;
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	conn->closing = false;
+	/* nothing more can be written */
+	((struct sock *)msk)->sk_wmem_queued = 1;
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	((struct sock *)msk)->sk_wmem_queued = 0;
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+
+	/* let go, it stays so; what is written from then on is held again */
+	msk->write_seq = last->frag.data_seq + 20;
+	mps_uncork(msk);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, mps_test_unsent(conn, 20)));
+	KUNIT_EXPECT_TRUE(test, mps_is_held(conn, mps_test_unsent(conn, 20)));
+	msk->cork = false;
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), full);
+	KUNIT_EXPECT_NOT_NULL(test, mps_next_unsent(conn, last));
+}
+
 static void sent_segments_are_listed_in_order_without_the_gaps(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -1337,6 +1375,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(unsent_segments_are_listed_in_order),
 	KUNIT_CASE(unsent_segments_are_counted_from_the_first),
 	KUNIT_CASE(a_short_last_segment_waits_while_a_short_one_is_on_its_way),
+	KUNIT_CASE(tcp_cork_holds_a_short_last_segment_until_it_is_let_go),
 	KUNIT_CASE(sent_segments_are_listed_in_order_without_the_gaps),
 	KUNIT_CASE(the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged),
 	KUNIT_CASE(a_segment_fits_the_window_up_to_its_last_byte),

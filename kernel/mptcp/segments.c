@@ -164,6 +164,8 @@ struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow
 	struct list_head *queue = &core->msk->rtx_queue;
 	struct mps_segment *seg;
 
+	if (!mps_is_there(subflow))
+		return NULL;
 	seg = sub->cursor ? mps_next(queue, sub->cursor, frag.list) : mps_first(queue, frag.list);
 	for (; seg && mps_sent(seg); seg = mps_next(queue, seg, frag.list)) {
 		if (!mps_carried_by(seg, subflow))
@@ -356,7 +358,7 @@ EXPORT_SYMBOL_IF_KUNIT(mps_recover);
 
 void mps_distrust(struct mps_subflow *subflow, bool distrust)
 {
-	if (subflow_core(subflow)->distrusted == distrust)
+	if (!mps_is_there(subflow) || subflow_core(subflow)->distrusted == distrust)
 		return;
 	subflow_core(subflow)->distrusted = distrust;
 	mps_recover(subflow_core(subflow)->conn);

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,10 @@ _INTREE = """\
 MODULE_INFO(intree, "Y");
 """
 _LINES_SHOWN = 40
+
+# What mps_refuse() of kernel/mptcp/params.h says of a scheduler that is not registered.
+_REFUSED = re.compile(r"^mptcp: (\S+): (.*)$", re.MULTILINE)
+_OPS = re.compile(r"\bstruct\s+mps_ops\s+\w+\s*=")
 
 
 @dataclass(frozen=True)
@@ -119,8 +124,37 @@ def put(module: Path, scheduler: Scheduler, target: Path) -> None:
         needed = "a scheduler ends with mps_scheduler(OPS);"
         raise failed(scheduler, "registers no scheduler", [needed])
     target.parent.mkdir(parents=True, exist_ok=True)
+    # for who says where it is wrong, if the kernel refuses it
+    with new_file(target.with_suffix(".c")) as part:
+        part.write_bytes(scheduler.text)
     with new_file(target) as part:
         shutil.copyfile(module, part)
+
+
+def why_refused(module: Path, console: str) -> str:
+    """Why a kernel has refused a scheduler: what its console says, and the line of the source.
+
+    "" if it does not say. A module that came from elsewhere has no source beside it.
+    """
+    found = _REFUSED.findall(console.replace("\r", ""))
+    if not found:
+        return ""
+    name, why = found[-1]
+    place = f"{module.stem}.c"
+    with suppress(OSError):
+        text = module.with_suffix(".c").read_text(errors="replace")
+        place += f" line {text.count(chr(10), 0, _place_of(why, text)) + 1}"
+    return f"{place}: {'' if name == module.stem else f'{name}: '}{why}"
+
+
+def _place_of(why: str, text: str) -> int:
+    """Where the source has what is refused: a parameter by its name, a field, or all of them."""
+    if parameter := re.match(r'params\[\d+\](?: |: \.name is )("[^"]*")', why):
+        return max(text.rfind(parameter[1]), 0)
+    field = re.search(r"\.\w+", why)
+    assigned = field and re.search(rf"{re.escape(field[0])}\s*=", text)
+    place = assigned or _OPS.search(text)
+    return place.start() if place else 0
 
 
 def failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> SourceError:

@@ -213,7 +213,9 @@ def run(
         virtual_s = _Clock(directory / _CLOCK).read_ns() / 1e9
         outcome = _outcome_or_reason(scenario, process.returncode, ended_for, refused, directory)
         if isinstance(outcome, str):
-            outcome += _why_refused(outcome, directory, modules or {})
+            loaded = re.search(r"insmod (\w+)\.ko: ", outcome)
+            if loaded and loaded[1] in (modules or {}):
+                outcome = kernel_module.with_place(outcome, (modules or {})[loaded[1]])
             tail = _console_tail(directory)
             died = not (ended_for or refused)
             killed = _killed_by_others(process.returncode, tail, directory) if died else ""
@@ -723,15 +725,6 @@ def _outcome_or_reason(
     names = [path.name for path in scenario.paths]
     missing = [names[number - 1] for number in guest.missing_paths if 0 < number <= len(names)]
     return f"path {', '.join(missing)}: {guest.reason}" if missing else guest.reason
-
-
-def _why_refused(reason: str, directory: Path, modules: Mapping[str, Path]) -> str:
-    """What the kernel said of a scheduler that it did not register, to be put after the reason."""
-    name = re.search(r"insmod (\w+)\.ko: ", reason)
-    if not name or name[1] not in modules:
-        return ""
-    why = kernel_module.why_refused(modules[name[1]], _console(directory))
-    return f": {why}" if why else ""
 
 
 def _reported(scenario: Scenario) -> tuple[str, ...]:

@@ -32,7 +32,7 @@
 #define SOL_MPTCP	284
 #define MPTCP_SCHEDULER	100
 #define PORT		5100
-#define BYTES		20000
+#define BYTES		8000
 #define MOST		2000
 #define FAULTS		"/sys/kernel/debug/"
 
@@ -171,7 +171,7 @@ static void client(void)
 {
 	/* open all the time, as open() itself asks for memory */
 	int nth = open("/proc/thread-self/fail-nth", O_RDWR);
-	int n, refused, others, len;
+	int n, refused, others, len, count = 0;
 	char text[32];
 
 	mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
@@ -194,7 +194,9 @@ static void client(void)
 	put(FAULTS "failslab/ignore-gfp-wait", "Y");
 	put(FAULTS "failslab/probability", "100");
 	for (n = 1, refused = 0, others = 0; n < MOST; n++, refused++) {
-		snprintf(text, sizeof(text), "%d", n);
+		/* those whose count is divided by it, and it goes on counting; with 1, it does not */
+		count += n > 1 ? n : 0;
+		snprintf(text, sizeof(text), "%d", n > 1 ? count : 1);
 		put(FAULTS "failslab/interval", text);
 		put(FAULTS "failslab/times", "1");
 		others += connection(true);

@@ -23,9 +23,11 @@ TORTURE_ARGS ?=
 ARITHMETIC_ARGS ?=
 RELIABILITY_ARGS ?=
 STOCK_ARGS ?=
+SMP_ARGS ?=
 ADVISE_ARGS ?=
 BISECT_ARGS ?=
 LEADERBOARD_ARGS ?=
+SYSTEMS_ARGS ?=
 # Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
 SEED ?= 1
 RUNS ?= 1000
@@ -66,7 +68,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes same-arithmetic same-packets stock-check sweep-test selftests oracle papers-check advise-check bisect-check leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -140,12 +142,20 @@ scheduler-changes: setup-test venv-dev kernel ## change each scheduler into each
 stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian kernels in QEMU; into docs/fidelity.md (hours)
 	$(BIN)/python -m mptcplab.tools.stock --docs docs/fidelity.md $(STOCK_ARGS)
 
+# SMP_ARGS: --quick (some minutes), --planted, --kind kcsan, --scheduler minrtt, --seeds 3; see docs/reliability.md.
+smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four of them, in QEMU; into docs/reliability.md (hours)
+	$(BIN)/python -m mptcplab.tools.smp --docs docs/reliability.md $(SMP_ARGS)
+
 # OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)
 	@$(MPTCPLAB) kernel compare $(OLD) current $(SAME_ARGS)
 
 sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)
+
+# SYSTEMS_ARGS: some of bookworm, trixie, root and user. PYTEST_ARGS is handed on.
+systems-test: ## `make demo` and `make test` on fresh Debians, as root and as a user; needs root and debootstrap (hours)
+	@scripts/systems-test.sh $(SYSTEMS_ARGS)
 
 same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's? Every line of TCP and MPTCP, with both configurations (5 min)
 	@$(MPTCPLAB) kernel build --variant cloud
@@ -163,6 +173,9 @@ papers-check: venv ## is what docs/results says still what experiments/ and the 
 # ADVISE_ARGS: "--quick --pairs 20 --cc cubic,bbr --seed 1"; see docs/advise.md.
 advise-check: setup venv kernel ## is what advise says right, on random pairs of paths? Into docs/advise.md (hours)
 	$(BIN)/python -m mptcplab.tools.advise_check --docs docs/advise.md $(ADVISE_ARGS)
+
+cpu-test: setup-test setup-stock venv-dev kernel ## the same runs on four other processors, which QEMU emulates: the same bytes? (4 min)
+	$(BIN)/python -m pytest --capture=no --processors tests/kernel/test_processors.py $(PYTEST_ARGS)
 
 # BISECT_ARGS: "--count 10 --seed 101"; see docs/bisect.md.
 bisect-check: setup venv kernel ## does mptcplab bisect find 100 faults that are put into Linux at random? (half an hour)
@@ -194,6 +207,9 @@ setup-selftests:
 
 setup-stock:
 	@scripts/setup.sh --stock
+
+setup-smp:
+	@scripts/setup.sh --smp
 
 setup-kernels: ## get the sources of other series of Linux that the lab can be built from: docs/kernels.md
 	@scripts/setup.sh --kernels

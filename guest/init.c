@@ -237,7 +237,7 @@ static void handle_report(int end)
 		break;
 	case REPORT_START:
 		outcome.start_ns = m.a;
-		if (stock_kernel())
+		if (ends[CLIENT].traffic->sample_interval_ns && stock_kernel())
 			start_samplers(m.a);
 		else if (ends[CLIENT].traffic->sample_interval_ns)
 			start_streams(m.a, m.b);

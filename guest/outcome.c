@@ -82,7 +82,8 @@ static void __attribute__((noreturn)) power_off(void)
 	if (stock_kernel())
 		send_all();
 	sync();
-	reboot(RB_POWER_OFF);
+	/* not every machine can be switched off; one that starts again ends its emulator */
+	reboot(stock_kernel() ? RB_AUTOBOOT : RB_POWER_OFF);
 	_exit(1);
 }
 

@@ -4,8 +4,9 @@
 # only says which are missing, under the names that they have there, and how to install them.
 # Silent and without root when nothing is missing. `--lint` adds what `make lint` needs, `--test`
 # what tests use beside, `--bench` what benches do on the host's own kernel, `--selftests` what the
-# kernel's MPTCP selftests use, `--stock` what runs Debian's kernel packages, and those, `--kernels`
-# the sources of the other series of Linux that there are patches for.
+# kernel's MPTCP selftests use, `--stock` what runs Debian's kernel packages, and those, `--smp` what
+# builds and runs a kernel for several CPUs, `--kernels` the sources of the other series of Linux that
+# there are patches for.
 # KERNEL_SOURCE is the archive of the kernel if it is not that of Debian's package; OS_RELEASE the
 # file that says which system this is.
 set -euo pipefail
@@ -49,11 +50,16 @@ fi
 if [[ ${1-} == --test ]]; then
 	need_command chromium chromium
 	need_command curl curl
+	need_command dpkg-deb dpkg
+	need_command fish fish
+	need_command git git
 	need_command iperf3 iperf3
 	need_command nginx nginx-light
 	need_command ping iputils-ping
 	need_command tcpdump tcpdump
 	need_command tshark tshark
+	need_command zsh zsh
+	need_command zstd zstd
 fi
 if [[ ${1-} == --selftests ]]; then
 	need_command ethtool ethtool
@@ -63,8 +69,11 @@ if [[ ${1-} == --selftests ]]; then
 	need_command ping iputils-ping
 	need_command ps procps
 fi
-if [[ ${1-} == --stock ]]; then
+if [[ ${1-} == --stock || ${1-} == --smp ]]; then
 	need_command qemu-system-x86_64 qemu-system-x86
+fi
+if [[ ${1-} == --smp ]]; then
+	[[ -e /usr/include/gelf.h ]] || missing+=(libelf-dev)
 fi
 if [[ ${1-} == --stock || ${1-} == --kernels ]]; then
 	need_command dpkg-deb dpkg

@@ -74,6 +74,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the commands of README.md and docs/ to their ends (default: they are only read)",
     )
     parser.addoption(
+        "--processors",
+        action="store_true",
+        help="make runs on other processors, which QEMU emulates (default: on this one alone)",
+    )
+    parser.addoption(
         "--site",
         type=Path,
         help="where `make site` has put the site that is to be tested (default: none is)",

@@ -9,6 +9,9 @@
  * descriptor, so that what takes several steps happens. They fork, share
  * descriptors, are interrupted by signals, write sysctls and take endpoints away.
  *
+ * Before that, each process makes the calls that a seed may seldom have right, once as they
+ * succeed, and once as they are refused: that they do is certain, and is checked.
+ *
  * The judge is the kernel, which checks itself; but no call may give away
  * memory of the kernel that nobody wrote to, and each process must come to its
  * end. Prints how often each call had which result. The same seed makes the same
@@ -94,6 +97,7 @@ static const char * const call_names[CALL_COUNT] = {
 static struct shared {
 	uint32_t counts[CALL_COUNT][ERRNOS + 1];	/* by errno, 0: it worked */
 	uint64_t calls;
+	unsigned int ready;	/* processes that have made what is certain */
 	bool has_failed;
 } *shared;
 
@@ -907,15 +911,10 @@ static int ask(uint16_t family, uint8_t command, struct nlmsghdr *message, void 
 	return len;
 }
 
-static void change_endpoint(void)
+static int change_endpoint(uint8_t command)
 {
 	static const char * const here[2][2] = {
 		{ "10.0.1.1", "10.0.2.1" }, { "10.1.1.1", "10.1.2.1" },
-	};
-	static const uint8_t commands[] = {
-		MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_CMD_ADD_ADDR,
-		MPTCP_PM_CMD_DEL_ADDR, MPTCP_PM_CMD_FLUSH_ADDRS, MPTCP_PM_CMD_SET_FLAGS,
-		MPTCP_PM_CMD_SET_LIMITS, MPTCP_PM_CMD_SET_LIMITS,
 	};
 	static const uint32_t kinds[] = {
 		MPTCP_PM_ADDR_FLAG_SIGNAL, MPTCP_PM_ADDR_FLAG_SUBFLOW,
@@ -931,7 +930,7 @@ static void change_endpoint(void)
 	 * __mark_subflow_endp_available()).
 	 */
 	int which = below(2), kind = below(COUNT(kinds));
-	uint8_t command = ONE_OF(commands), id = 1 + 4 * which + kind;
+	uint8_t id = 1 + 4 * which + kind;
 	uint32_t limit = 1 + below(8), how = kinds[kind];
 	char *end = (char *)NLMSG_DATA(&message.header) + GENL_HDRLEN;
 	uint16_t family = AF_INET;
@@ -951,7 +950,18 @@ static void change_endpoint(void)
 		nest->nla_type = MPTCP_PM_ATTR_ADDR | NLA_F_NESTED;
 		nest->nla_len = end - (char *)nest;
 	}
-	did(CALL_endpoint, ask(genl_family, command, &message.header, end));
+	return did(CALL_endpoint, ask(genl_family, command, &message.header, end));
+}
+
+static void change_any_endpoint(void)
+{
+	static const uint8_t commands[] = {
+		MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_CMD_ADD_ADDR,
+		MPTCP_PM_CMD_DEL_ADDR, MPTCP_PM_CMD_FLUSH_ADDRS, MPTCP_PM_CMD_SET_FLAGS,
+		MPTCP_PM_CMD_SET_LIMITS, MPTCP_PM_CMD_SET_LIMITS,
+	};
+
+	change_endpoint(ONE_OF(commands));
 }
 
 static void find_family(void)
@@ -1066,6 +1076,153 @@ static void reopen(void)
 	close(ready[0]);
 }
 
+/* WHAT IS CERTAIN */
+
+/* A call that must have a result: 0 is success. */
+static long must(enum call call, long result, int error)
+{
+	if ((result < 0 ? errno : 0) != error)
+		fail("%s: %s, where %s is certain", call_names[call],
+		     result < 0 ? strerrorname_np(errno) : "ok",
+		     error ? strerrorname_np(error) : "ok");
+	return did(call, result);
+}
+
+static int set_named(int fd, const char *scheduler)
+{
+	return setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, scheduler, strlen(scheduler));
+}
+
+static int new_socket(void)
+{
+	int fd = must(CALL_socket, socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP), 0);
+
+	/* the one that takes units */
+	must(CALL_set_scheduler, set_named(fd, "video"), 0);
+	return fd;
+}
+
+/* Data of `out` is sent by the kernel until `ready`, which already is, is found so. */
+static void move_bulk(int file, int out, int ready)
+{
+	struct pollfd fds[2] = {
+		{ .fd = ready, .events = POLLOUT }, { .fd = out, .events = POLLOUT },
+	};
+	struct bulk_flow flow = { .own = 1, .sends = 1, .chunk_bytes = 4096, .left = 8192 };
+	struct bulk_receipt receipts[4];
+	struct timespec now;
+	struct bulk_wait wait = {
+		.fds = (uintptr_t)fds, .count = 2, .flows = (uintptr_t)&flow, .flow_count = 1,
+		.receipts = (uintptr_t)receipts, .timer = -1,
+	};
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	flow.until_ns = to_ns(&now) + NS_PER_SEC;
+	must(CALL_bulk, ioctl(file, BULK_WAIT, &wait), 0);
+}
+
+static void read_all(int fd)
+{
+	struct pollfd one = { .fd = fd, .events = POLLIN };
+
+	must(CALL_poll, poll(&one, 1, 1000), 0);
+	must(CALL_recv, recv(fd, buffer, BUFFER, 0), 0);
+}
+
+static void use_files(int out, int ready)
+{
+	static const char * const files[] = {
+		"/proc/net/mptcp_decisions", "/proc/net/mptcp_probe", "/proc/net/mptcp_drop",
+		"/proc/mptcplab_bulk",
+	};
+	/* what changes nothing */
+	static const char * const words[] = { "0", "stop", "start" };
+	unsigned int i;
+	void *mapped;
+
+	for (i = 0; i < COUNT(files); i++) {
+		int fd = must(CALL_open, open(files[i], O_RDWR | O_NONBLOCK), 0);
+
+		if (i < COUNT(words))
+			must(CALL_write, write(fd, words[i], strlen(words[i])), 0);
+		else
+			move_bulk(fd, out, ready);
+		if (!strcmp(files[i], "/proc/net/mptcp_drop")) {
+			mapped = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+			must(CALL_mmap, mapped == MAP_FAILED ? -1 : 0, EIO);
+		}
+		close(fd);
+	}
+}
+
+/* On a connection of this process with itself, of which no other process knows. */
+static void make_certain_calls(void)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET };
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct mptcp_unit unit = { .id = ++unit_id, .bytes = 1000 };
+	struct iovec piece = { buffer, 1000 };
+	struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1 };
+	socklen_t len = sizeof(here);
+	int listener, client, server;
+	pid_t pid;
+
+	inet_pton(AF_INET, "127.0.0.1", &here.sin_addr);
+	listener = new_socket();
+	client = new_socket();
+	must(CALL_set_scheduler_bad, set_named(client, "x"), ENOENT);
+	must(CALL_set_unit, setsockopt(client, SOL_MPTCP, MPTCP_UNIT, &unit, sizeof(unit)),
+	     ENOTCONN);
+	must(CALL_bind, bind(listener, (struct sockaddr *)&here, len), 0);
+	must(CALL_listen, listen(listener, 1), 0);
+	getsockname(listener, (struct sockaddr *)&here, &len);
+	must(CALL_connect, connect(client, (struct sockaddr *)&here, len), 0);
+	server = must(CALL_accept, accept(listener, NULL, NULL), 0);
+
+	must(CALL_set_scheduler, set_named(client, "minrtt"), EISCONN);
+	/* a kernel looks for a module of that name */
+	must(CALL_set_option, setsockopt(client, SOL_TCP, TCP_CONGESTION, "x", 1), ENOENT);
+	get_scheduler(client);
+	len = 4;
+	must(CALL_get_bad, getsockopt(client, SOL_MPTCP, MPTCP_SCHEDULER, no_access, &len), EFAULT);
+	must(CALL_set_unit, setsockopt(client, SOL_MPTCP, MPTCP_UNIT, &unit, sizeof(unit)), 0);
+	must(CALL_set_unit_bad,
+	     setsockopt(client, SOL_MPTCP, MPTCP_UNIT, no_access, sizeof(unit)), EFAULT);
+	must(CALL_send, send(client, buffer, 1000, 0), 0);
+	len = 24;
+	must(CALL_get_units, getsockopt(client, SOL_MPTCP, MPTCP_UNIT, buffer, &len), 0);
+	read_all(server);
+	must(CALL_sendmsg, sendmsg(client, &message, 0), 0);
+	must(CALL_sendfile, sendfile(client, file_fd, &(off_t) { 0 }, 1000), 0);
+	if (write(pipes[1], buffer, 1000) == 1000)
+		must(CALL_splice, splice(pipes[0], NULL, client, NULL, 1000, 0), 0);
+	read_all(server);
+	use_files(client, server);
+	must(CALL_shutdown, shutdown(server, SHUT_WR), 0);
+	must(CALL_disconnect, connect(client, &none, sizeof(none)), 0);
+	must(CALL_close, close(server), 0);
+	must(CALL_close, close(client), 0);
+	must(CALL_close, close(listener), 0);
+
+	must(CALL_sysctl, write_text("/proc/sys/net/mptcp/scheduler", "default"), 0);
+	if (change_endpoint(MPTCP_PM_CMD_SET_LIMITS))
+		fail("limits of endpoints: %s", strerrorname_np(errno));
+	reopen();
+	pid = must(CALL_fork, fork(), 0);
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+}
+
+/* Nobody makes any other calls before all have made these. */
+static void begin_together(void)
+{
+	make_certain_calls();
+	__atomic_fetch_add(&shared->ready, 1, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&shared->ready, __ATOMIC_RELAXED) < PROCESSES)
+		nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+}
+
 /* PROCESSES */
 
 static void make_calls(uint64_t count);
@@ -1148,7 +1305,7 @@ static void make_call(struct descriptor *d)
 		return;
 	case 4:
 		if (one_in(12))
-			change_endpoint();
+			change_any_endpoint();
 		return;
 	case 5:
 		if (one_in(40))
@@ -1227,6 +1384,7 @@ static void __attribute__((noreturn)) process(uint64_t seed, int index, uint64_t
 		fail("pipe: %s", strerror(errno));
 	sigaction(SIGALRM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	begin_together();
 	set_alarm();
 	while (shared->calls < calls)
 		make_calls(1);

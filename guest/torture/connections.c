@@ -3,7 +3,7 @@
  * namespaces, has them write, read, pause, shut down, close and be killed at the
  * times that it is told, and tells what each end has seen.
  *
- *	connections CLIENT_NS SERVER_NS
+ *	connections CLIENT_NS SERVER_NS [PROCESSES]
  *
  * On standard input, a line for the whole and three for each connection; words
  * are KEY=NUMBER, times are in us after the start:
@@ -14,10 +14,11 @@
  *	server KEY=NUMBER ...
  *
  * The keys of an end are the fields of struct end_plan. On standard output, a
- * line of JSON for each connection. All ends are in one process, so that what
+ * line of JSON for each connection. Both ends of one are in one process, so that what
  * one of them has seen can be compared with what the other one did; it never
- * blocks. What it writes depends on connection, direction and position, and
- * each byte that is read is compared.
+ * blocks. With several processes, for several CPUs, each has its share of the
+ * connections, whose lines come in any order. What it writes depends on connection,
+ * direction and position, and each byte that is read is compared.
  */
 
 #define _GNU_SOURCE
@@ -39,6 +40,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +55,7 @@
 #define SUBFLOWS_MAX	16
 #define FIRST_PORT	5001
 #define CHUNK_MAX	(1 << 16)
+#define LINE_MAX_BYTES	(1 << 16)
 /* What one turn may move of an end: the others have theirs, too. */
 #define TURN_BYTES	(1 << 18)
 /* of every TCP state but LISTEN */
@@ -117,6 +120,8 @@ static struct connection {
 } connections[CONNECTIONS_MAX];
 
 static int count;
+/* this process has every so many-th connection, from the one of this index on */
+static int shares = 1, share;
 static int namespaces[ENDS];
 static uint64_t start_ns, until_us;
 
@@ -649,7 +654,7 @@ static void play(void)
 			return;
 		due = until_us;
 		n = 0;
-		for (i = 0; i < count; i++) {
+		for (i = share; i < count; i += shares) {
 			struct connection *c = &connections[i];
 
 			if (!c->started && c->at > now)
@@ -673,13 +678,14 @@ static void play(void)
 			give_up("poll: %s", strerror(errno));
 		now = now_us();
 		open = false;
-		for (i = 0; i < count; i++) {
+		n = 0;
+		for (i = share; i < count; i += shares) {
 			struct connection *c = &connections[i];
 
-			if (fds[3 * i].revents)
+			if (fds[n++].revents)
 				accept_one(c);
 			for (k = 0; k < ENDS; k++)
-				turn(c, &c->ends[k], fds[3 * i + 1 + k].revents, now);
+				turn(c, &c->ends[k], fds[n++].revents, now);
 			open = open || is_open(c);
 		}
 	}
@@ -792,30 +798,47 @@ static int open_namespace(const char *name)
 	return fd;
 }
 
+/* Those that have another share; what becomes of them is that of the whole. */
+static void end_others(void)
+{
+	int status;
+
+	while (!share && wait(&status) > 0)
+		if (status)
+			give_up("a process has ended with status %d", status);
+}
+
 int main(int argc, char **argv)
 {
 	struct timespec t;
 	int i;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		give_up("the namespaces of client and server are expected");
 	for (i = 0; i < ENDS; i++)
 		namespaces[i] = open_namespace(argv[1 + i]);
 	read_plan();
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	start_ns = to_ns(&t);
-	for (i = 0; i < count; i++)
+	/* each line as a whole, also between those of other processes */
+	setvbuf(stdout, NULL, _IOLBF, LINE_MAX_BYTES);
+	if (argc == 4)
+		shares = atoi(argv[3]);
+	for (i = 1; i < shares && !share; i++)
+		share = fork() ? 0 : i;
+	for (i = share; i < count; i += shares)
 		listen_for(&connections[i]);
 	play();
-	for (i = 0; i < count && !is_open(&connections[i]); i++)
+	for (i = share; i < count && !is_open(&connections[i]); i += shares)
 		;
 	if (i < count)
 		show_sockets();
-	for (i = 0; i < count; i++) {
+	for (i = share; i < count; i += shares) {
 		printf("{\"connection\":%d", i + 1);
 		print_end("client", &connections[i].ends[CLIENT]);
 		print_end("server", &connections[i].ends[SERVER]);
 		printf("}\n");
 	}
+	end_others();
 	return 0;
 }

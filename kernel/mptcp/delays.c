@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One-way delays, from the timestamps in ACKs. Locking: see framework.c. */
+/* One-way delays, from the timestamps in ACKs. Locking: see framework.h. */
 
 #include <kunit/visibility.h>
 #include <net/tcp.h>
@@ -53,6 +53,8 @@ void mps_read_timestamps(struct mps_subflow *subflow)
 	u32 theirs_ms = tp->rx_opt.rcv_tsval;
 	struct mps_conn *conn = sub->conn;
 
+	mps_assert_locked(mps_sk(conn));
+	mps_assert_locked(sub->ssk);
 	if (!sub->has_timestamps || !tp->rx_opt.saw_tstamp)
 		return;
 	/* Not by the time that it echoes, which is that of the first packet it
@@ -84,6 +86,8 @@ void mps_read_handshake(struct mps_subflow *subflow)
 	struct mps_subflow_core *sub = subflow_core(subflow);
 	const struct tcp_sock *tp = tcp_sk(sub->ssk);
 
+	mps_assert_locked(mps_sk(sub->conn));
+	mps_assert_locked(sub->ssk);
 	if (!sub->handshake_unread)
 		return;
 	sub->handshake_unread = false;
@@ -103,6 +107,7 @@ void mps_time_segment(struct mps_subflow *subflow)
 	struct mps_subflow_core *sub = subflow_core(subflow);
 	const struct tcp_sock *tp = tcp_sk(sub->ssk);
 
+	mps_assert_locked(sub->ssk);
 	if (sub->timing || !sub->has_timestamps)
 		return;
 	sub->timing = true;

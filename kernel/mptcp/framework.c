@@ -8,17 +8,10 @@
  * picks. Upstream's cursor, msk->first_pending, is kept as the first segment
  * that is not wholly sent; msk->snd_nxt is the end of the farthest one sent.
  *
- * Locking. Everything here belongs to the owner of the connection: a process
- * that holds lock_sock(msk), or softirq that holds the spinlock
- * (mptcp_data_lock) while no process owns it. In softirq only the subflow that
- * brought the ACK is locked, too. A pick for another one is handed over: it
- * waits in core->handoff until that subflow's delegated action, or a process,
- * carries it out. So is a cut of another one's congestion window, which waits in
- * that subflow's `cuts` and goes with it when it is closed. Three things are
- * written without owning the connection, under the spinlock alone: silent and
- * timed_out of a subflow, and msk->mps; linear is read so. What a subflow's
- * timestamps say is written with the spinlock held and the subflow locked;
- * waits_since_ns with the subflow locked, and read with the spinlock held.
+ * Locking: see framework.h. In softirq only the subflow that brought the ACK is locked. A
+ * pick for another one is handed over: it waits in core->handoff until that subflow's
+ * delegated action, or a process, carries it out. So is a cut of another one's congestion
+ * window, which waits in that subflow's `cuts` and goes with it when it is closed.
  */
 
 #include <kunit/visibility.h>
@@ -160,6 +153,7 @@ static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_seg
 	bool forced = false, answered;
 	const char *why;
 
+	mps_assert_locked(mps_sk(conn));
 	/* Nor is there any other from the MP_FAIL on that asks for it: what is sent
 	 * next, in order, makes the fallback.
 	 */
@@ -253,6 +247,8 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	bool in_order;
 	u16 begin;
 
+	mps_assert_locked(sk);
+	mps_assert_locked(sub->ssk);
 	/* likely the next one: written long ago, and no longer in any cache */
 	next = list_next_entry(seg, unsent);
 	prefetchw(&next->frag);
@@ -347,6 +343,7 @@ static void mps_drop(struct mps_conn *conn, const struct mps_pick *pick)
 	struct mps_unit *unit = mps_unit_at(conn, pick->seq);
 	struct mps_conn_core *core = conn_core(conn);
 
+	mps_assert_data_locked(mps_sk(conn));
 	mps_trace(conn, NULL, MPS_DROP, unit->seq, unit->bytes);
 	/* its segment may have another number now */
 	if (core->has_handoff && core->handoff.kind == MPS_NEW)
@@ -393,6 +390,7 @@ static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 	struct tcp_sock *tp = tcp_sk(ssk);
 	u32 nxt = tp->snd_nxt;
 
+	mps_assert_locked(ssk);
 	if (subflow)
 		mps_cut_window(subflow);
 	if (!info->mss_now || !tcp_send_head(ssk))
@@ -499,6 +497,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 	struct mps_pick pick;
 	bool changed = false;
 
+	msk_owned_by_me(msk);
 	/* what was acknowledged while the process owned the connection */
 	mptcp_data_lock(sk);
 	if (test_bit(MPTCP_CLEAN_UNA, &msk->cb_flags))
@@ -555,6 +554,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	struct mps_pick pick;
 	bool copied = false, dropped = false;
 
+	mps_assert_data_locked((struct sock *)msk);
 	mps_find_late(conn);
 	mps_verify(conn);
 	mps_cut_windows_bh(conn, ssk);
@@ -595,6 +595,7 @@ void mps_packet_received(struct mptcp_subflow_context *ctx)
 	/* pairs with mps_attach() */
 	struct mps_subflow *subflow = smp_load_acquire(&ctx->mps);
 
+	mps_assert_data_locked(ctx->conn);
 	if (!subflow)
 		return;
 	WRITE_ONCE(subflow_core(subflow)->silent, false);
@@ -610,6 +611,8 @@ bool mps_timeout(struct mptcp_subflow_context *ctx)
 	/* pairs with mps_attach() */
 	struct mps_subflow *subflow = smp_load_acquire(&ctx->mps);
 
+	mps_assert_data_locked(ctx->conn);
+	mps_assert_locked(mptcp_subflow_tcp_sock(ctx));
 	if (!subflow)
 		return false;
 	WRITE_ONCE(subflow_core(subflow)->silent, true);
@@ -630,6 +633,7 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 	struct mps_segment *head;
 	struct sock *ssk;
 
+	mps_assert_locked((struct sock *)msk);
 	if (!READ_ONCE(msk->fully_established))
 		return -EINVAL;
 
@@ -684,10 +688,11 @@ static enum hrtimer_restart mps_wake_core(struct mps_conn_core *core)
 	struct sock *sk = (struct sock *)core->msk;
 
 	mptcp_data_lock(sk);
-	if (!sock_owned_by_user(sk))
-		mps_push_bh(core->msk, NULL);
-	else
+	/* not if the connection is being taken away: see mps_conn_release() */
+	if (sock_owned_by_user(sk))
 		__set_bit(MPTCP_PUSH_PENDING, &core->msk->cb_flags);
+	else if (core->msk->mps)
+		mps_push_bh(core->msk, NULL);
 	mptcp_data_unlock(sk);
 	return HRTIMER_NORESTART;
 }
@@ -771,6 +776,7 @@ void mps_conn_init(struct mptcp_sock *msk)
  */
 void mps_conn_restart(struct mptcp_sock *msk)
 {
+	msk_owned_by_me(msk);
 	if (msk->mps) {
 		mps_conn_end(msk->mps);
 		mps_conn_begin(conn_core(msk->mps), msk, conn_core(msk->mps)->ops);

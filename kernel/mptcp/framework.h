@@ -46,7 +46,63 @@
 
 /* What schedulers see of subflows, connections and units is the end of what the
  * framework keeps of them.
+ *
+ * LOCKING: who may touch which field. The connection has one owner at a time: the
+ * process that holds lock_sock(msk), or the softirq that holds its spinlock
+ * (mptcp_data_lock()) while no process owns it. A subflow is locked by lock_sock(ssk),
+ * or by the softirq that received its packet or timeout. The order is msk, ssk, then the
+ * spinlock of msk; while a process owns msk, softirq may have ssk and the spinlock.
+ *
+ * The owner's, and nobody else's: all of mps_conn, mps_conn_core and mps_segment, all of
+ * mps_subflow, and what is not named here of mps_subflow_core. So hooks of a scheduler,
+ * which the owner calls, need no locks; nor have they any of other connections.
+ *
+ * - core->clock_known, .clock_zero_ms: under the spinlock alone, be it the owner's or not.
+ * - core->timer, .late_timer: started by the owner. Their functions take the spinlock,
+ *   find a process at work and leave the rest to it, or are the owner; msk->mps, which
+ *   is taken back under the spinlock, says that the connection is none any more.
+ * - sub->conn, .slot, .has_timestamps: not written after mps_attach(), which publishes
+ *   ctx->mps with a release; those that are not the owner acquire it. sub->ssk: the same,
+ *   until mps_detach() takes it back under the spinlock, when both locks are held.
+ * - sub->silent, .timed_out: under the spinlock, by softirq while a process may own the
+ *   connection; written and read once. Who reads the old value sees the new one when it
+ *   is asked again, for which the writer has seen to (__mptcp_check_push()).
+ * - sub->linear: by the owner, read by a timeout of the subflow; it may come before or
+ *   after the change either way.
+ * - sub->waits_since_ns: with the subflow locked, read under the spinlock. What is sent
+ *   or acknowledged meanwhile makes it too old or too new by a packet: a subflow is found
+ *   late a packet too early, which its next ACK mends, or at the next timer.
+ * - sub->clock_known, .clock_least_ms, .clock_most_ms, .owd_sample_us, .commd_sample_us,
+ *   .newest_acked_us: with the subflow locked and under the spinlock; those that others
+ *   read, read once: the latest sample, or the one before.
+ * - sub->timing, .timed_end, .timed_us: with the subflow locked.
+ *
+ * Of TCP's own state, what is read of a subflow that is not locked is read by
+ * mps_peek(): each field for itself, so that two of them need not be of one moment. They
+ * are either side of an ACK, or of what TCP sends again: a decision that was made with
+ * the old values is one that could have been made before, and with the ACK comes
+ * another. Where the difference of two could wrap, it is clamped.
  */
+
+/* A field that TCP may write meanwhile, on another CPU: as above. */
+#define mps_peek(_field)	data_race(READ_ONCE(_field))
+/* The same for bits, and for what a function makes of fields. */
+#define mps_peek_bits(_what)	data_race((_what) + 0)
+
+/* The socket is locked, by a process or as softirq does. No code without lockdep. Sockets
+ * of KUnit tests, to which nobody holds a reference, have no locks.
+ */
+static inline void mps_assert_locked(const struct sock *sk)
+{
+	if (IS_ENABLED(CONFIG_LOCKDEP) && refcount_read(&sk->sk_refcnt))
+		sock_owned_by_me(sk);
+}
+
+static inline void mps_assert_data_locked(const struct sock *sk)
+{
+	if (IS_ENABLED(CONFIG_LOCKDEP) && refcount_read(&sk->sk_refcnt))
+		lockdep_assert_held(&sk->sk_lock.slock);
+}
 
 #define subflow_core(_subflow)	container_of_const(_subflow, struct mps_subflow_core, pub)
 
@@ -105,6 +161,7 @@ struct mps_conn_core {
 	struct mptcp_sock	*msk;
 	const struct mps_ops	*ops;
 	u16			dss_bytes;	/* that packets with data have room for */
+	u16			room_bytes;	/* of the segments that are being written */
 	struct list_head	unsent;		/* mps_segment.unsent, in order */
 	struct list_head	reinject;	/* mps_segment.reinject, in order */
 	struct mps_segment	*nth_unsent;	/* found by mps_nth_unsent(); NULL: nothing */

@@ -47,7 +47,7 @@
  *   outage has arrived. There is room for more once TCP has sent that again.
  *
  * Locking: what is in mptcp_subflow_context.trouble belongs to who has locked the
- * subflow; for silent and waits_since_ns of a subflow see framework.c.
+ * subflow; for silent and waits_since_ns of a subflow see framework.h.
  */
 
 #include <kunit/visibility.h>
@@ -233,6 +233,7 @@ void mps_note_oldest(struct mps_subflow *subflow)
 	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 	const struct sk_buff *skb;
 
+	mps_assert_locked(subflow_core(subflow)->ssk);
 	skb = list_first_entry_or_null(&tp->tsorted_sent_queue, struct sk_buff,
 				       tcp_tsorted_anchor);
 	WRITE_ONCE(subflow_core(subflow)->waits_since_ns, skb ? skb->skb_mstamp_ns : 0);
@@ -247,6 +248,7 @@ void mps_find_late(struct mps_conn *conn)
 	u64 now, late_ns, next_ns = U64_MAX;
 	struct mps_subflow *subflow;
 
+	mps_assert_locked(mps_sk(conn));
 	if (!core->msk->recovers)
 		return;
 	now = mps_clock_ns();

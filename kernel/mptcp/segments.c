@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The segments of a connection: what is in its lists, where it was sent, and what
- * is to be sent again. Locking: see framework.c.
+ * is to be sent again. Locking: see framework.h.
  */
 
 #include <kunit/visibility.h>
@@ -170,14 +170,12 @@ size_t mps_segment_overhead(void)
 	return sizeof(struct mps_segment);
 }
 
-/* What fits into a segment. The connection is owned by a process. */
+/* What fits into a segment: as it was when the turn of mptcp_sendmsg() began, with
+ * mps_segment_tail(). Meanwhile another subflow may have made segments smaller.
+ */
 u16 mps_segment_room(const struct mptcp_sock *msk)
 {
-	struct mps_conn *conn = msk->mps;
-
-	if (list_empty(&conn->subflows) || conn_core(conn)->dss_bytes != mps_dss_bytes(msk))
-		mps_refresh(conn, NULL);
-	return conn->segment_bytes;
+	return conn_core(msk->mps)->room_bytes;
 }
 
 /* How much of a page must be left for a new segment: as much as a full one takes,
@@ -192,16 +190,23 @@ unsigned int mps_refill_bytes(const struct mptcp_sock *msk, const struct page_fr
 		     mps_segment_overhead() + mps_segment_room(msk) + sizeof(long));
 }
 
-/* The last segment, if more data can be written into it. */
+/* The last segment, if more data can be written into it. The connection is owned by a
+ * process.
+ */
 struct mptcp_data_frag *mps_segment_tail(const struct mptcp_sock *msk)
 {
+	struct mps_conn_core *core = conn_core(msk->mps);
 	struct mptcp_data_frag *tail;
 
-	if (list_empty(&conn_core(msk->mps)->unsent) || conn_core(msk->mps)->cut)
+	msk_owned_by_me(msk);
+	if (list_empty(&core->pub.subflows) || core->dss_bytes != mps_dss_bytes(msk))
+		mps_refresh(&core->pub, NULL);
+	core->room_bytes = core->pub.segment_bytes;
+	if (list_empty(&core->unsent) || core->cut)
 		return NULL;
 	tail = list_last_entry(&msk->rtx_queue, struct mptcp_data_frag, list);
-	/* the room that is asked for next, which may be less than it was */
-	if (tail->already_sent || tail->data_len >= mps_segment_room(msk))
+	/* it may have more than segments have now */
+	if (tail->already_sent || tail->data_len >= core->room_bytes)
 		return NULL;
 	return tail;
 }
@@ -214,6 +219,7 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 	struct mps_conn *conn = msk->mps;
 	struct mps_conn_core *core = conn_core(conn);
 
+	msk_owned_by_me(msk);
 	if (!core->started) {
 		core->started = true;
 		core->base_seq = dfrag->data_seq;
@@ -297,6 +303,7 @@ EXPORT_SYMBOL_IF_KUNIT(mps_repeated_part);
 void mps_segment_repeated(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag,
 			  const struct mptcp_subflow_context *ctx, u32 bytes)
 {
+	mps_assert_locked((struct sock *)msk);
 	/* from its beginning, whatever was reinjected of it */
 	mps_repeated_part(mps_segment(dfrag), ctx->mps, MPS_DUPLICATE, 0, bytes);
 	subflow_core(ctx->mps)->reinjections++;
@@ -310,6 +317,7 @@ void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
 	struct mps_conn *conn = msk->mps;
 	struct mps_subflow *subflow;
 
+	mps_assert_locked(mps_sk(conn));
 	if (!list_empty(&seg->unsent)) {
 		conn->unsent_bytes -= mps_unsent_part(seg);
 		mps_forget_unsent(conn, seg);
@@ -374,6 +382,7 @@ void mps_recover(struct mps_conn *conn)
 	struct list_head *after = &conn_core(conn)->reinject;
 	struct mps_segment *seg;
 
+	mps_assert_locked(mps_sk(conn));
 	if (!trusted)
 		return;
 	list_for_each_entry(seg, &conn_core(conn)->msk->rtx_queue, frag.list) {
@@ -466,6 +475,7 @@ void mps_verify(const struct mps_conn *conn)
 	u64 end = msk->write_seq;
 	u32 unsent_bytes = 0;
 
+	mps_assert_locked((const struct sock *)msk);
 	if (!IS_ENABLED(CONFIG_DEBUG_NET))
 		return;
 	WARN_ON_ONCE(msk->first_pending != (unsent ? &unsent->frag : NULL));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The subflows of a connection: what a scheduler sees of them, and how they come
- * and go. Locking: see framework.c.
+ * and go. Locking: see framework.h.
  */
 
 #include <kunit/visibility.h>
@@ -18,6 +18,7 @@ u16 mps_dss_bytes(const struct mptcp_sock *msk)
 {
 	u16 bytes = TCPOLEN_MPTCP_DSS_BASE + TCPOLEN_MPTCP_DSS_MAP64;
 
+	/* written once, with the first mapping of the peer */
 	bytes += READ_ONCE(msk->use_64bit_ack) ? TCPOLEN_MPTCP_DSS_ACK64 : TCPOLEN_MPTCP_DSS_ACK32;
 	if (READ_ONCE(msk->csum_enabled))
 		bytes += TCPOLEN_MPTCP_DSS_CHECKSUM;
@@ -28,7 +29,7 @@ static void mps_reset_mss(const struct mps_conn *conn, struct mps_subflow *subfl
 {
 	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 
-	subflow->mss_bytes = tp->mss_cache - conn_core(conn)->dss_bytes;
+	subflow->mss_bytes = mps_peek(tp->mss_cache) - conn_core(conn)->dss_bytes;
 }
 
 static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
@@ -167,10 +168,10 @@ static void mps_snapshot_window(struct mps_subflow *subflow)
 	const struct tcp_sock *tp = tcp_sk(sub->ssk);
 	int cuts = 0;
 
-	if (inet_csk(sub->ssk)->icsk_ca_state == TCP_CA_Open)
+	if (mps_peek_bits(inet_csk(sub->ssk)->icsk_ca_state) == TCP_CA_Open)
 		cuts = sub->cuts;
-	subflow->cwnd_pkts = tcp_snd_cwnd(tp);
-	subflow->ssthresh_pkts = tp->snd_ssthresh;
+	subflow->cwnd_pkts = mps_peek(tp->snd_cwnd);
+	subflow->ssthresh_pkts = mps_peek(tp->snd_ssthresh);
 	while (cuts--)
 		mps_halve(&subflow->cwnd_pkts, &subflow->ssthresh_pkts);
 }
@@ -181,6 +182,8 @@ void mps_cut_window(struct mps_subflow *subflow)
 	struct mps_subflow_core *sub = subflow_core(subflow);
 	struct tcp_sock *tp = tcp_sk(sub->ssk);
 
+	mps_assert_locked(mps_sk(sub->conn));
+	mps_assert_locked(sub->ssk);
 	if (!sub->cuts)
 		return;
 	mps_snapshot_window(subflow);
@@ -245,14 +248,15 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	sub->pub.limit_pkts = U32_MAX;
 	mps_reset_mss(conn, &sub->pub);
 	tp = tcp_sk(sub->ssk);
-	sub->has_timestamps = tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts;
-	sub->newest_acked_us = tp->rack.mstamp;
+	/* agreed upon before it was established */
+	sub->has_timestamps = mps_peek_bits(tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts);
+	sub->newest_acked_us = mps_peek(tp->rack.mstamp);
 	sub->handshake_unread = sub->has_timestamps;
 	core->has_handshakes |= sub->has_timestamps;
 	sub->round_empty = true;
-	sub->round_end = tp->snd_nxt;
-	sub->round_delivered = tp->delivered;
-	sub->round_retransmitted = tp->total_retrans;
+	sub->round_end = mps_peek(tp->snd_nxt);
+	sub->round_delivered = mps_peek(tp->delivered);
+	sub->round_retransmitted = mps_peek(tp->total_retrans);
 	list_add_tail(&sub->pub.node, &conn->subflows);
 	/* for mps_packet_received() and mptcp_subflow_timeout() */
 	smp_store_release(&ctx->mps, &sub->pub);
@@ -262,6 +266,7 @@ void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	struct mps_conn_core *core = conn_core(conn);
 
+	mps_assert_data_locked(mps_sk(conn));
 	if (core->ops->release_subflow && subflow_core(subflow)->established)
 		core->ops->release_subflow(conn, subflow);
 	if (core->has_handoff && core->handoff.subflow == subflow)
@@ -280,6 +285,7 @@ void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 	struct mps_subflow *subflow;
 	struct mps_segment *seg;
 
+	mps_assert_locked(sk);
 	mptcp_data_lock(sk);
 	subflow = ctx->mps;
 	if (subflow)
@@ -299,53 +305,67 @@ void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 	}
 }
 
+/* TCP's tcp_packets_in_flight(), whose counters are of one moment: these, of a subflow
+ * that is not locked, need not be, and an ACK between them must not make it negative.
+ */
+static u32 mps_in_flight(const struct tcp_sock *tp, u32 packets_out)
+{
+	u32 left_out = mps_peek(tp->sacked_out) + mps_peek(tp->lost_out);
+	u32 retrans_out = mps_peek(tp->retrans_out);
+
+	return packets_out - min(left_out, packets_out) + min(retrans_out, packets_out);
+}
+
 void mps_snapshot(struct mps_subflow *subflow)
 {
 	struct mps_subflow_core *sub = subflow_core(subflow);
 	const struct sock *ssk = sub->ssk;
 	const struct tcp_sock *tp = tcp_sk(ssk);
-	u32 snd_una = READ_ONCE(tp->snd_una);
-	u32 write_seq = READ_ONCE(tp->write_seq);
-	unsigned long pacing = READ_ONCE(ssk->sk_pacing_rate);
-	u32 snd_nxt = READ_ONCE(tp->snd_nxt);
+	u32 packets_out = mps_peek(tp->packets_out);
+	u32 snd_una = mps_peek(tp->snd_una);
+	u32 write_seq = mps_peek(tp->write_seq);
+	unsigned long pacing = mps_peek(ssk->sk_pacing_rate);
+	u32 snd_nxt = mps_peek(tp->snd_nxt);
+	u32 snd_wnd = mps_peek(tp->snd_wnd);
 
-	subflow->ca_state = inet_csk(ssk)->icsk_ca_state;
+	mps_assert_locked(mps_sk(sub->conn));
+	subflow->ca_state = mps_peek_bits(inet_csk(ssk)->icsk_ca_state);
 	/* without SACK, TCP keeps the state of a loss that it has mended until
 	 * something later is acknowledged (tcp_try_undo_recovery()), which will
 	 * not be as long as everybody waits for the state to end
 	 */
-	if (subflow->ca_state == TCP_CA_Loss && !tp->packets_out)
+	if (subflow->ca_state == TCP_CA_Loss && !packets_out)
 		subflow->ca_state = TCP_CA_Open;
 	if (subflow->ca_state == TCP_CA_Loss && conn_core(sub->conn)->msk->recovers)
 		subflow->ca_state = TCP_CA_Recovery;
-	sub->srtt_8us = READ_ONCE(tp->srtt_us);
+	sub->srtt_8us = mps_peek(tp->srtt_us);
 	subflow->srtt_us = sub->srtt_8us >> 3;
 	/* both are 4 x a deviation, but the second has a floor */
-	subflow->rttvar_us = tp->mdev_us >> 2;
-	sub->rttvar_4us = READ_ONCE(tp->rttvar_us);
+	subflow->rttvar_us = mps_peek(tp->mdev_us) >> 2;
+	sub->rttvar_4us = mps_peek(tp->rttvar_us);
 	subflow->rto_margin_us = sub->rttvar_4us;
-	subflow->min_rtt_us = tcp_min_rtt(tp);
-	subflow->last_rtt_us = tp->rack.rtt_us;
+	subflow->min_rtt_us = mps_peek(tp->rtt_min.s[0].v);
+	subflow->last_rtt_us = mps_peek(tp->rack.rtt_us);
 	mps_snapshot_window(subflow);
-	subflow->in_flight_pkts = tcp_packets_in_flight(tp);
-	sub->packets_out = READ_ONCE(tp->packets_out);
-	subflow->left_out_pkts = sub->packets_out - min(subflow->in_flight_pkts, sub->packets_out);
+	subflow->in_flight_pkts = mps_in_flight(tp, packets_out);
+	sub->packets_out = packets_out;
+	subflow->left_out_pkts = packets_out - min(subflow->in_flight_pkts, packets_out);
 	subflow->unsent_bytes = write_seq - snd_nxt;
 	sub->snd_una = snd_una;
 	sub->snd_nxt = snd_nxt;
 	subflow->outstanding_bytes = write_seq - snd_una;
-	subflow->acked_bytes = tp->bytes_acked;
-	subflow->memory_bytes = READ_ONCE(ssk->sk_wmem_queued);
-	subflow->memory_full = !sk_stream_memory_free(ssk);
-	subflow->window_bytes = max_t(s32, snd_una + READ_ONCE(tp->snd_wnd) - write_seq, 0);
+	subflow->acked_bytes = mps_peek(tp->bytes_acked);
+	subflow->memory_bytes = mps_peek(ssk->sk_wmem_queued);
+	subflow->memory_full = mps_peek_bits(!sk_stream_memory_free(ssk));
+	subflow->window_bytes = max_t(s32, snd_una + snd_wnd - write_seq, 0);
 	subflow->pacing_rate = pacing == ~0UL ? U64_MAX : pacing;
-	subflow->delivered_pkts = tp->delivered;
-	subflow->delivered_ns = tp->delivered_mstamp * NSEC_PER_USEC;
-	subflow->delivered_sent_ns = tp->rack.mstamp * NSEC_PER_USEC;
-	subflow->lost_pkts = tp->lost;
-	subflow->retransmitted_pkts = tp->total_retrans;
-	subflow->peer_window_bytes = READ_ONCE(tp->snd_wnd);
-	subflow->peer_mss_bytes = tp->rx_opt.mss_clamp;
+	subflow->delivered_pkts = mps_peek(tp->delivered);
+	subflow->delivered_ns = mps_peek(tp->delivered_mstamp) * NSEC_PER_USEC;
+	subflow->delivered_sent_ns = mps_peek(tp->rack.mstamp) * NSEC_PER_USEC;
+	subflow->lost_pkts = mps_peek(tp->lost);
+	subflow->retransmitted_pkts = mps_peek(tp->total_retrans);
+	subflow->peer_window_bytes = snd_wnd;
+	subflow->peer_mss_bytes = mps_peek(tp->rx_opt.mss_clamp);
 	subflow->owd_us = READ_ONCE(sub->owd_sample_us);
 	subflow->commd_us = READ_ONCE(sub->commd_sample_us);
 }
@@ -360,6 +380,7 @@ void mps_snapshot_oldest(struct mps_subflow *subflow)
 	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 	const struct sk_buff *skb;
 
+	mps_assert_locked(subflow_core(subflow)->ssk);
 	skb = list_first_entry_or_null(&tp->tsorted_sent_queue, struct sk_buff,
 				       tcp_tsorted_anchor);
 	subflow->oldest_sent_ns = skb ? skb->skb_mstamp_ns : 0;
@@ -377,7 +398,7 @@ void mps_count_round(struct mps_subflow *subflow)
 	const struct tcp_sock *tp = tcp_sk(sub->ssk);
 
 	bool delivered = subflow->delivered_pkts != sub->round_delivered;
-	u32 nxt = READ_ONCE(tp->snd_nxt), una = READ_ONCE(tp->snd_una);
+	u32 nxt = mps_peek(tp->snd_nxt), una = mps_peek(tp->snd_una);
 
 	if (sub->round_empty && delivered) {
 		sub->round_empty = false;
@@ -414,23 +435,27 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 	u8 ca_seen;
 	u64 acked;
 
+	/* What the flags of a subflow say is written under its lock. Whoever changes one
+	 * asks afterwards: a packet that came in, a timeout, or the path manager.
+	 */
 	if (heard)
 		mps_snapshot(subflow);
 	if (locked)
 		mps_snapshot_oldest(subflow);
-	backup = ctx->backup || ctx->request_bkup;
-	usable = !READ_ONCE(sub->silent) && !ctx->closing && mptcp_subflow_active(ctx);
+	backup = mps_peek_bits(ctx->backup || ctx->request_bkup);
+	usable = !READ_ONCE(sub->silent) &&
+		 mps_peek_bits(!ctx->closing && mptcp_subflow_active(ctx));
 	changed = usable != subflow->usable || backup != subflow->backup;
 	subflow->usable = usable;
 	subflow->backup = backup;
-	subflow->stale = ctx->stale;
+	subflow->stale = mps_peek_bits(ctx->stale);
 
 	if (!sub->established) {
 		if (!usable)
 			return;
 		mps_snapshot(subflow);
 		sub->established = true;
-		sub->acked_seen = tcp_sk(sub->ssk)->bytes_acked;
+		sub->acked_seen = subflow->acked_bytes;
 		if (ops->init_subflow)
 			ops->init_subflow(conn, subflow);
 	}
@@ -439,7 +464,7 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 	if (!heard)
 		return;
 	mps_count_round(subflow);
-	acked = tcp_sk(sub->ssk)->bytes_acked;
+	acked = subflow->acked_bytes;
 	if (acked != sub->acked_seen) {
 		u64 bytes = acked - sub->acked_seen;
 
@@ -477,6 +502,7 @@ void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	struct mps_subflow *subflow;
 	u64 una, end;
 
+	mps_assert_locked((struct sock *)msk);
 	/* nothing was written yet: where the first byte will be */
 	if (!core->started)
 		core->base_seq = msk->write_seq;
@@ -495,7 +521,7 @@ void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	}
 
 	mptcp_for_each_subflow(msk, ctx) {
-		if (!ctx->mps && !ctx->closing && mptcp_subflow_active(ctx))
+		if (!ctx->mps && mps_peek_bits(!ctx->closing && mptcp_subflow_active(ctx)))
 			mps_attach(conn, ctx);
 		subflow = ctx->mps;
 		if (!subflow)

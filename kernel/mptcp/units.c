@@ -8,7 +8,7 @@
  * up. What is not yet written of a dropped unit is thrown away when it is. The
  * peer sees a stream that never had the unit.
  *
- * Everything here belongs to the owner of the connection, see framework.c. A
+ * Everything here belongs to the owner of the connection, see framework.h. A
  * unit is dropped under the data lock, too, as memory is given back.
  */
 

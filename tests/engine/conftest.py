@@ -20,6 +20,7 @@ PROLOGUE = """
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -68,7 +69,11 @@ def guest_of(tmp_path: Path) -> Callable[[str], Guest]:
     def build(body: str) -> Guest:
         source, program = tmp_path / "guest.c", tmp_path / "guest"
         source.write_text(f"{PROLOGUE}{{ {body} }}\n")
-        subprocess.run(["gcc", "-O1", "-static", "-w", "-o", str(program), str(source)], check=True)
+        # gcc 12 only warns of what are errors since gcc 14
+        kinds = ("implicit", "int-conversion", "incompatible-pointer-types", "return-type")
+        errors = [f"-Werror={kind}" for kind in kinds]
+        command = ["gcc", "-O1", "-static", *errors, "-o", str(program), str(source)]
+        subprocess.run(command, check=True)
         return Guest("test", program)
 
     return build

@@ -197,13 +197,16 @@ def test_no_program_finds_the_directory_of_the_run(tmp_path: Path, outside: Path
     assert is_as_it_was(outside)
 
 
-#: Has the kernel run a script in the first namespaces, where the directory of the run is. That is
-#: among its own files, and it does not know which number it has there, and so tries.
-HELPER = """
-import os, socket
+#: Would have the kernel run a script in the first namespaces, where the directory of the run is. It
+#: is among the program's own files, does not know which number that has there, and so
+#: tries; then it goes to the directory by a mount of its own.
+WAYS = """
+import os, socket, subprocess
 with open("/run/script", "w") as script:
     script.write('''#!/bin/sh
-    cd /run/lab && SCRIPT
+    cd ${1:-/run/lab} && for name in result.json console.txt; do ln -sf OUTSIDE/file $name; done
+    rm client.err
+    mkfifo client.err
     ''')
 os.chmod("/run/script", 0o755)
 for number in range(2, 200):
@@ -213,19 +216,22 @@ for number in range(2, 200):
         socket.socket(31)  # a family that no module has been loaded for
     except OSError:
         pass
+os.mkdir("/run/host")
+subprocess.run(["mount", "-t", "hostfs", "none", "/run/host"], check=True)
+directory = "/run/host" + os.readlink("/run/host/proc/self/cwd")
+print(os.listdir(directory).count("client.err"))
+print(subprocess.run(["/run/script", directory], stderr=subprocess.DEVNULL).returncode)
 """
 
 
 @pytest.mark.usefixtures("builds")
-def test_what_a_program_makes_of_the_directory_of_the_run_is_not_taken(
-    tmp_path: Path, outside: Path
-) -> None:
-    links = ("result.json", ".partial-result.json", "console.txt", "cost.json")
-    script = "; ".join(f"ln -sf {outside}/file {name}" for name in links)
-    script += "; rm client.err; mkfifo client.err"
-    done = mptcplab_exec(tmp_path, PYTHON, "-c", HELPER.replace("SCRIPT", script))
-    failed_for(done, "of what it left, client.err is a FIFO, not a file of its own", tmp_path)
+def test_no_program_writes_to_the_directory_of_the_run(tmp_path: Path, outside: Path) -> None:
+    done = mptcplab_exec(tmp_path, PYTHON, "-c", WAYS.replace("OUTSIDE", str(outside)))
+    # it is there, but can only be read
+    assert (done.returncode, done.stdout) == (0, b"1\n1\n"), done.stderr
     assert is_as_it_was(outside)
+    (run,) = (tmp_path / "mptcplab-out" / "runs").iterdir()
+    assert all(file.is_file() and not file.is_symlink() for file in run.iterdir())
 
 
 @pytest.mark.usefixtures("builds")

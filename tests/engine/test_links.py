@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mptcplab.lab import engine
-from tests.vocabulary import Run, RunScenario
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records
+from mptcplab.spec import plan
+from mptcplab.spec.limits import DISCIPLINES
+from tests.vocabulary import Run, RunScenario, scenario_of
 
 
 def packets(run: Run) -> tuple[int, int]:
@@ -96,6 +102,36 @@ def test_a_managed_queue_stays_short_where_drop_tail_fills(
     # when measuring began, less than a hundred packets of 16,000, is more than the link carries.
     assert 0.95 * 10e6 * DATA < managed.goodput_bps < 1.005 * 10e6 * DATA
     assert filled.goodput_bps == pytest.approx(10e6 * DATA, rel=0.002)
+
+
+@pytest.mark.parametrize("discipline", DISCIPLINES)
+def test_every_queue_carries_packets_wherever_it_is(
+    run_scenario: RunScenario, discipline: str
+) -> None:
+    """At the router, at the host, at a link that paths share; below what delays and reorders.
+
+    Then netem has a queue inside, which is often empty while packets are on their way to it.
+    """
+    queue = f"queue=100,queue_discipline={discipline}"
+    paths = {
+        "router": f"router:10mbit,10ms,{queue}",
+        "host": f"host:10mbit,10ms,{queue},bottleneck=host",
+        "reordered": f"reordered:10mbit,10ms,reorder=1%,reorder_by=1ms,{queue}",
+        "late": "late:link=l,delay=5ms,jitter=1ms",
+        "later": "later:link=l,delay=6ms",
+    }
+    run = run_scenario(
+        *paths.values(), link=(f"l:20mbit,10ms,{queue}",), scheduler="minrtt", duration="3s"
+    )
+    received = {
+        path: run.received_bytes(path, 3.0) - run.received_bytes(path, 1.0) for path in paths
+    }
+    received["l"] = received.pop("late") + received.pop("later")
+    # The payload of MPTCP is 1428 of the 1514 bytes of a packet. No link carries more than it can,
+    # and what its queue held; and none less than half of it: cubic goes back to 0.7.
+    for link, got in received.items():
+        most = 2 * (20e6 if link == "l" else 10e6) / 8 * 1428 / 1514
+        assert most / 2 < got < most + 100 * 1428, (link, received)
 
 
 def test_exactly_those_packets_are_lost_that_are_named(run_scenario: RunScenario) -> None:
@@ -196,6 +232,26 @@ def test_a_new_rate_holds_at_once_for_every_queue(run_scenario: RunScenario, key
         received = run.received_bytes("a", until) - run.received_bytes("a", since)
         # one packet more or less fits between two samples
         assert received == pytest.approx((until - since) * rate_bps * DATA / 8, abs=1448)
+
+
+@pytest.mark.parametrize("rate", ["0bit", "8bit", "100000tbit"])
+def test_any_rate_can_be_asked_for_while_packets_wait(
+    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, rate: str
+) -> None:
+    """No scenario has a rate of 0, which for tbf is no limit; but programs do as they like."""
+    queue = "queue=100,queue_discipline=droptail"
+    scenario = scenario_of(f"a:10mbit,10ms,{queue}", transport="tcp", size="3MB")
+    change = "tc -n router1 qdisc change dev rs1 parent 1:1 handle 2: tbf burst 15140 limit 100"
+    events = [
+        (at_ns, change.replace("tbf", f"tbf rate {new}"))
+        for at_ns, new in ((1_000_000_000, rate), (1_500_000_000, "10mbit"))
+    ]
+    outcome = engine.run(
+        scenario, plan.render(scenario, events=events), lab_kernel, lab_guest, tmp_path
+    )
+    # at 10 Mbit/s they take 2.5 s, so that they wait in the queue after 1 s
+    received = records.read_samples(outcome.directory / engine.SERVER_SAMPLES).subflow
+    assert received["received_bytes"][-1] >= 3_000_000
 
 
 def test_random_queues_and_losses_are_the_same_in_every_run(run_scenario: RunScenario) -> None:

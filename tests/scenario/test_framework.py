@@ -126,3 +126,21 @@ def test_a_scheduler_that_is_not_there_cannot_be_chosen(
     text = plan_with("--socket-scheduler nobody")
     with pytest.raises(RunError, match="scheduler nobody: No such file or directory"):
         engine.run(scenario_of(*TWINS, duration="2s"), text, lab_kernel, lab_guest, tmp_path)
+
+
+def test_a_peer_that_sends_crumbs_out_of_order_takes_no_more_memory_than_is_meant_for_it(
+    run_scenario: RunScenario,
+) -> None:
+    # For half a second, all that arrives waits for a segment on the slow path, a byte in each
+    # packet: up to the window of 31 KB, each in 500 bytes of kernel memory or more, but for those
+    # that the kernel puts together. The limit is four times the buffer.
+    buffer = 64 * 1024
+    run = run_scenario(
+        *("a:100mbit,5ms,queue=20000", "b:10mbit,500ms"),
+        scheduler=strange("crumbs"),
+        duration="4s",
+        receive_buffer="64KiB",
+    )
+    assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
+    used = run.server.connection["rcvbuf_used"].max()
+    assert 3 * buffer < used <= 4 * buffer

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +27,61 @@ from tests.vocabulary import scenario_of
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
+from tornado.iostream import SSLIOStream  # noqa: E402
+from tornado.tcpserver import TCPServer  # noqa: E402
+
+# Connections
+
+
+async def read_beside_one_that_is_closed(key: Path) -> bytes:
+    """What arrives on a connection, after writes to another one that the other end has closed."""
+    accepted: list[SSLIOStream] = []
+
+    class Accepting(TCPServer):
+        async def handle_stream(self, stream: Any, address: object) -> None:
+            del address
+            await stream.wait_for_handshake()
+            accepted.append(stream)
+
+    with dask.config.set(tls.settings(key)):
+        security = distributed.Security()
+    listen, connect = (
+        security.get_listen_args("scheduler")["ssl_context"],
+        security.get_connection_args("client")["ssl_context"],
+    )
+    server = Accepting(ssl_options=listen)
+    server.listen(0, "127.0.0.1")
+    (port,) = (each.getsockname()[1] for each in server._sockets.values())
+
+    async def connection() -> tuple[SSLIOStream, SSLIOStream]:
+        client = SSLIOStream(socket.socket(), ssl_options=connect)
+        await client.connect(("127.0.0.1", port))
+        while not accepted:
+            await asyncio.sleep(0)
+        return client, accepted.pop()
+
+    client, sound = await connection()
+    other, broken = await connection()
+    arrives = asyncio.ensure_future(sound.read_bytes(5))
+    other.close()
+    for _ in range(3):  # at the second the other end has refused the first
+        with contextlib.suppress(OSError):
+            broken.socket.write(b"to nobody")
+    sound._try_inline_read()  # as when something else wakes it up
+    await client.write(b"hello")
+    try:
+        return await arrives
+    finally:
+        server.stop()
+        for each in (client, sound, broken):
+            each.close()
+
+
+def test_a_connection_does_not_fail_of_what_happened_to_another_one(tmp_path: Path) -> None:
+    key = tmp_path / "key.pem"
+    tls.make(key)
+    assert asyncio.run(read_beside_one_that_is_closed(key)) == b"hello"
+
 
 # What a worker answers
 

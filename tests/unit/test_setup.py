@@ -171,6 +171,30 @@ def test_every_package_has_a_name_everywhere() -> None:
     assert named - {row[0] for row in rows} == set()
 
 
+def test_every_program_that_a_test_looks_for_is_installed_for_tests() -> None:
+    """A test that is skipped where a program is missing is never run by most people."""
+    looked_for = re.compile(r"""which\("([\w-]+)"\)|\(\n? *"shell", \["([\w-]+)", "([\w-]+)"\]\)""")
+    names = {
+        name
+        for file in (ROOT / "tests").rglob("*.py")
+        for found in looked_for.findall(file.read_text())
+        for name in found
+        if name
+    }
+    assert names >= {"chromium", "fish", "gcc", "zsh", "zstd"}
+    setup = SETUP.read_text()
+    always, for_tests = (
+        setup.split("if [[ ${1-} == --lint ]]")[0],
+        setup.split("== --test ]]; then"),
+    )
+    installed = set(re.findall(r"need_command (\S+)", always))
+    installed |= set(re.findall(r"(?<=for tool in )[\w ]+", always)[0].split())
+    for part in for_tests[1:]:
+        installed |= set(re.findall(r"need_command (\S+)", part.split("\nfi\n")[0]))
+    # of packetdrill there is no package
+    assert names - installed == {"packetdrill"}
+
+
 def test_make_hands_a_source_on_only_if_one_is_given() -> None:
     made = {
         given: subprocess.run(

@@ -64,7 +64,7 @@ static void a_backup_waits_until_there_is_no_other(struct kunit *test)
 	seg = mps_test_unsent_pkts(conn, 5);
 	EXPECT_PICK(test, conn, MPS_NEW, regular, seg);
 	mps_test_fill(regular);
-	KUNIT_EXPECT_NE(test, mps_test_decide(conn).subflow, backup);
+	KUNIT_EXPECT_PTR_NE(test, mps_test_decide(conn).subflow, backup);
 	mps_test_usable(regular, false);
 	EXPECT_PICK(test, conn, MPS_NEW, backup, seg);
 }

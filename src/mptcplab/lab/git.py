@@ -86,7 +86,8 @@ class Repository:
     def about(self, commit: str) -> About:
         text = self._read("show", "--no-patch", "--format=%an <%ae>%x00%aI%x00%s", commit)
         author, date, subject = text.decode(errors="replace").strip("\n").split("\0")
-        return About(author, date, subject)
+        # git 2.45 and newer write Z for +00:00
+        return About(author, date.replace("Z", "+00:00"), subject)
 
     def changed(self, commit: str) -> list[str]:
         """The files that a commit changes; those of a merge are compared with its first parent."""

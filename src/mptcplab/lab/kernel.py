@@ -87,7 +87,9 @@ STOCK = "stock"
 #: As `upstream`, and of the patches for MPTCP only the one that builds our files: --engine-only.
 ENGINE_ONLY = "engine"
 _ENGINE_VARIANTS = (ENGINE_ONLY, "selftest-engine")
-_ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
+_ENGINE_PATCHES = "engine"
+#: In the name of the patch that builds our files.
+OWN_FILES_PATCH = "-mptcp-build-the-files-"
 # What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
 # need the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
@@ -426,6 +428,12 @@ def source() -> tuple[Path, str]:
     return chosen.path, chosen.digest
 
 
+def current_source() -> tuple[Path, str, str]:
+    """The same, with its version."""
+    chosen = _Source.chosen()
+    return chosen.path, chosen.digest, chosen.version
+
+
 def chosen_source() -> Path:
     """The source of builds without `--source`. Raises MptcplabError if its choice is gone."""
     return _chosen_path() or doctor.DEBIAN_SOURCE
@@ -646,22 +654,18 @@ class _Inputs:
                 )
         fragments += config_files(source.version)
         patches = patch_files(source.version)
-        own = resources.KERNEL / "mptcp"
-        files = sorted(path for path in own.rglob("*") if _is_own_file(path))
         precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
-        own_files = {str(path.relative_to(own)): path.read_bytes() for path in files}
+        own = own_files()
         if variant in _ENGINE_VARIANTS:
             patches = [
                 path
                 for path in patches
-                if path.parent.name == _ENGINE_PATCHES or _OWN_FILES_PATCH in path.name
+                if path.parent.name == _ENGINE_PATCHES or OWN_FILES_PATCH in path.name
             ]
         if not _has_framework(variant):
             patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
-            own_files = {
-                name: text
-                for name, text in own_files.items()
-                if not name.startswith(_FRAMEWORK_FILES)
+            own = {
+                name: text for name, text in own.items() if not name.startswith(_FRAMEWORK_FILES)
             }
         return cls(
             variant=variant,
@@ -670,7 +674,7 @@ class _Inputs:
                 str(path.relative_to(resources.KERNEL)): path.read_bytes() for path in fragments
             },
             patches={path.name: path.read_bytes() for path in patches},
-            own_files=own_files,
+            own_files=own,
             precompiled={path.name: path.read_bytes() for path in precompiled},
             compiler=compiler_version() if compiler is None else compiler,
         )
@@ -712,6 +716,13 @@ class _Inputs:
 
 def _has_framework(variant: str) -> bool:
     return "upstream" not in VARIANTS[variant]
+
+
+def own_files() -> dict[str, bytes]:
+    """Our files of the kernel, by path below kernel/mptcp."""
+    own = resources.KERNEL / "mptcp"
+    files = sorted(path for path in own.rglob("*") if _is_own_file(path))
+    return {str(path.relative_to(own)): path.read_bytes() for path in files}
 
 
 def _is_own_file(path: Path) -> bool:
@@ -869,6 +880,13 @@ def _refusals_as_failure() -> Iterator[None]:
         yield
     except OSError as error:
         raise MptcplabError(f"the kernel build failed: {error}") from error
+
+
+@contextmanager
+def building(progress: BuildProgress) -> Iterator[int]:
+    """For another build in the cache: as those here, with the same lock, which is yielded."""
+    with _refusals_as_failure(), _terminated_by_exception(), _locked(progress) as lock:
+        yield lock
 
 
 @contextmanager

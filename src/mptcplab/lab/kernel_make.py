@@ -128,7 +128,8 @@ def configure(
             )
         )
     if not note.exists():
-        _precompile(make, headers)
+        if headers:
+            _precompile(make, headers)
         note.write_text(stamp)
 
 
@@ -227,13 +228,16 @@ def _options(config: str) -> dict[str, str]:
 class Make:
     """make with an object directory: its output goes to build.log, its end is always awaited.
 
-    `directory` is for one configuration of the sources in `source`. It contains a marker file while
+    `directory` is for one configuration of the sources in `source`, and `arguments` come with every
+    call, in place of the environment's. It contains a marker file while
     make works. When make is ended it deletes what it was making, even if this process was killed;
     then the marker is removed, too. A marker that is left over means that make itself was killed: a
     half-written object could look finished, and all are rebuilt.
     """
 
-    def __init__(self, source: Path, directory: Path, lock: int) -> None:
+    def __init__(
+        self, source: Path, directory: Path, lock: int, arguments: Sequence[str] = ()
+    ) -> None:
         self.source = source
         self.directory = directory
         self.obj = directory / "obj"
@@ -242,6 +246,7 @@ class Make:
         self._marker = directory / "building"
         self._objects_note = directory / "objects"
         self.lock = lock
+        self._arguments = arguments
 
     def was_killed(self) -> bool:
         return self._marker.exists()
@@ -266,9 +271,15 @@ class Make:
 
     def compile(self, progress: BuildProgress) -> None:
         """Makes the kernel image `linux`, and what modules need."""
+        self.image(progress, "linux", "modules_prepare", *self._precompiled())
+        # the symbols for modules: with modules of the kernel's own, make would write it
+        shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
+
+    def image(self, progress: BuildProgress, *targets: str) -> None:
+        """Makes `targets`, of which one is an image of the kernel."""
         first = not self._objects_note.exists()
         total = _OBJECTS_GUESS if first else int(self._objects_note.read_text())
-        if (self.obj / "linux").exists():
+        if (self.obj / "vmlinux").exists():
             total = 0  # a few files changed; only make knows how many
         done = 0
 
@@ -280,9 +291,7 @@ class Make:
             elif re.match(r"\s+LD\s+vmlinux$", line):
                 progress.step("link")
 
-        self.run("linux", "modules_prepare", *self._precompiled(), watch=watch)
-        # the symbols for modules: with modules of the kernel's own, make would write it
-        shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
+        self.run(*targets, watch=watch)
         if total and done > total // 2:
             self._objects_note.write_text(str(done))
 
@@ -323,7 +332,7 @@ class Make:
         with (
             self.log.open("wb") as log,
             subprocess.Popen(
-                [*command, *arguments],
+                [*command, *self._arguments, *arguments],
                 env=environment | MAKE_ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 # Not a pipe: it would end with this process, and end make before it had cleaned up.

@@ -44,7 +44,7 @@ _OTHER_DRIVERS = (
     *("accel", "acpi", "bluetooth", "clk", "comedi", "crypto", "dma", "edac", "gpu", "hid"),
     *("hwmon", "i2c", "iio", "infiniband", "input", "iommu", "isdn", "leds", "md", "media", "mfd"),
     *("misc", "mmc", "mtd", "nvme", "pci", "phy", "pinctrl", "platform", "power", "regulator"),
-    *("rtc", "s390", "scsi", "soc", "spi", "staging", "target", "thermal", "usb", "video"),
+    *("s390", "scsi", "soc", "spi", "staging", "target", "thermal", "usb", "video"),
 )
 _OTHER_FILE_SYSTEMS = (
     *("bcachefs", "btrfs", "ceph", "ext4", "f2fs", "gfs2", "jfs", "jffs2", "nfs", "nfsd", "nilfs2"),

@@ -161,7 +161,7 @@ def run(
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
     started = time.monotonic()
     try:
-        usage = _follow(_command(scenario.seed, kernel, cpu), directory, limits, watch)
+        usage = follow(_command(scenario.seed, kernel, cpu), directory, limits, watch)
         content = line.read_bytes() if line.exists() else b""
     finally:
         image.unlink()
@@ -198,14 +198,19 @@ def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
     return "\n".join([*modules, *lines, ""])
 
 
-def initramfs(program: bytes, given: Mapping[str, bytes]) -> bytes:
-    """A newc archive with process 1 and the files of the run, which are not to be written to."""
+def initramfs(
+    program: bytes, given: Mapping[str, bytes], programs: Mapping[str, bytes] | None = None
+) -> bytes:
+    """A newc archive with process 1, files of the run, which are not to be written to, and others
+    that can be executed.
+    """
     parts = [_entry(number, name, 0o040755) for number, name in enumerate(_DIRECTORIES, 1)]
     number = len(parts)
     parts.append(_entry(number + 1, "dev/console", 0o020600, device=(5, 1)))
     parts.append(_entry(number + 2, "init", 0o100755, program))
-    for further, (name, content) in enumerate(given.items(), number + 3):
-        parts.append(_entry(further, name, 0o100444, content))
+    modes = dict.fromkeys(given, 0o100444) | dict.fromkeys(programs or {}, 0o100555)
+    for further, (name, content) in enumerate({**given, **(programs or {})}.items(), number + 3):
+        parts.append(_entry(further, name, modes[name], content))
     return b"".join([*parts, _entry(0, "TRAILER!!!", 0)])
 
 
@@ -255,10 +260,10 @@ def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
     ]
 
 
-def _follow(
+def follow(
     command: list[str], directory: Path, limits: Limits, watch: Watch
 ) -> resource.struct_rusage:
-    """Wait until the virtual machine has ended on its own, or must be ended; returns what it used.
+    """Wait until a virtual machine has ended on its own, or must be ended; returns what it used.
 
     Raises RunError if it did not end well, RunKilledError if somebody else ended it, MachineError
     and RunCancelledError.
@@ -281,9 +286,9 @@ def _follow(
                     if watch.cancel.is_set():
                         raise RunCancelledError
                     if time.monotonic() > limit:
-                        raise RunEndedError(engine.too_slow(limits), _console_tail(directory))
+                        raise RunEndedError(engine.too_slow(limits), console_tail(directory))
                     if _left_bytes(directory) > limits.disk_bytes:
-                        raise RunEndedError(engine.too_large(limits), _console_tail(directory))
+                        raise RunEndedError(engine.too_large(limits), console_tail(directory))
             usage = engine.reap(process)
         finally:
             engine.kill_session(process)
@@ -301,7 +306,7 @@ def _follow(
 
 
 def _failed(reason: str, directory: Path) -> RunError:
-    return RunError(reason, _console_tail(directory))
+    return RunError(reason, console_tail(directory))
 
 
 def _left_bytes(directory: Path) -> int:
@@ -312,7 +317,7 @@ def _left_bytes(directory: Path) -> int:
 
 def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:
     """What the guest reported of a run that succeeded. Raises RunError with its reason."""
-    console = _console_tail(directory)
+    console = console_tail(directory)
     try:
         guest: dict[str, Any] = json.loads(sent[engine.GUEST_OUTCOME])
     except (KeyError, ValueError):
@@ -325,7 +330,8 @@ def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:
     return guest
 
 
-def _console_tail(directory: Path) -> str:
+def console_tail(directory: Path) -> str:
+    """The last lines that the kernel said."""
     console = directory / engine.CONSOLE
     text = console.read_text(errors="replace") if console.exists() else ""
     lines = [line for line in text.replace("\r", "").splitlines() if line.strip()]

@@ -54,6 +54,9 @@ from mptcplab.spec.mistakes import first_of
 
 T = TypeVar("T")
 
+# Client, scheduler and workers all import this.
+tls.mend_streams()
+
 #: Packages that affect figures, or what is sent, besides this one.
 PACKAGES = ("dask", "distributed", "numpy", "polars", "pydantic", "scipy")
 

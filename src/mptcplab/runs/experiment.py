@@ -354,7 +354,9 @@ def perform(
                 ended_s += expected_s[result.key]
                 count += 1
                 ended(count, tasks[number].scenario, entry)
-            moving_s = sum(min(now_s, expected_s[k]) for k, now_s in chosen.virtual_s.items())
+            # a copy: workers write to it meanwhile
+            now = dict(chosen.virtual_s)
+            moving_s = sum(min(now_s, expected_s[k]) for k, now_s in now.items())
             progress((ended_s + moving_s) / all_s)
     return [entry for entry in entries if entry is not None]
 

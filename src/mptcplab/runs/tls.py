@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import os
 import ssl
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +82,35 @@ def settings(file: Path) -> dict[str, Any]:
         "distributed.comm.tls.ca-file": place,
         **tls,
     }
+
+
+def mend_streams() -> None:
+    """Have no connection of this process fail of what happened to another one.
+
+    Since OpenSSL 3.4 Python leaves the error of a write to a connection that the other end has
+    closed in the queue of its thread, and the next read of every other connection in that thread
+    takes it for its own (python/cpython#148594): the scheduler loses all its workers at once.
+    """
+    from tornado.iostream import SSLIOStream
+
+    empty = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+
+    def mended(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(*arguments: Any) -> Any:
+            try:
+                return method(*arguments)
+            except (BrokenPipeError, ConnectionResetError):
+                # a new connection empties the queue; its own error is there again
+                empty.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_side=True)
+                return method(*arguments)
+
+        return call
+
+    for name in ("read_from_fd", "write_to_fd"):
+        method = getattr(SSLIOStream, name)
+        if not hasattr(method, "__wrapped__"):
+            setattr(SSLIOStream, name, mended(method))
 
 
 def _check(file: Path) -> None:

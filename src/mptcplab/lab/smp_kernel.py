@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Linux for several CPUs, with the framework and without, that looks for races: `make smp-test`.
+
+No User-Mode Linux, which has one CPU, but x86-64, of the source that the lab's kernel is built
+from. Of the patches it has those of net/mptcp, which are in directories `mptcp`.
+
+Below `kernel.place()`: `smp/ID/{bzImage,vmlinux,touched.json}`, a finished kernel; and a tree as
+those of kernel.py, in which the kernels of a kind are made from the same objects in turn, so that
+each takes little longer than what differs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab import resources
+from mptcplab.errors import MptcplabError
+from mptcplab.files import new_directory
+from mptcplab.lab import doctor, kernel
+from mptcplab.lab.kernel_make import KCFLAGS, BuildProgress, Make, configure
+from mptcplab.lab.kernel_tree import (
+    ORIGINALS,
+    OWN_DIRECTORY,
+    config_files,
+    digests,
+    is_unpacked,
+    patch,
+    patch_files,
+    read_patched,
+    synchronise,
+    unpack,
+    write_json,
+)
+
+#: What a kernel looks for, and the fragments kernel/NAME.config that make it do so.
+KINDS: Mapping[str, tuple[str, ...]] = {"kcsan": ("smp", "kcsan"), "kasan": ("smp", "debug")}
+#: A race in our code that is to be found: see docs/reliability.md.
+PLANTED = resources.KERNEL / "planted-race.patch"
+
+_PATCHES = "mptcp"
+# In the fragment `smp`: what a kernel without our patches does not know. But for the one that adds
+# a directory, which has no code then, and an option that our own select: without, all objects of
+# the two would differ.
+_OWN_OPTIONS = re.compile(rb"(?m)^CONFIG_MPTCP_LAB.*\n")
+_UNPATCHED_KCONFIG = b"config MPTCP_LAB_UNPATCHED\n\tdef_bool y\n\tselect TRACEPOINTS\n"
+# Line numbers for addresses in reports, and nothing else of what debuggers want.
+_ARGUMENTS = ("ARCH=x86_64", f"KCFLAGS=-g1 {KCFLAGS}")
+_IMAGE = Path("arch/x86/boot/bzImage")
+_TOUCHED = "touched.json"
+
+
+@dataclass(frozen=True)
+class SmpKernel:
+    """A finished kernel of one of KINDS: the image that is booted, and its symbols.
+
+    Without `framework` it is unpatched; with `planted` it has PLANTED. `touched` has the numbers of
+    the lines that our patches changed or added, by file; those of our own files are not in it.
+    """
+
+    id: str
+    kind: str
+    framework: bool
+    planted: bool
+    image: Path
+    symbols: Path
+
+    @property
+    def name(self) -> str:
+        """As results call it."""
+        return self.kind + ("" if self.framework else " unpatched") + " planted" * self.planted
+
+    def touched(self) -> dict[str, list[int]]:
+        """The lines that our patches touch."""
+        return dict(json.loads((self.image.parent / _TOUCHED).read_text()))
+
+
+def build(
+    kind: str, *, framework: bool = True, planted: bool = False, quiet: bool = False
+) -> SmpKernel:
+    """Builds a kernel of one of KINDS, unless it is built already.
+
+    Raises MachineError if the machine lacks something, MptcplabError if the build fails.
+    """
+    doctor.require(*doctor.BUILD_CHECKS)
+    source, digest, version = kernel.current_source()
+    fragments = {
+        f"{name}.config": (resources.KERNEL / f"{name}.config").read_bytes() for name in KINDS[kind]
+    }
+    fragments |= {
+        str(path.relative_to(resources.KERNEL)): path.read_bytes() for path in config_files(version)
+    }
+    own, files = kernel.own_files(), patch_files(version)
+    if framework:
+        files = [path for path in files if path.parent.name == _PATCHES]
+    else:
+        own = {"Kconfig": _UNPATCHED_KCONFIG, "Makefile": b""}
+        files = [path for path in files if kernel.OWN_FILES_PATCH in path.name]
+        fragments = {name: _OWN_OPTIONS.sub(b"", text) for name, text in fragments.items()}
+    patches = {path.name: path.read_bytes() for path in files}
+    if planted:
+        own = _with_race(own)
+    inputs = [digest, *map(digests, (fragments, patches, own)), kernel.compiler_version()]
+    text = json.dumps([*inputs, _ARGUMENTS], sort_keys=True)
+    identity = hashlib.sha256(text.encode()).hexdigest()[:12]
+    place = kernel.place() / "smp" / identity
+    found = SmpKernel(identity, kind, framework, planted, place / _IMAGE.name, place / "vmlinux")
+    if found.image.exists():
+        return found
+    with BuildProgress(quiet) as progress, kernel.building(progress) as lock:
+        tree = kernel.place() / "trees" / f"{digest[:12]}-smp"
+        if not is_unpacked(tree, digest):
+            doctor.require_disk()
+            progress.step("unpack", str(source))
+            unpack(source, digest, tree, lock)
+        progress.step("patch", f"{len(patches)} patches")
+        patch(tree, patches, lock)
+        synchronise(tree / "src" / OWN_DIRECTORY, own)
+        make = Make(tree / "src", tree / kind, lock, _ARGUMENTS)
+        if make.was_killed() or make.is_from_the_future():
+            make.discard_objects()
+        progress.step("configure")
+        configure(make, fragments, {}, inputs)
+        progress.step("compile")
+        make.image(progress, _IMAGE.name)
+        with new_directory(place) as part:
+            shutil.copyfile(make.obj / _IMAGE, part / _IMAGE.name)
+            shutil.copyfile(make.obj / "vmlinux", part / "vmlinux")
+            write_json(part / _TOUCHED, touched_lines(tree))
+    return found
+
+
+def touched_lines(tree: Path) -> dict[str, list[int]]:
+    """The lines of patched files in a tree that their originals do not have."""
+    found = {}
+    for name, existed in read_patched(tree).items():
+        file, lines = tree / "src" / name, list[str]()
+        if existed:
+            lines = (tree / ORIGINALS / name).read_text().splitlines()
+        now = file.read_text().splitlines() if file.exists() else []
+        matcher = difflib.SequenceMatcher(None, lines, now, autojunk=False)
+        found[name] = [
+            number + 1
+            for what, _, _, begin, end in matcher.get_opcodes()
+            if what != "equal"
+            for number in range(begin, end)
+        ]
+    return found
+
+
+def _with_race(own: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Our files with PLANTED. Raises MptcplabError if it does not apply."""
+    with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
+        synchronise(Path(name), own)
+        done = subprocess.run(
+            ["patch", "--strip=4", "--batch", "--forward", "--no-backup-if-mismatch"],
+            cwd=name,
+            input=PLANTED.read_bytes(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        if done.returncode:
+            raise MptcplabError(f"{PLANTED} does not apply\n{done.stdout.decode()}")
+        return {each: (Path(name) / each).read_bytes() for each in own}

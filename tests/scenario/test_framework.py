@@ -54,14 +54,16 @@ def test_picks_that_make_no_sense_are_refused_and_counted(
     assert run.figures.metrics.refused_picks >= segments
 
 
-@pytest.mark.parametrize("limit", ["new_bytes=4294967295", "reinjection_bytes=4294967295"])
-def test_a_limit_that_is_none_changes_nothing(run_scenario: RunScenario, limit: str) -> None:
-    # path a is away while data is on it, so that some is reinjected
+@pytest.mark.parametrize("name", ["new_bytes", "rest_bytes", "reinjection_bytes"])
+def test_a_limit_that_is_none_changes_nothing(run_scenario: RunScenario, name: str) -> None:
+    # path a is away while data is on it, so that some is reinjected; and segments are sent in parts
     paths, scheduler = ("a:20mbit,10ms", "b:10mbit,25ms"), strange("limited")
+    if name == "rest_bytes":
+        scheduler += ":new_bytes=500"
     flags = {"duration": "2s", "event": ("500ms:a:down", "1s:a:up"), "pcap": True}
     free, limited = (
         run_scenario(*paths, scheduler=each, **flags)
-        for each in (scheduler, f"{scheduler}:{limit}")
+        for each in (scheduler, f"{scheduler}:{name}=4294967295")
     )
     assert limited.client.subflow["reinjections"].max() > 0
     for path in "ab":

@@ -194,6 +194,8 @@ static void client(void)
 	put(FAULTS "failslab/ignore-gfp-wait", "Y");
 	put(FAULTS "failslab/probability", "100");
 	for (n = 1, refused = 0, others = 0; n < MOST; n++, refused++) {
+		/* nothing of the one before asks for any */
+		usleep(500000);
 		/* those whose count is divided by it, and it goes on counting; with 1, it does not */
 		count += n > 1 ? n : 0;
 		snprintf(text, sizeof(text), "%d", n > 1 ? count : 1);

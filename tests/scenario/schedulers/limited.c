@@ -6,10 +6,12 @@
 
 #include "mpsched.h"
 
-enum { NEW_BYTES, REINJECTION_BYTES };
+enum { NEW_BYTES, REST_BYTES, REINJECTION_BYTES };
 
 static const struct mps_param limited_params[] = {
 	[NEW_BYTES] = MPS_UINT("new_bytes", 0, U32_MAX, 0, "bytes", "of new data; 0: all"),
+	[REST_BYTES] = MPS_UINT("rest_bytes", 0, U32_MAX, 0, "bytes",
+				"of what is left of a segment; 0: all"),
 	[REINJECTION_BYTES] = MPS_UINT("reinjection_bytes", 0, U32_MAX, 0, "bytes",
 				       "of reinjections; 0: all"),
 };
@@ -27,7 +29,11 @@ static bool limited_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	if (!subflow)
 		return false;
 	mps_pick_new(pick, conn, subflow, head);
-	pick->limit_bytes = mps_param(conn, NEW_BYTES);
+	/* segments leave in order: a part of this one has */
+	if (conn->nxt_seq > mps_seq(conn, head))
+		pick->limit_bytes = mps_param(conn, REST_BYTES);
+	else
+		pick->limit_bytes = mps_param(conn, NEW_BYTES);
 	return true;
 }
 

@@ -69,7 +69,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability compilers same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +135,9 @@ torture: venv ## connections with troubles, SEED=1 RUNS=1000 [VARIANT=debug]: no
 reliability: setup-test venv-dev kernel ## make every attack, and write what came of them into docs/reliability.md (30 min)
 	@$(MPTCPLAB) kernel build --variant debug
 	$(BIN)/python -m mptcplab.tools.reliability --docs docs/reliability.md $(RELIABILITY_ARGS)
+
+scheduler-changes: setup-test venv-dev kernel ## change each scheduler into each other one: nothing of the first is left (4 min)
+	$(BIN)/python -m pytest --all-pairs tests/engine/test_scheduler_changes.py $(PYTEST_ARGS)
 
 # STOCK_ARGS: "--only 'loss 1 %'", --flavour amd64, --seeds 8, --jobs 4, --no-runs; see docs/fidelity.md.
 stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian kernels in QEMU; into docs/fidelity.md (hours)

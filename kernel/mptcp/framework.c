@@ -275,6 +275,7 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	int copied = 0, ret = 0;
 	struct mps_segment *next;
 	bool in_order;
+	u16 begin;
 
 	mps_assert_locked(sk);
 	mps_assert_locked(sub->ssk);
@@ -283,10 +284,8 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	prefetchw(&next->frag);
 	prefetchw(&next->carried);
 
-	info->sent = pick->kind == MPS_NEW ? dfrag->already_sent : 0;
-	info->limit = pick->kind == MPS_NEW ? dfrag->data_len : dfrag->already_sent;
-	if (pick->limit_bytes)
-		info->limit = min_t(u32, info->limit, info->sent + pick->limit_bytes);
+	mps_picked_part(seg, pick, &info->sent, &info->limit);
+	begin = info->sent;
 
 	/* what is not in order rules out a later fallback to TCP, and the other
 	 * way round
@@ -325,13 +324,11 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 	if (!__mptcp_check_fallback(msk))
 		TCP_SKB_CB(tcp_write_queue_tail(sub->ssk))->eor = 1;
 	mps_trace(conn, subflow, pick->kind, pick->seq, copied);
-	seg->carried |= BIT(sub->slot);
 	if (!READ_ONCE(sub->waits_since_ns))
 		WRITE_ONCE(sub->waits_since_ns, mps_clock_ns());
 	switch (pick->kind) {
 	case MPS_NEW:
-		seg->split |= dfrag->already_sent || copied < dfrag->data_len;
-		dfrag->already_sent += copied;
+		mps_sent_part(seg, subflow, copied);
 		conn->unsent_bytes -= copied;
 		msk->bytes_sent += copied;
 		if (!in_order)
@@ -355,8 +352,7 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 		break;
 	}
 	if (pick->kind != MPS_NEW) {
-		if (info->sent == info->limit)
-			list_del_init(&seg->reinject);
+		mps_repeated_part(seg, subflow, pick->kind, begin, copied);
 		msk->bytes_retrans += copied;
 		MPTCP_INC_STATS(sock_net(sk), MPTCP_MIB_RETRANSSEGS);
 	}
@@ -744,16 +740,8 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 	struct sock *ssk;
 
 	mps_assert_locked((struct sock *)msk);
-	if (conn && !READ_ONCE(msk->fully_established))
+	if (!READ_ONCE(msk->fully_established))
 		return -EINVAL;
-	if (!conn) {
-		/* no memory when the connection was made */
-		ssk = reinject ? mptcp_subflow_get_retrans(msk) : mptcp_subflow_get_send(msk);
-		if (!ssk)
-			return -EINVAL;
-		mptcp_subflow_set_scheduled(mptcp_subflow_ctx(ssk), true);
-		return 0;
-	}
 
 	mptcp_for_each_subflow(msk, ctx) {
 		ssk = mptcp_subflow_tcp_sock(ctx);
@@ -867,8 +855,7 @@ static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 	hrtimer_setup(&core->late_timer, mps_wake_late, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	mps_params_get(&mps_registration(msk->sched)->params, sock_net((struct sock *)msk),
 		       conn->params);
-	if (ops->recovers && mps_recovery_wanted(sock_net((struct sock *)msk)))
-		msk->recovers = true;
+	msk->recovers = mptcp_recovery_of(sock_net((struct sock *)msk), ops->recovers);
 	if (ops->init)
 		ops->init(conn);
 }
@@ -891,14 +878,23 @@ static void mps_conn_end(struct mps_conn *conn)
 		kfree(core->slots[slot]);
 }
 
+/* Without memory, the connection has the default scheduler, and says so: by the socket option,
+ * in the records of the probe, and here.
+ */
 void mps_conn_init(struct mptcp_sock *msk)
 {
 	const struct mps_ops *ops = mps_registration(msk->sched)->ops;
 	struct mps_conn_core *core;
 
-	core = kmalloc(struct_size(core, pub.priv, 0) + ops->conn_size, GFP_ATOMIC);
-	if (!core)
+	core = kmalloc(struct_size(core, pub.priv, 0) + ops->conn_size, GFP_ATOMIC | __GFP_NOWARN);
+	msk->unscheduled = !core;
+	if (!core) {
+		net_warn_ratelimited("mptcp: %s: no memory for a connection: it has the default scheduler\n",
+				     ops->name);
+		mptcp_release_sched(msk);
+		mptcp_init_sched(msk, NULL);
 		return;
+	}
 	mps_conn_begin(core, msk, ops);
 	msk->mps = &core->pub;
 }
@@ -906,13 +902,15 @@ void mps_conn_init(struct mptcp_sock *msk)
 /* disconnect(): its subflows are closed and its queue is empty. Nothing of the
  * connection may be left for the next one, whose numbers begin anew.
  */
-void mps_conn_restart(struct mps_conn *conn)
+void mps_conn_restart(struct mptcp_sock *msk)
 {
-	struct mps_conn_core *core = conn_core(conn);
-
-	msk_owned_by_me(core->msk);
-	mps_conn_end(conn);
-	mps_conn_begin(core, core->msk, core->ops);
+	msk_owned_by_me(msk);
+	if (msk->mps) {
+		mps_conn_end(msk->mps);
+		mps_conn_begin(conn_core(msk->mps), msk, conn_core(msk->mps)->ops);
+	} else {
+		msk->recovers = mptcp_recovery_of(sock_net((struct sock *)msk), false);
+	}
 }
 
 /* At the end of the socket; what is still queued is freed later, as ordinary data
@@ -931,6 +929,7 @@ void mps_conn_release(struct mptcp_sock *msk)
 	msk->mps = NULL;
 	/* one timer's function may run now, and set the other */
 	conn_core(conn)->ended = true;
+	msk->recovers = mptcp_recovery_of(sock_net((struct sock *)msk), false);
 	mptcp_data_unlock((struct sock *)msk);
 
 	mps_conn_end(conn);

@@ -39,10 +39,15 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
+#include <linux/sizes.h>
 #include <net/mptcp.h>
 #include <net/tcp.h>
 
 #define MPS_PARAMS_MAX		32
+/* of the private state of a connection, or of a subflow, in bytes: it is one piece of memory, which
+ * may be wanted when none can be waited for
+ */
+#define MPS_STATE_MAX		SZ_64K
 
 struct mps_ops;
 struct mps_segment;
@@ -150,7 +155,7 @@ struct mps_conn {
 
 enum mps_kind {
 	MPS_NEW = 1,		/* (the rest of) a segment never sent before */
-	MPS_REINJECTION,	/* one of the reinjection queue; leaves it */
+	MPS_REINJECTION,	/* one of the reinjection queue; leaves it when all was sent */
 	MPS_DUPLICATE,		/* one on its way elsewhere, once more */
 	MPS_DROP,		/* no segment: a unit that is not to be sent */
 };
@@ -159,7 +164,10 @@ struct mps_pick {
 	struct mps_subflow	*subflow;
 	u64			seq;		/* mps_seq() of the segment, or of the unit */
 	/* Send no more than this of it; 0: all. As in v0.9x, where a quota or the window
-	 * of the subflow ends within a segment, or to try a path with a few bytes.
+	 * of the subflow ends within a segment, or to try a path with a few bytes. What is
+	 * left of a new segment is unsent, and of a reinjection is still to be reinjected:
+	 * the next pick of it goes on there. What is left of a duplicate is not sent on
+	 * this subflow. A shortage of memory has the same effect.
 	 */
 	u32			limit_bytes;
 	u8			kind;		/* enum mps_kind */
@@ -235,9 +243,10 @@ struct mps_ops {
 	unsigned int		num_params;
 };
 
-/* Registration refuses a scheduler without a name or next_segment() (-EINVAL),
- * with parameters that make no sense (-EINVAL), and a name that is taken
- * (-EEXIST).
+/* Registration refuses, with a line in the kernel's log that says which field has which
+ * value and what is accepted: a scheduler without next_segment(), whose owner is not its
+ * module, or with more state than MPS_STATE_MAX; names that are none for a sysctl, and
+ * parameters that make no sense (-EINVAL); and a name that is taken (-EEXIST).
  */
 int mps_register(const struct mps_ops *ops);
 void mps_unregister(const struct mps_ops *ops);
@@ -336,7 +345,9 @@ void mps_count_fallback(struct mps_conn *conn);
 u64 mps_seq(const struct mps_conn *conn, const struct mps_segment *seg);
 u32 mps_len(const struct mps_segment *seg);
 
-/* Was it, or a part of it, sent on this subflow? */
+/* Was it, or a part of it, sent on this subflow? Of a segment that left in parts, only those
+ * of its latest reinjection count.
+ */
 bool mps_carried_by(const struct mps_segment *seg, const struct mps_subflow *subflow);
 
 /* Never sent (or not all of it), in order; but not a short last one that waits

@@ -198,8 +198,11 @@ void mps_cut_window(struct mps_subflow *subflow)
 	if (!sub->cuts)
 		return;
 	mps_snapshot_window(subflow);
-	tcp_snd_cwnd_set(tp, subflow->cwnd_pkts);
-	WRITE_ONCE(tp->snd_ssthresh, subflow->ssthresh_pkts);
+	/* after a fallback, the window is TCP's alone */
+	if (!__mptcp_check_fallback(conn_core(sub->conn)->msk)) {
+		tcp_snd_cwnd_set(tp, subflow->cwnd_pkts);
+		WRITE_ONCE(tp->snd_ssthresh, subflow->ssthresh_pkts);
+	}
 	sub->cuts = 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_cut_window);
@@ -307,8 +310,10 @@ void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 	 * pieces, the others may not have the one that it carried
 	 */
 	list_for_each_entry(seg, &msk->rtx_queue, frag.list) {
-		if (seg->split && (seg->carried & BIT(subflow_core(subflow)->slot)))
+		if (seg->split && (seg->carried & BIT(subflow_core(subflow)->slot))) {
 			seg->carried = 0;
+			seg->to_repeat = 0;
+		}
 		seg->carried &= ~BIT(subflow_core(subflow)->slot);
 	}
 }

@@ -319,9 +319,10 @@ HEADER = resources.UAPI / "probe.h"
 C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", "__u8": "u8"}
 
 
-def test_the_kernel_flags_an_application_that_waits() -> None:
-    (bit,) = re.findall(r"^#define PROBE_NO_SPACE\s+(\d+)$", HEADER.read_text(), re.MULTILINE)
-    assert int(bit) == records.NO_SPACE
+@pytest.mark.parametrize("name", ["NO_SPACE", "UNSCHEDULED"])
+def test_flags_of_a_connection_are_those_of_the_kernel(name: str) -> None:
+    (bit,) = re.findall(rf"^#define PROBE_{name}\s+(\d+)$", HEADER.read_text(), re.MULTILINE)
+    assert int(bit) == getattr(records, name)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,55 @@ static void registration_refuses_a_scheduler_without_a_name(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
 }
 
+static void registration_refuses_a_name_that_a_sysctl_cannot_have(struct kunit *test)
+{
+	static const char * const names[] = { "a/b", "a.b", "a b", "a\n", "a%s", "a,b", "a:b",
+					      "a=b", "\xe4" };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		struct mps_param param = MPS_BOOL(names[i], 0, "");
+		struct mps_ops ops = waits;
+
+		ops.params = &param;
+		ops.num_params = 1;
+		KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "%d", i);
+		ops.num_params = 0;
+		ops.params = NULL;
+		strscpy(ops.name, names[i]);
+		KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "%d", i);
+	}
+}
+
+static void registration_refuses_another_owner_than_its_module(struct kunit *test)
+{
+	static struct mps_ops ops;
+
+	ops = waits;
+	ops.owner = NULL;
+	KUNIT_EXPECT_EQ(test, mps_register(&ops), -EINVAL);
+	/* of the kernel itself */
+	ops.owner = THIS_MODULE;
+	ops.next_segment = mps_find("first")->next_segment;
+	KUNIT_EXPECT_EQ(test, mps_register(&ops), -EINVAL);
+}
+
+static void registration_refuses_more_state_than_fits(struct kunit *test)
+{
+	struct mps_ops ops = waits;
+
+	ops.conn_size = MPS_STATE_MAX;
+	ops.subflow_size = MPS_STATE_MAX;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), 0);
+	ops.conn_size = MPS_STATE_MAX + 1;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+	ops.conn_size = (size_t)1 << 40;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+	ops.conn_size = 0;
+	ops.subflow_size = SIZE_MAX;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+}
+
 static void registration_refuses_a_name_that_is_taken(struct kunit *test)
 {
 	struct mps_ops ops = waits;
@@ -90,13 +139,36 @@ static void registration_refuses_parameters_that_make_no_sense(struct kunit *tes
 	params[0] = good;
 	params[0].name = NULL;
 	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "without a name");
+	params[0].name = "";
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "an empty name");
+	params[0] = good;
+	params[0].unit = NULL;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "without a unit");
+	params[0] = good;
+	params[0].meaning = NULL;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "without a meaning");
+	params[0] = good;
+	params[0].min = 5;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "no value");
 	params[0] = good;
 	params[1] = good;
-	params[1].def = 0;
 	ops.num_params = 2;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "twice the same name");
+	params[1].name = "other";
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), 0);
+	params[1].def = 0;
 	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "the second one");
 	ops.num_params = ARRAY_SIZE(params);
 	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "too many");
+	ops.num_params = 0;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "a table without a number");
+	ops.params = NULL;
+	ops.num_params = 1;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "a number without a table");
+	/* its directory of sysctls would be the file net.mptcp.enabled */
+	ops.params = &good;
+	strscpy(ops.name, "enabled");
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -ENOMEM, "a name of a sysctl");
 }
 
 /* --- picks */
@@ -782,13 +854,177 @@ static void a_segment_is_carried_when_it_has_been_sent_again(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);
 	KUNIT_EXPECT_EQ(test, subflow_core(other)->reinjections, 0U);
 
-	/* a part of it does not take it from the queue */
+	/* a part of it does not take it from the queue, nor keep it from there */
 	mps_segment_repeated(msk, &seg->frag, ctx, MSS - 1);
 	KUNIT_EXPECT_TRUE(test, mps_carried_by(seg, other));
 	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);
+	mps_test_usable(one, false);
+	mps_recover(conn);
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);
+	mps_test_usable(one, true);
 	mps_segment_repeated(msk, &seg->frag, ctx, MSS);
 	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
 	KUNIT_EXPECT_EQ(test, subflow_core(other)->reinjections, 2U);
+}
+
+/* So much of it leaves for a pick, at most `room` bytes: what the framework does after it has
+ * asked. Returns how much that is.
+ */
+static u32 leaves(struct mps_conn *conn, struct mps_segment *seg, struct mps_subflow *subflow,
+		  enum mps_kind kind, u32 limit_bytes, u32 room)
+{
+	const struct mps_pick pick = { .kind = kind, .limit_bytes = limit_bytes };
+	u16 begin, end;
+
+	mps_picked_part(seg, &pick, &begin, &end);
+	end = begin + min_t(u32, end - begin, room);
+	if (kind == MPS_NEW)
+		mps_sent_part(seg, subflow, end - begin);
+	else
+		mps_repeated_part(seg, subflow, kind, begin, end - begin);
+	return end - begin;
+}
+
+/* Of each field the least value, the greatest, and those beside them: a pick never sends more
+ * than it says, than there is, or nothing.
+ */
+static void a_limit_never_wraps(struct kunit *test)
+{
+	static const u32 limits[] = { 0, 1, 2, 0x7fff, 0x8000, 0xfffe, 0xffff, 0x10000, 0x10001,
+				      0x7fffffff, 0x80000000, 0xffff0001, 0xfffffffe, 0xffffffff };
+	static const u16 lengths[] = { 1, 2, MSS, 0x7fff, 0x8000, 0xfffe, 0xffff };
+	static const u8 kinds[] = { MPS_NEW, MPS_REINJECTION, MPS_DUPLICATE };
+	int i;
+
+	/* all combinations, i in mixed radix: of what was sent, 4 values */
+	for (i = 0; i < ARRAY_SIZE(limits) * ARRAY_SIZE(lengths) * ARRAY_SIZE(kinds) * 4; i++) {
+		u32 limit = limits[i % ARRAY_SIZE(limits)];
+		int rest = i / ARRAY_SIZE(limits);
+		u16 len = lengths[rest % ARRAY_SIZE(lengths)];
+		u8 kind = kinds[rest / ARRAY_SIZE(lengths) % ARRAY_SIZE(kinds)];
+		const u16 sent[] = { 0, 1, len / 2, len - 1 };
+		u16 already = sent[rest / ARRAY_SIZE(lengths) / ARRAY_SIZE(kinds)];
+		struct mps_segment seg = { .frag.data_len = len, .frag.already_sent = already };
+		const struct mps_pick pick = { .kind = kind, .limit_bytes = limit };
+		u16 begin, end, there = kind == MPS_NEW ? len - already : already;
+
+		mps_picked_part(&seg, &pick, &begin, &end);
+		KUNIT_ASSERT_EQ(test, begin, kind == MPS_NEW ? already : 0);
+		KUNIT_ASSERT_EQ_MSG(test, end - begin, limit ? min_t(u32, limit, there) : there,
+				    "kind %d, %u of %u bytes, limit %u", kind, already, len, limit);
+	}
+}
+
+static void a_reinjection_goes_on_where_it_was_cut_short(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, gone);
+	int i;
+
+	mps_test_usable(gone, false);
+	mps_recover(conn);
+	EXPECT_REINJECTIONS(test, conn, seg);
+	/* by the limit of the scheduler, and for want of memory */
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, one, MPS_REINJECTION, 500, MSS), 500U);
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, two, MPS_REINJECTION, 0, 300), 300U);
+	EXPECT_REINJECTIONS(test, conn, seg);
+	mps_recover(conn);
+	EXPECT_REINJECTIONS(test, conn, seg);
+	/* its beginning is acknowledged meanwhile */
+	seg->frag.data_seq += 100;
+	seg->frag.data_len -= 100;
+	seg->frag.already_sent -= 100;
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, one, MPS_REINJECTION, 0, MSS), MSS - 800U);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+	mps_recover(conn);
+	KUNIT_EXPECT_NULL_MSG(test, mps_reinjection(conn), "both are there");
+	/* each has a part of it */
+	mps_test_usable(two, false);
+	mps_recover(conn);
+	EXPECT_REINJECTIONS(test, conn, seg);
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, one, MPS_REINJECTION, 0, MSS), MSS - 100U);
+	/* and now the one has all of it */
+	mps_test_usable(gone, true);
+	mps_test_usable(gone, false);
+	mps_recover(conn);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+
+	/* a byte each time comes to an end, too */
+	mps_test_usable(one, false);
+	mps_test_usable(two, true);
+	mps_recover(conn);
+	for (i = 0; i < MSS - 100; i++) {
+		EXPECT_REINJECTIONS(test, conn, seg);
+		KUNIT_ASSERT_EQ(test, leaves(conn, seg, two, MPS_REINJECTION, 1, MSS), 1U);
+	}
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+}
+
+static void a_reinjection_begins_anew_when_a_part_of_it_is_lost(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, gone);
+
+	mps_test_usable(gone, false);
+	mps_recover(conn);
+	leaves(conn, seg, one, MPS_REINJECTION, 500, MSS);
+	mps_test_usable(one, false);
+	mps_recover(conn);
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, two, MPS_REINJECTION, 0, MSS), (u32)MSS);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+}
+
+static void more_of_a_segment_that_is_reinjected_is_reinjected_too(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	leaves(conn, seg, gone, MPS_NEW, 1000, MSS);
+	mps_test_usable(gone, false);
+	mps_recover(conn);
+	leaves(conn, seg, one, MPS_REINJECTION, 900, MSS);
+	leaves(conn, seg, gone, MPS_NEW, 0, MSS);
+	/* the last 100 of the first part, and the second one */
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, one, MPS_REINJECTION, 0, MSS), MSS - 900U);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+}
+
+static void a_part_of_a_duplicate_does_not_make_it_safe(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *part = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *whole = mps_test_in_flight(conn, MSS, one);
+
+	KUNIT_EXPECT_EQ(test, leaves(conn, part, two, MPS_DUPLICATE, 1, MSS), 1U);
+	KUNIT_EXPECT_EQ(test, leaves(conn, whole, two, MPS_DUPLICATE, ~0, MSS), (u32)MSS);
+	EXPECT_REFUSED(test, conn, MPS_DUPLICATE, two, mps_seq(conn, part));
+	mps_test_usable(one, false);
+	mps_recover(conn);
+	EXPECT_REINJECTIONS(test, conn, part);
+}
+
+static void parts_on_a_distrusted_subflow_are_reinjected(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	leaves(conn, seg, one, MPS_NEW, 500, MSS);
+	mps_distrust(two, true);
+	leaves(conn, seg, two, MPS_NEW, 0, MSS);
+	mps_doubt(conn, two, seg);
+	EXPECT_REINJECTIONS(test, conn, seg);
 }
 
 static void reinjections_leave_in_order_on_the_lowest_rtt(struct kunit *test)
@@ -1526,6 +1762,9 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(registration_refuses_a_scheduler_without_next_segment),
 	KUNIT_CASE(registration_refuses_a_scheduler_without_a_name),
 	KUNIT_CASE(registration_refuses_a_name_that_is_taken),
+	KUNIT_CASE(registration_refuses_a_name_that_a_sysctl_cannot_have),
+	KUNIT_CASE(registration_refuses_another_owner_than_its_module),
+	KUNIT_CASE(registration_refuses_more_state_than_fits),
 	KUNIT_CASE(registration_refuses_parameters_that_make_no_sense),
 	KUNIT_CASE(picks_that_make_sense_are_good),
 	KUNIT_CASE(picks_of_a_subflow_that_cannot_carry_data_are_refused),
@@ -1557,6 +1796,12 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(the_latest_sent_segment_is_the_last_before_the_first_unsent_one),
 	KUNIT_CASE(numbers_begin_where_the_first_byte_will_be),
 	KUNIT_CASE(a_segment_is_carried_when_it_has_been_sent_again),
+	KUNIT_CASE(a_limit_never_wraps),
+	KUNIT_CASE(a_reinjection_goes_on_where_it_was_cut_short),
+	KUNIT_CASE(a_reinjection_begins_anew_when_a_part_of_it_is_lost),
+	KUNIT_CASE(more_of_a_segment_that_is_reinjected_is_reinjected_too),
+	KUNIT_CASE(a_part_of_a_duplicate_does_not_make_it_safe),
+	KUNIT_CASE(parts_on_a_distrusted_subflow_are_reinjected),
 	KUNIT_CASE(reinjections_leave_in_order_on_the_lowest_rtt),
 	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
 	KUNIT_CASE(only_what_is_still_in_this_host_throttles),

@@ -19,6 +19,8 @@ enum probe_kind {
 
 /* of a connection: the application waits for room in the send buffer */
 #define PROBE_NO_SPACE	1
+/* there was no memory for its scheduler, and it has the default one */
+#define PROBE_UNSCHEDULED	2
 
 struct probe_head {
 	__le64	time_ns;	/* simulated time since boot */

@@ -33,7 +33,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mptcplab import files
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError
-from mptcplab.lab import doctor, run_directory
+from mptcplab.lab import doctor, kernel_module, run_directory
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -213,6 +213,9 @@ def run(
         virtual_s = _Clock(directory / _CLOCK).read_ns() / 1e9
         outcome = _outcome_or_reason(scenario, process.returncode, ended_for, refused, directory)
         if isinstance(outcome, str):
+            loaded = re.search(r"insmod (\w+)\.ko: ", outcome)
+            if loaded and loaded[1] in (modules or {}):
+                outcome = kernel_module.with_place(outcome, (modules or {})[loaded[1]])
             tail = _console_tail(directory)
             died = not (ended_for or refused)
             killed = _killed_by_others(process.returncode, tail, directory) if died else ""

@@ -12,7 +12,8 @@ Below `cache_dir()/kernel`:
   `originals` (the files that our patches change, as they were), and one directory per variant, and
   per compiler other than gcc, with
   `obj` (make's output), `build.log`, and `built` (the kernel that `obj` corresponds to);
-- `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels; `kernel`, the id of that;
+- `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels, with its NAME.c; `kernel`,
+  the id of that;
 - `lock`: held by the build in progress; `source.json`: the latest choice of `--source`;
 - `names.json`: the names that the user gave to kernels (kernel_names.py);
 - `digests.json`: SHA-256 and version of source archives, so that each is read only once.

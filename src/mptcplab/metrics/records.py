@@ -26,6 +26,7 @@ SUBFLOW = 2
 LINK = 3
 #: In the flags of a connection record.
 NO_SPACE = 1
+UNSCHEDULED = 2
 
 DECISION_BYTES = 48
 #: The kinds of decisions, by their number.
@@ -115,7 +116,8 @@ HEAD = (
         "u16",
         "",
         f"connection record, bit 0 ({NO_SPACE}): the application waits for room in the send "
-        "buffer; the others are 0",
+        f"buffer; bit 1 ({UNSCHEDULED}): there was no memory for its scheduler, and it has the "
+        "default one, so that the run fails; the others are 0",
     ),
 )
 

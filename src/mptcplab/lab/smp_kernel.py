@@ -127,6 +127,7 @@ def build(
         configure(make, fragments, {}, inputs)
         progress.step("compile")
         make.image(progress, _IMAGE.name)
+        place.parent.mkdir(parents=True, exist_ok=True)
         with new_directory(place) as part:
             shutil.copyfile(make.obj / _IMAGE, part / _IMAGE.name)
             shutil.copyfile(make.obj / "vmlinux", part / "vmlinux")

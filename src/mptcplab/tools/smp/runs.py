@@ -44,7 +44,10 @@ _ALL_CPUS = f"{(1 << smp_machine.CPUS) - 1:x}"
 # So many accesses are not watched, and then one is for so long, in us: long enough for another
 # CPU, which may wait for one of the host's, to come by.
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    "kcsan": ("kcsan.skip_watch=3000", "kcsan.udelay_task=400", "kcsan.udelay_interrupt=150"),
+    "kcsan": (
+        "kcsan.early_enable=1",
+        *("kcsan.skip_watch=3000", "kcsan.udelay_task=400", "kcsan.udelay_interrupt=150"),
+    ),
     "kasan": (),
 }
 

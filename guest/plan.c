@@ -48,8 +48,12 @@ static const char *kernel_reason(void)
 		log[len - 1] = '\0';
 	last = strrchr(log, '\n');
 	last = last ? last + 1 : log;
-	/* <4>[    1.234567] what it said */
-	return strstr(last, "] ") ? strstr(last, "] ") + 2 : last;
+	/* <4>[    1.234567] what it said, or without the time */
+	if (*last == '<' && strchr(last, '>'))
+		last = strchr(last, '>') + 1;
+	if (*last == '[' && strstr(last, "] "))
+		last = strstr(last, "] ") + 2;
+	return last;
 }
 
 static void load_module(struct command *command)

@@ -58,6 +58,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how many runs the sweep has that is interrupted (default: 120)",
     )
     parser.addoption(
+        "--all-pairs",
+        action="store_true",
+        help="change each scheduler into each other one (default: into two of them)",
+    )
+    parser.addoption(
         "--wheel-packages",
         action="store_true",
         help="install what the wheel needs with it, from the package index, instead of using the "

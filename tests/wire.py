@@ -38,6 +38,7 @@ class _End:
 @dataclass
 class _Connection:
     first_ns: int
+    joins: _Connection | None = None  # the first subflow's
     ends: dict[bool, _End] = field(default_factory=dict)  # by whether it is the client
 
 
@@ -45,12 +46,26 @@ class _Connection:
 Fields = Mapping[str, Any]
 
 
-def connections(capture: Capture, first_port: int) -> dict[int, list[Fields]]:
+def connections(capture: Capture, first_port: int, *joins: Capture) -> dict[int, list[Fields]]:
     """The packets of each connection, by its server's port less `first_port`.
 
-    `capture` is of a device that the client's packets come in by.
+    `capture` is of a device that the client's packets come in by; `joins` are the same of paths of
+    further subflows, whose packets come after those of the first.
     """
     found: dict[int, list[Fields]] = {}
+    first = _read(capture, first_port, found, {})
+    for each in joins:
+        _read(each, first_port, found, first)
+    return found
+
+
+def _read(
+    capture: Capture,
+    first_port: int,
+    found: dict[int, list[Fields]],
+    first: Mapping[int, _Connection],
+) -> dict[int, _Connection]:
+    """Put the packets of a capture into `found`; of a path whose subflows join those of `first`."""
     known: dict[int, _Connection] = {}
     for time_ns, outbound, frame in zip(
         capture.time_ns.tolist(), capture.outbound.tolist(), capture.headers, strict=True
@@ -61,9 +76,11 @@ def connections(capture: Capture, first_port: int) -> dict[int, list[Fields]]:
         tcp = ip[(ip[0] & 15) * 4 :]
         ports = struct.unpack(">HH", tcp[:4])
         number = ports[0 if outbound else 1] - first_port
-        connection = known.setdefault(number, _Connection(time_ns))
+        joined = first.get(number)
+        begin_ns = joined.first_ns if joined else time_ns
+        connection = known.setdefault(number, _Connection(begin_ns, joined))
         found.setdefault(number, []).append(_fields(connection, not outbound, time_ns, ip, tcp))
-    return found
+    return known
 
 
 def _fields(
@@ -75,6 +92,9 @@ def _fields(
     ends.setdefault(by_client, _End(source, seq))
     mine = ends[by_client]
     theirs = ends.get(not by_client, _End(target, ack))
+    if connection.joins:
+        mine.idsn = connection.joins.ends[by_client].idsn
+        theirs.idsn = connection.joins.ends[not by_client].idsn
     fields: dict[str, Any] = {
         "time": time_ns - connection.first_ns,
         "from": "client" if by_client else "server",

@@ -43,7 +43,10 @@ static u32 decisions_connection(struct decisions *decisions, struct sock *sk)
 	if (known)
 		return xa_to_value(known);
 	decisions->connections++;
-	xa_store(&decisions->ids, cookie, xa_mk_value(decisions->connections), GFP_ATOMIC);
+	/* or it would have another number in the next record */
+	if (xa_err(xa_store(&decisions->ids, cookie, xa_mk_value(decisions->connections),
+			    GFP_ATOMIC)))
+		WRITE_ONCE(decisions->stream.overflow, true);
 	return decisions->connections;
 }
 

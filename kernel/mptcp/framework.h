@@ -1,6 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the parts of the framework share with each other and with its tests.
  * The functions that net/mptcp calls are declared in its protocol.h.
+ *
+ * What a scheduler, a parameter or a sysctl leaves behind, whose it is, and where it ends. A
+ * socket gets another scheduler by the socket option only, while it has no connection
+ * (mptcp_setsockopt_scheduler()); what it inherits from a listener it has from the beginning;
+ * disconnect() begins anew with the same one. tests/engine/test_scheduler_changes.py compares
+ * the packets.
+ *
+ * Of the scheduler, in mps_conn_core, with all counters, parameters and its own state: begins in
+ * mps_conn_begin(), ends in mps_conn_end(), which mps_conn_release() and mps_conn_restart() call.
+ *	both timers		cancelled, as is a push that they have asked for: cb_flags in
+ *				mptcp_disconnect()
+ *	units, also of the socket option	mps_forget_units()
+ *	handoff, has_cuts, has_handshakes, cut, alarm, lists of segments, base_seq	cleared
+ * Of a subflow, in mps_subflow_core: begins in mps_attach(), ends in mps_detach() or with the
+ * connection.
+ *	linear			also at a fallback: mptcp_subflow_timeout()
+ *	silent, timed_out, waits_since_ns, distrusted, both limits, penalised, cursor
+ *	cuts			also at a fallback: mps_cut_window(). A cut that was made is TCP's.
+ * Of a segment, in mps_segment: carried, split, to_repeat and its places in the lists end with
+ * it, in mps_segment_gone(); no other scheduler sees it, as a socket with segments keeps its
+ * own.
+ * In mptcp_sock:
+ *	mps			ends in mps_conn_release()
+ *	recovers		of the sysctl and the scheduler: set by mps_conn_begin(); by
+ *				mps_conn_release() and, without a scheduler of ours,
+ *				mps_conn_restart() to what the sysctl alone says. What only the
+ *				scheduler asked for also ends at a fallback: mptcp_recovers()
+ *	unscheduled		until a scheduler is chosen: mps_conn_init()
+ *	first_pending		kept as upstream keeps it; NULL when no segment is left
+ *	blocked_us and the like	of the receiving end, of no scheduler; mptcp_disconnect()
+ * In mptcp_subflow_context:
+ *	mps			mps_detach()
+ *	trouble			of `recovers`: a packet ends it, mptcp_trouble_packet(); or
+ *				mptcp_subflow_ctx_reset(), with blocking_us
+ * Options of the user, such as TCP_NODELAY, are the socket's: no scheduler sets one.
  */
 #ifndef _MPTCP_LAB_FRAMEWORK_H
 #define _MPTCP_LAB_FRAMEWORK_H
@@ -23,6 +58,8 @@
  * which the owner calls, need no locks; nor have they any of other connections.
  *
  * - core->clock_known, .clock_zero_ms: under the spinlock alone, be it the owner's or not.
+ * - core->tick, .provoked, .deferred: the same. core->ended: under the spinlock, too, when
+ *   msk->mps is taken back.
  * - core->timer, .late_timer: started by the owner. Their functions take the spinlock,
  *   find a process at work and leave the rest to it, or are the owner; msk->mps, which
  *   is taken back under the spinlock, says that the connection is none any more.
@@ -142,6 +179,7 @@ struct mps_conn_core {
 	struct mps_subflow_core	*slots[32];
 	u64			base_seq;	/* data sequence number of byte 0 */
 	u64			small_end;	/* end of the latest short segment */
+	u64			cork_end;	/* TCP_CORK holds no segment that begins before */
 	u32			usable_mask;	/* of slots */
 	bool			started;	/* base_seq is known */
 	bool			has_gaps;	/* something was sent out of order */
@@ -151,15 +189,22 @@ struct mps_conn_core {
 	bool			has_handshakes;	/* handshake_unread is true of one, perhaps */
 	bool			cut;		/* a unit begins or has ended: in a new segment */
 	bool			alarm;		/* the retransmission timer fired */
+	bool			cork_timed;	/* it limits how long TCP_CORK holds data */
 	bool			clock_known;	/* clock_zero_ms is */
 	u32			clock_zero_ms;	/* subtracted from the peer's clock minus ours */
 	struct mps_pick		handoff;	/* for a subflow that was not locked */
 	struct hrtimer		timer;
 	struct hrtimer		late_timer;	/* of mps_find_late() */
+	bool			ended;		/* no timer may be set any more */
+	u32			tick;		/* tcp_jiffies32 of .. */
+	u32			provoked;	/* .. so many mps_may_provoke() */
 	u64			waits;
 	u64			refused;
 	u64			forced;
 	u32			fallbacks;
+	u32			forced_reinjections;
+	u32			deferred;
+	u32			refused_calls;
 
 	struct mps_conn		pub;		/* and the scheduler's own state */
 };
@@ -192,7 +237,8 @@ struct mps_segment {
 	struct list_head	unsent;		/* on mps_conn_core.unsent, or empty */
 	struct list_head	reinject;	/* on mps_conn_core.reinject, or empty */
 	u32			carried;	/* by these slots; cleared when one goes */
-	bool			split;		/* it left in pieces, perhaps on several */
+	u16			to_repeat;	/* bytes at its end, of an unfinished reinjection */
+	bool			split;		/* one that carried it may have only a part */
 };
 
 static inline struct mps_segment *mps_segment(const struct mptcp_data_frag *dfrag)
@@ -226,6 +272,19 @@ static inline bool mps_sent(const struct mps_segment *seg)
 	return seg->frag.already_sent;
 }
 
+/* A scheduler may have kept a subflow that is gone: what it wants of that is refused, and
+ * counted. The connection is the caller's.
+ */
+static inline bool mps_is_there(const struct mps_subflow *subflow)
+{
+	const struct mps_subflow_core *sub = subflow_core(subflow);
+
+	if (likely(sub->ssk))
+		return true;
+	conn_core(sub->conn)->refused_calls++;
+	return false;
+}
+
 /* The registered scheduler of that name, NULL if there is none. */
 const struct mps_ops *mps_find(const char *name);
 
@@ -254,6 +313,14 @@ bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg);
 void mps_forget_unsent(struct mps_conn *conn, struct mps_segment *seg);
 void mps_update_first_pending(struct mps_conn *conn);
 struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct mps_pick *pick);
+/* segments.c: the bytes that a pick sends; so many of them left on a subflow, for the
+ * first time, or once more
+ */
+void mps_picked_part(const struct mps_segment *seg, const struct mps_pick *pick,
+		     u16 *begin, u16 *end);
+void mps_sent_part(struct mps_segment *seg, const struct mps_subflow *subflow, u16 bytes);
+void mps_repeated_part(struct mps_segment *seg, const struct mps_subflow *subflow,
+		       enum mps_kind kind, u16 begin, u16 bytes);
 void mps_verify(const struct mps_conn *conn);
 
 /* segments.c: what is to be sent again, when subflows have changed, and when it was
@@ -277,11 +344,10 @@ void mps_read_timestamps(struct mps_subflow *subflow);
 void mps_read_handshake(struct mps_subflow *subflow);
 void mps_time_segment(struct mps_subflow *subflow);
 
-/* recovery.c: does this value of the sysctl turn it on, and is it on for a scheduler that asks
- * for it; a packet came in; whose packets are late; how late that is; how often a path is probed
+/* recovery.c: does this value of the sysctl turn it on; a packet came in; whose packets are late;
+ * how late that is; how often a path is probed
  */
 bool mps_recovery_is_on(u8 value, bool asks);
-bool mps_recovery_wanted(const struct net *net);
 void mps_note_oldest(struct mps_subflow *subflow);
 void mps_find_late(struct mps_conn *conn);
 u64 mps_late_us(u32 srtt_us, u32 rttvar_us, u32 pkts);
@@ -290,7 +356,11 @@ u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us, u64 tried_us);
 /* framework.c: a subflow had a timeout; is the next one not to be twice as long? */
 bool mps_timeout(struct mptcp_subflow_context *ctx);
 
-/* framework.c: why a pick is refused */
+/* framework.c: may the scheduler be asked because of what it did itself; the pick in its
+ * place when nothing is in flight; why a pick is refused
+ */
+bool mps_may_provoke(struct mps_conn_core *core);
+bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg);
 const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 			   struct mps_segment **seg);
 

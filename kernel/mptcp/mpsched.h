@@ -12,8 +12,21 @@
  *
  * A scheduler decides, it does not act: it reads what is below, returns a pick
  * and writes nothing but its own state. Whatever it picks, the byte stream
- * stays whole: a pick that makes no sense is refused and counted, and one that
- * never comes is replaced when nothing is in flight any more.
+ * stays whole, and data leaves:
+ *
+ * - A pick that makes no sense is refused, and counted; in its place is sent what
+ *   mps_lowest_rtt() says.
+ * - One that never comes is replaced when nothing has been in flight for as long as
+ *   the connection's retransmission timer, 200 ms or a timeout of TCP's: whatever
+ *   timer the scheduler has set.
+ * - A scheduler that is asked again only because of what it did itself, be it timers
+ *   or cuts of windows, is made to wait until the next tick after 1024 times; that
+ *   is counted.
+ * - A subflow that is gone may be looked at, and picked in vain. Functions that want
+ *   something of it do nothing, give nothing (0, false, NULL), and count the call.
+ *   Where it was a new one may be, which is then the one that is meant. Its memory,
+ *   and that of all subflows, lasts until release() has returned. A segment or unit
+ *   is good until the hook that has got it returns.
  *
  * All hooks run in the connection's context, one at a time: it is locked by
  * its owner or, in softirq, by its spinlock. They may not sleep.
@@ -26,10 +39,15 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
+#include <linux/sizes.h>
 #include <net/mptcp.h>
 #include <net/tcp.h>
 
 #define MPS_PARAMS_MAX		32
+/* of the private state of a connection, or of a subflow, in bytes: it is one piece of memory, which
+ * may be wanted when none can be waited for
+ */
+#define MPS_STATE_MAX		SZ_64K
 
 struct mps_ops;
 struct mps_segment;
@@ -137,7 +155,7 @@ struct mps_conn {
 
 enum mps_kind {
 	MPS_NEW = 1,		/* (the rest of) a segment never sent before */
-	MPS_REINJECTION,	/* one of the reinjection queue; leaves it */
+	MPS_REINJECTION,	/* one of the reinjection queue; leaves it when all was sent */
 	MPS_DUPLICATE,		/* one on its way elsewhere, once more */
 	MPS_DROP,		/* no segment: a unit that is not to be sent */
 };
@@ -146,7 +164,10 @@ struct mps_pick {
 	struct mps_subflow	*subflow;
 	u64			seq;		/* mps_seq() of the segment, or of the unit */
 	/* Send no more than this of it; 0: all. As in v0.9x, where a quota or the window
-	 * of the subflow ends within a segment, or to try a path with a few bytes.
+	 * of the subflow ends within a segment, or to try a path with a few bytes. What is
+	 * left of a new segment is unsent, and of a reinjection is still to be reinjected:
+	 * the next pick of it goes on there. What is left of a duplicate is not sent on
+	 * this subflow. A shortage of memory has the same effect.
 	 */
 	u32			limit_bytes;
 	u8			kind;		/* enum mps_kind */
@@ -179,7 +200,8 @@ struct mps_ops {
 	/* All others are optional. */
 
 	/* Where the oldest segment is sent again when the connection's
-	 * retransmission timer has expired; NULL: nowhere now. Default:
+	 * retransmission timer has expired; NULL: nowhere now, which is heeded as
+	 * long as something is on its way on a usable subflow. Default:
 	 * mps_lowest_rtt().
 	 */
 	struct mps_subflow *(*get_subflow)(struct mps_conn *conn, const struct mps_segment *seg);
@@ -221,9 +243,10 @@ struct mps_ops {
 	unsigned int		num_params;
 };
 
-/* Registration refuses a scheduler without a name or next_segment() (-EINVAL),
- * with parameters that make no sense (-EINVAL), and a name that is taken
- * (-EEXIST).
+/* Registration refuses, with a line in the kernel's log that says which field has which
+ * value and what is accepted: a scheduler without next_segment(), whose owner is not its
+ * module, or with more state than MPS_STATE_MAX; names that are none for a sysctl, and
+ * parameters that make no sense (-EINVAL); and a name that is taken (-EEXIST).
  */
 int mps_register(const struct mps_ops *ops);
 void mps_unregister(const struct mps_ops *ops);
@@ -322,7 +345,9 @@ void mps_count_fallback(struct mps_conn *conn);
 u64 mps_seq(const struct mps_conn *conn, const struct mps_segment *seg);
 u32 mps_len(const struct mps_segment *seg);
 
-/* Was it, or a part of it, sent on this subflow? */
+/* Was it, or a part of it, sent on this subflow? Of a segment that left in parts, only those
+ * of its latest reinjection count.
+ */
 bool mps_carried_by(const struct mps_segment *seg, const struct mps_subflow *subflow);
 
 /* Never sent (or not all of it), in order; but not a short last one that waits
@@ -589,7 +614,8 @@ void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear);
 u64 mps_clock_ns(void);
 
 /* next_segment() will be asked at this time, if not before. One time per
- * connection: a later call replaces an earlier one; 0: none.
+ * connection: a later call replaces an earlier one; 0 or ~0: none. One that is past
+ * is now. In release(), nothing is asked any more.
  */
 void mps_wake_at(struct mps_conn *conn, u64 ns);
 

@@ -3,6 +3,8 @@
  * namespace, net.mptcp.NAME.PARAMETER.
  */
 
+#include <linux/ctype.h>
+#include <linux/limits.h>
 #include <linux/rtnetlink.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -113,18 +115,76 @@ static void mps_table_remove(struct net *net, const struct mps_params *params)
 	kfree(table);
 }
 
-bool mps_params_valid(const struct mps_params *params)
+/* A path of /proc/sys has '/' and, written as a name, '.' between its parts; and in the words of
+ * a scenario, other signs have a meaning, too.
+ */
+bool mps_name_valid(const char *name, size_t size)
+{
+	size_t len = strnlen(name, size), i;
+
+	for (i = 0; i < len; i++)
+		if (!isascii(name[i]) || (!isalnum(name[i]) && name[i] != '_'))
+			return false;
+	return len && len < size;
+}
+
+static bool mps_param_valid(const struct mps_params *params, unsigned int i)
+{
+	const struct mps_param *param = &params->table[i];
+	unsigned int other;
+
+	if (!param->name) {
+		mps_refuse(params->name, "params[%u]: .name is NULL", i);
+		return false;
+	}
+	if (!mps_name_valid(param->name, NAME_MAX + 1)) {
+		mps_refuse(params->name, "params[%u]: .name is \"%*pE\"; %s, at most %d", i,
+			   (int)strnlen(param->name, NAME_MAX), param->name,
+			   "accepted are letters, digits and _", NAME_MAX);
+		return false;
+	}
+	for (other = 0; other < i; other++) {
+		if (strcmp(params->table[other].name, param->name))
+			continue;
+		mps_refuse(params->name, "params[%u] \"%s\": params[%u] has the same .name",
+			   i, param->name, other);
+		return false;
+	}
+	if (!param->unit || !param->meaning) {
+		mps_refuse(params->name, "params[%u] \"%s\": .%s is NULL", i, param->name,
+			   param->unit ? "meaning" : "unit");
+		return false;
+	}
+	if (param->min > param->max) {
+		mps_refuse(params->name, "params[%u] \"%s\": .min is %u, more than .max, %u",
+			   i, param->name, param->min, param->max);
+		return false;
+	}
+	if (param->def < param->min || param->def > param->max) {
+		mps_refuse(params->name, "params[%u] \"%s\": .def is %u; accepted is %u to %u",
+			   i, param->name, param->def, param->min, param->max);
+		return false;
+	}
+	return true;
+}
+
+static bool mps_params_valid(const struct mps_params *params)
 {
 	unsigned int i;
 
-	if (params->num > MPS_PARAMS_MAX)
+	if (params->num > MPS_PARAMS_MAX) {
+		mps_refuse(params->name, ".num_params is %u; accepted is at most %d", params->num,
+			   MPS_PARAMS_MAX);
 		return false;
-	for (i = 0; i < params->num; i++) {
-		const struct mps_param *param = &params->table[i];
-
-		if (!param->name || param->def < param->min || param->def > param->max)
-			return false;
 	}
+	if (!params->table != !params->num) {
+		mps_refuse(params->name, ".num_params is %u, and .params is %sNULL", params->num,
+			   params->table ? "not " : "");
+		return false;
+	}
+	for (i = 0; i < params->num; i++)
+		if (!mps_param_valid(params, i))
+			return false;
 	return true;
 }
 
@@ -144,6 +204,8 @@ int mps_params_register(struct mps_params *params)
 	struct net *net;
 	int err = 0;
 
+	if (!mps_params_valid(params))
+		return -EINVAL;
 	down_write(&pernet_ops_rwsem);
 	list_add_tail(&params->list, &mps_all_params);
 	for_each_net(net) {
@@ -152,8 +214,11 @@ int mps_params_register(struct mps_params *params)
 			break;
 	}
 	up_write(&pernet_ops_rwsem);
-	if (err)
+	if (err) {
+		mps_refuse(params->name, "no memory for its sysctls, or net.mptcp.%s is another",
+			   params->name);
 		mps_params_unregister(params);
+	}
 	return err;
 }
 

@@ -17,8 +17,17 @@ struct mps_params {
 	struct list_head	list;	/* of all, see params.c */
 };
 
-/* They make sense; registration does not ask. */
-bool mps_params_valid(const struct mps_params *params);
+/* Says in the kernel's log why a scheduler or congestion control is not registered: which field
+ * has which value, and what it may be.
+ */
+#define mps_refuse(_name, _fmt, ...) \
+	pr_err("mptcp: %*pE: " _fmt "\n", \
+	       (int)strnlen(_name, MPTCP_SCHED_NAME_MAX), _name, ##__VA_ARGS__)
+
+/* Is it one that the names of sysctls can have in them? */
+bool mps_name_valid(const char *name, size_t size);
+
+/* -EINVAL, and a reason in the log, if they make no sense */
 int mps_params_register(struct mps_params *params);
 void mps_params_unregister(struct mps_params *params);
 

@@ -85,7 +85,9 @@ static u32 probe_connection_number(struct probe *probe, struct sock *sk)
 	if (known)
 		return xa_to_value(known);
 	probe->connections++;
-	xa_store(&probe->ids, cookie, xa_mk_value(probe->connections), GFP_KERNEL);
+	/* or it would have another number in the next sample */
+	if (xa_err(xa_store(&probe->ids, cookie, xa_mk_value(probe->connections), GFP_KERNEL)))
+		WRITE_ONCE(probe->stream.overflow, true);
 	return probe->connections;
 }
 
@@ -265,6 +267,8 @@ static void probe_add_scheduling(struct probe_connection *rec, const struct mptc
 {
 	const struct mps_conn_core *core;
 
+	if (msk->unscheduled)
+		rec->head.flags |= cpu_to_le16(PROBE_UNSCHEDULED);
 	if (!msk->mps)
 		return;
 	core = conn_core(msk->mps);
@@ -272,6 +276,9 @@ static void probe_add_scheduling(struct probe_connection *rec, const struct mptc
 	rec->refused = cpu_to_le64(core->refused);
 	rec->forced = cpu_to_le64(core->forced);
 	rec->fallbacks = cpu_to_le32(core->fallbacks);
+	rec->forced_reinjections = cpu_to_le32(core->forced_reinjections);
+	rec->deferred = cpu_to_le32(core->deferred);
+	rec->refused_calls = cpu_to_le32(core->refused_calls);
 }
 
 static void probe_add_subflow_scheduling(struct probe_subflow *rec,

@@ -2,7 +2,7 @@
 /* Back on a path soon after it is there again: net.mptcp.recovery, a sysctl of each
  * network namespace. 0 is off, 1 is on, and 2, the default, is on for the schedulers
  * that ask for it (mps_ops.recovers). A connection has what it was when the connection
- * was made. docs/recovery.md has measurements.
+ * got its scheduler. docs/recovery.md has measurements.
  *
  * A subflow is in trouble from a retransmission timeout on until a packet comes in.
  *
@@ -57,6 +57,9 @@
 #include <net/tcp.h>
 
 #include "framework.h"
+
+/* the values of the sysctl, and of mptcp_sock.recovers */
+enum { RECOVERY_OFF, RECOVERY_ON, RECOVERY_IF_ASKED };
 
 #define PROBE_LEAST_US		(200 * USEC_PER_MSEC)	/* TCP_RTO_MIN */
 #define PROBE_MOST_US		(500 * USEC_PER_MSEC)	/* half a second is for the rest */
@@ -153,6 +156,13 @@ void mptcp_trouble_packet(struct sock *ssk)
 		mptcp_trouble_over(ssk, trouble);
 }
 
+/* After a fallback no scheduler is asked, nor has one anything to say. */
+static bool mptcp_recovers(const struct mptcp_sock *msk)
+{
+	return msk->recovers == RECOVERY_ON ||
+	       (msk->recovers == RECOVERY_IF_ASKED && !__mptcp_check_fallback(msk));
+}
+
 /* A subflow had a retransmission timeout; it is locked. Returns when the next one is,
  * in jiffies; 0: when TCP says.
  */
@@ -168,14 +178,14 @@ u32 mptcp_subflow_timeout(struct sock *ssk)
 	msk = mptcp_sk(sk);
 	mptcp_data_lock(sk);
 	if (mptcp_mps(msk)) {
-		linear = mps_timeout(ctx);
+		linear = mps_timeout(ctx) && !__mptcp_check_fallback(msk);
 	} else if (msk->recovers) {
 		/* for mptcp_pm_subflow_chk_stale() */
 		set_bit(MPTCP_WORK_RTX, &msk->flags);
 		mptcp_schedule_work(sk);
 	}
 	mptcp_data_unlock(sk);
-	if (msk->recovers)
+	if (mptcp_recovers(msk))
 		return mptcp_trouble_timeout(ssk);
 	return linear ? clamp(__tcp_set_rto(tcp_sk(ssk)), tcp_rto_min(ssk), TCP_RTO_MAX) : 0;
 }
@@ -220,7 +230,7 @@ static bool mps_has_another(const struct mps_conn *conn, const struct mps_subflo
 /* The oldest packet in flight, as of now. The subflow is locked. */
 void mps_note_oldest(struct mps_subflow *subflow)
 {
-	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 	const struct sk_buff *skb;
 
 	mps_assert_locked(subflow_core(subflow)->ssk);
@@ -266,8 +276,6 @@ EXPORT_SYMBOL_IF_KUNIT(mps_find_late);
 
 /* --- the sysctl */
 
-enum { RECOVERY_OFF, RECOVERY_ON, RECOVERY_IF_ASKED };
-
 struct mptcp_recovery_net {
 	struct ctl_table_header	*header;
 	struct ctl_table	sysctl;
@@ -290,14 +298,12 @@ bool mps_recovery_is_on(u8 value, bool asks)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_recovery_is_on);
 
-bool mptcp_recovery_wanted(const struct net *net)
+/* A connection begins, with a scheduler that asks for it or does not. */
+u8 mptcp_recovery_of(const struct net *net, bool asks)
 {
-	return mps_recovery_is_on(mptcp_recovery_value(net), false);
-}
+	u8 value = mptcp_recovery_value(net);
 
-bool mps_recovery_wanted(const struct net *net)
-{
-	return mps_recovery_is_on(mptcp_recovery_value(net), true);
+	return mps_recovery_is_on(value, asks) ? value : RECOVERY_OFF;
 }
 
 static int __net_init mptcp_recovery_net_init(struct net *net)

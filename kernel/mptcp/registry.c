@@ -5,6 +5,50 @@
 
 #include "framework.h"
 
+/* The module that its code lies in; NULL: the kernel. */
+static const struct module *mps_module_of(const struct mps_ops *ops)
+{
+	const struct module *module;
+
+	rcu_read_lock();
+	preempt_disable();
+	module = __module_text_address((unsigned long)ops->next_segment);
+	preempt_enable();
+	rcu_read_unlock();
+	return module;
+}
+
+static bool mps_ops_valid(const struct mps_ops *ops)
+{
+	const struct module *module;
+
+	if (!mps_name_valid(ops->name, sizeof(ops->name))) {
+		mps_refuse(ops->name, ".name; accepted are 1 to %zu letters, digits and _",
+			   sizeof(ops->name) - 1);
+		return false;
+	}
+	if (!ops->next_segment) {
+		mps_refuse(ops->name, ".next_segment is NULL; it is required");
+		return false;
+	}
+	/* otherwise the module could go while connections have the scheduler */
+	module = mps_module_of(ops);
+	if (ops->owner != module) {
+		mps_refuse(ops->name, ".owner is %s; it must be THIS_MODULE, %s",
+			   ops->owner ? ops->owner->name : "NULL", module ? module->name : "NULL");
+		return false;
+	}
+	if (ops->conn_size > MPS_STATE_MAX || ops->subflow_size > MPS_STATE_MAX) {
+		bool conn = ops->conn_size > MPS_STATE_MAX;
+
+		mps_refuse(ops->name, ".%s_size is %zu bytes; accepted is at most %d",
+			   conn ? "conn" : "subflow", conn ? ops->conn_size : ops->subflow_size,
+			   MPS_STATE_MAX);
+		return false;
+	}
+	return true;
+}
+
 int mps_register(const struct mps_ops *ops)
 {
 	struct mps_registration *registration;
@@ -15,9 +59,7 @@ int mps_register(const struct mps_ops *ops)
 	};
 	int err;
 
-	if (!ops->next_segment || !*ops->name ||
-	    strnlen(ops->name, sizeof(ops->name)) == sizeof(ops->name) ||
-	    !mps_params_valid(&params))
+	if (!mps_ops_valid(ops))
 		return -EINVAL;
 
 	registration = kzalloc(sizeof(*registration), GFP_KERNEL);
@@ -33,8 +75,10 @@ int mps_register(const struct mps_ops *ops)
 	};
 	strscpy(registration->sched.name, ops->name);
 	err = mptcp_register_scheduler(&registration->sched);
-	if (err)
+	if (err) {
+		mps_refuse(ops->name, ".name is that of a scheduler that is registered already");
 		goto err_free;
+	}
 	err = mps_params_register(&registration->params);
 	if (err)
 		goto err_unregister;

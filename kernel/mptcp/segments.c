@@ -30,17 +30,40 @@ struct mps_segment *mps_first_unsent(const struct mps_conn *conn)
 	return mps_first(&conn_core(conn)->unsent, unsent);
 }
 
+/* Does TCP_CORK hold a short last segment? Not when no more can be written. */
+static bool mps_is_corked(const struct mps_conn_core *core, const struct mps_segment *seg)
+{
+	const struct sock *sk = (struct sock *)core->msk;
+
+	return !before64(seg->frag.data_seq, core->cork_end) &&
+	       sk->sk_wmem_queued < READ_ONCE(sk->sk_sndbuf);
+}
+
 /* A short last segment waits for more data while a short one is on its way
- * (Minshall's form of Nagle's rule, as in TCP).
+ * (Minshall's form of Nagle's rule, as in TCP), and with TCP_CORK.
  */
 bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg)
 {
 	const struct mps_conn_core *core = conn_core(conn);
 
-	return seg->frag.data_len < conn->segment_bytes && !core->msk->nodelay && !conn->closing &&
-	       list_is_last(&seg->unsent, &core->unsent) &&
-	       after64(core->small_end, core->base_seq + conn->una_seq);
+	if (seg->frag.data_len >= conn->segment_bytes || conn->closing ||
+	    !list_is_last(&seg->unsent, &core->unsent))
+		return false;
+	if (unlikely(core->msk->cork) && mps_is_corked(core, seg))
+		return true;
+	return !core->msk->nodelay && after64(core->small_end, core->base_seq + conn->una_seq);
 }
+EXPORT_SYMBOL_IF_KUNIT(mps_is_held);
+
+/* TCP_CORK holds nothing any more of what is written: TCP_NODELAY was set, as in TCP,
+ * or the data has waited long enough. A process owns the connection.
+ */
+void mps_uncork(struct mptcp_sock *msk)
+{
+	mps_assert_locked((struct sock *)msk);
+	conn_core(msk->mps)->cork_end = msk->write_seq;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_uncork);
 
 struct mps_segment *mps_head(const struct mps_conn *conn)
 {
@@ -141,6 +164,8 @@ struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow
 	struct list_head *queue = &core->msk->rtx_queue;
 	struct mps_segment *seg;
 
+	if (!mps_is_there(subflow))
+		return NULL;
 	seg = sub->cursor ? mps_next(queue, sub->cursor, frag.list) : mps_first(queue, frag.list);
 	for (; seg && mps_sent(seg); seg = mps_next(queue, seg, frag.list)) {
 		if (!mps_carried_by(seg, subflow))
@@ -224,9 +249,11 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 		core->started = true;
 		core->base_seq = dfrag->data_seq;
 		core->small_end = dfrag->data_seq;
+		core->cork_end = dfrag->data_seq;
 	}
 	if (is_new) {
 		seg->carried = 0;
+		seg->to_repeat = 0;
 		seg->split = false;
 		INIT_LIST_HEAD(&seg->reinject);
 		list_add_tail(&seg->unsent, &core->unsent);
@@ -236,18 +263,75 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 	mps_unit_written(conn, bytes);
 }
 
+/* A segment, or a part of it, leaves on a subflow. A subflow that got only a part of what
+ * was sent of a segment is among those that carried it, but the segment is split: it is safe
+ * only as long as all that carried it are. So nothing needs to be known of who has which part.
+ *
+ * A reinjection that was cut short - by the scheduler's limit, the room or the memory of the
+ * subflow - goes on where it ended, perhaps on another subflow, and the segment stays in the
+ * queue until all of it has left again. It counts from the end: what is acknowledged meanwhile
+ * is cut off at the beginning. Whoever carried the segment before counts no more, as it is
+ * reinjected because they cannot be relied on.
+ *
+ * A duplicate that was cut short is not continued: a subflow gets one copy.
+ */
+void mps_picked_part(const struct mps_segment *seg, const struct mps_pick *pick,
+		     u16 *begin, u16 *end)
+{
+	const struct mptcp_data_frag *frag = &seg->frag;
+
+	*begin = pick->kind == MPS_NEW ? frag->already_sent : 0;
+	*end = pick->kind == MPS_NEW ? frag->data_len : frag->already_sent;
+	if (pick->kind == MPS_REINJECTION && seg->to_repeat)
+		*begin = *end - min(seg->to_repeat, *end);
+	if (pick->limit_bytes && pick->limit_bytes < *end - *begin)
+		*end = *begin + pick->limit_bytes;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_picked_part);
+
+void mps_sent_part(struct mps_segment *seg, const struct mps_subflow *subflow, u16 bytes)
+{
+	struct mptcp_data_frag *frag = &seg->frag;
+
+	seg->carried |= BIT(subflow_core(subflow)->slot);
+	seg->split |= frag->already_sent || bytes < frag->data_len;
+	frag->already_sent += bytes;
+	if (seg->to_repeat)
+		seg->to_repeat += bytes;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_sent_part);
+
+void mps_repeated_part(struct mps_segment *seg, const struct mps_subflow *subflow,
+		       enum mps_kind kind, u16 begin, u16 bytes)
+{
+	u16 left = seg->frag.already_sent - begin - bytes;
+	bool whole = !begin && !left;
+
+	if (kind == MPS_REINJECTION && !begin && (seg->split || !whole))
+		seg->carried = 0;
+	seg->carried |= BIT(subflow_core(subflow)->slot);
+	if (!whole)
+		seg->split = true;
+	else if (kind == MPS_REINJECTION)
+		seg->split = false;
+	if (whole || (kind == MPS_REINJECTION && !left)) {
+		list_del_init(&seg->reinject);
+		seg->to_repeat = 0;
+	} else if (kind == MPS_REINJECTION) {
+		seg->to_repeat = left;
+	}
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_repeated_part);
+
 /* When the connection's retransmission timer had fired, so much of the segment left
  * on a subflow.
  */
 void mps_segment_repeated(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag,
 			  const struct mptcp_subflow_context *ctx, u32 bytes)
 {
-	struct mps_segment *seg = mps_segment(dfrag);
-
 	mps_assert_locked((struct sock *)msk);
-	seg->carried |= BIT(subflow_core(ctx->mps)->slot);
-	if (bytes == dfrag->already_sent)
-		list_del_init(&seg->reinject);
+	/* from its beginning, whatever was reinjected of it */
+	mps_repeated_part(mps_segment(dfrag), ctx->mps, MPS_DUPLICATE, 0, bytes);
 	subflow_core(ctx->mps)->reinjections++;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_segment_repeated);
@@ -301,6 +385,19 @@ static u32 mps_trusted_mask(const struct mps_conn *conn)
 	return mask ?: conn_core(conn)->usable_mask;
 }
 
+/* Is all of what was sent of it on no subflow of these? Then what left of an unfinished
+ * reinjection is lost, too, if not all that carried it are among them.
+ */
+static bool mps_is_orphan(struct mps_segment *seg, u32 trusted)
+{
+	u32 alive = seg->carried & trusted;
+	bool lacks = seg->split ? !alive || alive != seg->carried : !alive;
+
+	if (lacks)
+		seg->to_repeat = 0;
+	return mps_sent(seg) && (lacks || seg->to_repeat);
+}
+
 /* Segments that were sent, but on no subflow that is usable now and trusted, are
  * to be sent on another one. If there is none, TCP's own repetition is all there
  * is; and it is enough where a subflow has come back.
@@ -315,10 +412,7 @@ void mps_recover(struct mps_conn *conn)
 	if (!trusted)
 		return;
 	list_for_each_entry(seg, &conn_core(conn)->msk->rtx_queue, frag.list) {
-		u32 alive = seg->carried & trusted;
-		/* one that was sent in pieces needs all of them */
-		bool orphan = mps_sent(seg) && (seg->split ? alive != seg->carried || !alive :
-							      !alive);
+		bool orphan = mps_is_orphan(seg, trusted);
 
 		if (!orphan)
 			list_del_init(&seg->reinject);
@@ -332,7 +426,7 @@ EXPORT_SYMBOL_IF_KUNIT(mps_recover);
 
 void mps_distrust(struct mps_subflow *subflow, bool distrust)
 {
-	if (subflow_core(subflow)->distrusted == distrust)
+	if (!mps_is_there(subflow) || subflow_core(subflow)->distrusted == distrust)
 		return;
 	subflow_core(subflow)->distrusted = distrust;
 	mps_recover(subflow_core(subflow)->conn);
@@ -348,7 +442,7 @@ void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 	struct mps_segment *before;
 
 	if (!subflow_core(subflow)->distrusted || !list_empty(&seg->reinject) ||
-	    (seg->carried & mps_trusted_mask(conn)))
+	    !mps_is_orphan(seg, mps_trusted_mask(conn)))
 		return;
 	/* mostly it is the last one */
 	list_for_each_entry_reverse(before, &conn_core(conn)->reinject, reinject)
@@ -416,13 +510,14 @@ void mps_verify(const struct mps_conn *conn)
 		WARN_ON_ONCE(before &&
 			     before->frag.data_seq + before->frag.data_len != seg->frag.data_seq);
 		WARN_ON_ONCE(seg->frag.already_sent > seg->frag.data_len);
-		if (WARN_ON_ONCE(!mps_unsent_part(seg) != list_empty(&seg->unsent)))
+		if (WARN_ON_ONCE((mps_unsent_part(seg) != 0) == list_empty(&seg->unsent)))
 			return;
 		if (mps_unsent_part(seg)) {
 			if (WARN_ON_ONCE(seg != unsent))
 				return;
 			unsent = mps_next(&core->unsent, unsent, unsent);
 		}
+		WARN_ON_ONCE(seg->to_repeat && list_empty(&seg->reinject));
 		unsent_bytes += mps_unsent_part(seg);
 		before = seg;
 	}

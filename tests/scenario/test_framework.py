@@ -54,6 +54,38 @@ def test_picks_that_make_no_sense_are_refused_and_counted(
     assert run.figures.metrics.refused_picks >= segments
 
 
+@pytest.mark.parametrize("name", ["new_bytes", "rest_bytes", "reinjection_bytes"])
+def test_a_limit_that_is_none_changes_nothing(run_scenario: RunScenario, name: str) -> None:
+    # path a is away while data is on it, so that some is reinjected; and segments are sent in parts
+    paths, scheduler = ("a:20mbit,10ms", "b:10mbit,25ms"), strange("limited")
+    if name == "rest_bytes":
+        scheduler += ":new_bytes=500"
+    flags = {"duration": "2s", "event": ("500ms:a:down", "1s:a:up"), "pcap": True}
+    free, limited = (
+        run_scenario(*paths, scheduler=each, **flags)
+        for each in (scheduler, f"{scheduler}:{name}=4294967295")
+    )
+    assert limited.client.subflow["reinjections"].max() > 0
+    for path in "ab":
+        assert limited.capture(path).headers == free.capture(path).headers
+
+
+def test_reinjections_in_parts_arrive_whole(run_scenario: RunScenario) -> None:
+    # A segment of 1424 bytes takes three parts, and the path that has them back is there again only
+    # after all has arrived: 100 KB, 40 ms at 20 Mbit/s, of which the last second of TCP's window is
+    # on path a when it goes. In thirds, these packets take three times as long on path b, and no
+    # timeout of it, 200 ms and more, is waited for.
+    run = run_scenario(
+        *("a:20mbit,10ms", "b:10mbit,25ms"),
+        scheduler=strange("limited") + ":reinjection_bytes=500",
+        size="200KB",
+        event=("40ms:a:down", "60s:a:up"),
+    )
+    assert run.outcome.guest["bytes_received"] == 200_000
+    assert run.client.subflow["reinjections"].max() > 0
+    assert run.outcome.guest["complete_ns"] - run.start_ns < 2e9
+
+
 def test_a_scheduler_that_only_waits_does_not_stop_the_connection(
     run_scenario: RunScenario,
 ) -> None:

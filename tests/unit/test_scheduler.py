@@ -122,6 +122,7 @@ def test_a_file_without_comment_and_table_is_a_scheduler_too(tmp_path: Path) -> 
         ("U32_MAX", "4294967296", "a number up to 4294967295 is expected, not 4294967296"),
         ('"wide", 0,', '"wide", 1,', "the default of wide is out of its own range"),
         ('"wide"', '"rp"', "two parameters are called rp"),
+        ('"wide"', '"a/b"', "is no name; a parameter's name is up to 255 letters, digits and _"),
         ('"wide"', "wide", "a text in quotes is expected, not wide"),
         ('"as wide as it gets"),\n};', '"as wide', ") is expected, not as"),
         ('"as wide as it gets"),\n};', "", "a text in quotes is expected, not static"),

@@ -63,6 +63,55 @@ static void registration_refuses_a_scheduler_without_a_name(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
 }
 
+static void registration_refuses_a_name_that_a_sysctl_cannot_have(struct kunit *test)
+{
+	static const char * const names[] = { "a/b", "a.b", "a b", "a\n", "a%s", "a,b", "a:b",
+					      "a=b", "\xe4" };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		struct mps_param param = MPS_BOOL(names[i], 0, "");
+		struct mps_ops ops = waits;
+
+		ops.params = &param;
+		ops.num_params = 1;
+		KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "%d", i);
+		ops.num_params = 0;
+		ops.params = NULL;
+		strscpy(ops.name, names[i]);
+		KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "%d", i);
+	}
+}
+
+static void registration_refuses_another_owner_than_its_module(struct kunit *test)
+{
+	static struct mps_ops ops;
+
+	ops = waits;
+	ops.owner = NULL;
+	KUNIT_EXPECT_EQ(test, mps_register(&ops), -EINVAL);
+	/* of the kernel itself */
+	ops.owner = THIS_MODULE;
+	ops.next_segment = mps_find("first")->next_segment;
+	KUNIT_EXPECT_EQ(test, mps_register(&ops), -EINVAL);
+}
+
+static void registration_refuses_more_state_than_fits(struct kunit *test)
+{
+	struct mps_ops ops = waits;
+
+	ops.conn_size = MPS_STATE_MAX;
+	ops.subflow_size = MPS_STATE_MAX;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), 0);
+	ops.conn_size = MPS_STATE_MAX + 1;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+	ops.conn_size = (size_t)1 << 40;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+	ops.conn_size = 0;
+	ops.subflow_size = SIZE_MAX;
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EINVAL);
+}
+
 static void registration_refuses_a_name_that_is_taken(struct kunit *test)
 {
 	struct mps_ops ops = waits;
@@ -90,13 +139,36 @@ static void registration_refuses_parameters_that_make_no_sense(struct kunit *tes
 	params[0] = good;
 	params[0].name = NULL;
 	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "without a name");
+	params[0].name = "";
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "an empty name");
+	params[0] = good;
+	params[0].unit = NULL;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "without a unit");
+	params[0] = good;
+	params[0].meaning = NULL;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "without a meaning");
+	params[0] = good;
+	params[0].min = 5;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "no value");
 	params[0] = good;
 	params[1] = good;
-	params[1].def = 0;
 	ops.num_params = 2;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "twice the same name");
+	params[1].name = "other";
+	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), 0);
+	params[1].def = 0;
 	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "the second one");
 	ops.num_params = ARRAY_SIZE(params);
 	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "too many");
+	ops.num_params = 0;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "a table without a number");
+	ops.params = NULL;
+	ops.num_params = 1;
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -EINVAL, "a number without a table");
+	/* its directory of sysctls would be the file net.mptcp.enabled */
+	ops.params = &good;
+	strscpy(ops.name, "enabled");
+	KUNIT_EXPECT_EQ_MSG(test, register_for_a_moment(&ops), -ENOMEM, "a name of a sysctl");
 }
 
 /* --- picks */
@@ -281,6 +353,44 @@ static void a_short_last_segment_waits_while_a_short_one_is_on_its_way(struct ku
 	KUNIT_EXPECT_NULL(test, mps_head(conn));
 	mps_test_acked(conn, full);
 	KUNIT_EXPECT_NOT_NULL(test, mps_head(conn));
+}
+
+static void tcp_cork_holds_a_short_last_segment_until_it_is_let_go(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_segment *full = mps_test_unsent(conn, MSS);
+	struct mps_segment *last = mps_test_unsent(conn, 20);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+
+	conn_core(conn)->cork_end = conn_core(conn)->base_seq;
+	((struct sock *)msk)->sk_sndbuf = 1;
+	msk->mps = conn;
+	msk->cork = true;
+	/* nothing is on its way: without it, both may leave */
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), full);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+	msk->nodelay = true;
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+	msk->nodelay = false;
+
+	conn->closing = true;
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	conn->closing = false;
+	/* nothing more can be written */
+	((struct sock *)msk)->sk_wmem_queued = 1;
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	((struct sock *)msk)->sk_wmem_queued = 0;
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+
+	/* let go, it stays so; what is written from then on is held again */
+	msk->write_seq = last->frag.data_seq + 20;
+	mps_uncork(msk);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, mps_test_unsent(conn, 20)));
+	KUNIT_EXPECT_TRUE(test, mps_is_held(conn, mps_test_unsent(conn, 20)));
+	msk->cork = false;
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), full);
+	KUNIT_EXPECT_NOT_NULL(test, mps_next_unsent(conn, last));
 }
 
 static void sent_segments_are_listed_in_order_without_the_gaps(struct kunit *test)
@@ -744,13 +854,177 @@ static void a_segment_is_carried_when_it_has_been_sent_again(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);
 	KUNIT_EXPECT_EQ(test, subflow_core(other)->reinjections, 0U);
 
-	/* a part of it does not take it from the queue */
+	/* a part of it does not take it from the queue, nor keep it from there */
 	mps_segment_repeated(msk, &seg->frag, ctx, MSS - 1);
 	KUNIT_EXPECT_TRUE(test, mps_carried_by(seg, other));
 	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);
+	mps_test_usable(one, false);
+	mps_recover(conn);
+	KUNIT_EXPECT_PTR_EQ(test, mps_reinjection(conn), seg);
+	mps_test_usable(one, true);
 	mps_segment_repeated(msk, &seg->frag, ctx, MSS);
 	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
 	KUNIT_EXPECT_EQ(test, subflow_core(other)->reinjections, 2U);
+}
+
+/* So much of it leaves for a pick, at most `room` bytes: what the framework does after it has
+ * asked. Returns how much that is.
+ */
+static u32 leaves(struct mps_conn *conn, struct mps_segment *seg, struct mps_subflow *subflow,
+		  enum mps_kind kind, u32 limit_bytes, u32 room)
+{
+	const struct mps_pick pick = { .kind = kind, .limit_bytes = limit_bytes };
+	u16 begin, end;
+
+	mps_picked_part(seg, &pick, &begin, &end);
+	end = begin + min_t(u32, end - begin, room);
+	if (kind == MPS_NEW)
+		mps_sent_part(seg, subflow, end - begin);
+	else
+		mps_repeated_part(seg, subflow, kind, begin, end - begin);
+	return end - begin;
+}
+
+/* Of each field the least value, the greatest, and those beside them: a pick never sends more
+ * than it says, than there is, or nothing.
+ */
+static void a_limit_never_wraps(struct kunit *test)
+{
+	static const u32 limits[] = { 0, 1, 2, 0x7fff, 0x8000, 0xfffe, 0xffff, 0x10000, 0x10001,
+				      0x7fffffff, 0x80000000, 0xffff0001, 0xfffffffe, 0xffffffff };
+	static const u16 lengths[] = { 1, 2, MSS, 0x7fff, 0x8000, 0xfffe, 0xffff };
+	static const u8 kinds[] = { MPS_NEW, MPS_REINJECTION, MPS_DUPLICATE };
+	int i;
+
+	/* all combinations, i in mixed radix: of what was sent, 4 values */
+	for (i = 0; i < ARRAY_SIZE(limits) * ARRAY_SIZE(lengths) * ARRAY_SIZE(kinds) * 4; i++) {
+		u32 limit = limits[i % ARRAY_SIZE(limits)];
+		int rest = i / ARRAY_SIZE(limits);
+		u16 len = lengths[rest % ARRAY_SIZE(lengths)];
+		u8 kind = kinds[rest / ARRAY_SIZE(lengths) % ARRAY_SIZE(kinds)];
+		const u16 sent[] = { 0, 1, len / 2, len - 1 };
+		u16 already = sent[rest / ARRAY_SIZE(lengths) / ARRAY_SIZE(kinds)];
+		struct mps_segment seg = { .frag.data_len = len, .frag.already_sent = already };
+		const struct mps_pick pick = { .kind = kind, .limit_bytes = limit };
+		u16 begin, end, there = kind == MPS_NEW ? len - already : already;
+
+		mps_picked_part(&seg, &pick, &begin, &end);
+		KUNIT_ASSERT_EQ(test, begin, kind == MPS_NEW ? already : 0);
+		KUNIT_ASSERT_EQ_MSG(test, end - begin, limit ? min_t(u32, limit, there) : there,
+				    "kind %d, %u of %u bytes, limit %u", kind, already, len, limit);
+	}
+}
+
+static void a_reinjection_goes_on_where_it_was_cut_short(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, gone);
+	int i;
+
+	mps_test_usable(gone, false);
+	mps_recover(conn);
+	EXPECT_REINJECTIONS(test, conn, seg);
+	/* by the limit of the scheduler, and for want of memory */
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, one, MPS_REINJECTION, 500, MSS), 500U);
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, two, MPS_REINJECTION, 0, 300), 300U);
+	EXPECT_REINJECTIONS(test, conn, seg);
+	mps_recover(conn);
+	EXPECT_REINJECTIONS(test, conn, seg);
+	/* its beginning is acknowledged meanwhile */
+	seg->frag.data_seq += 100;
+	seg->frag.data_len -= 100;
+	seg->frag.already_sent -= 100;
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, one, MPS_REINJECTION, 0, MSS), MSS - 800U);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+	mps_recover(conn);
+	KUNIT_EXPECT_NULL_MSG(test, mps_reinjection(conn), "both are there");
+	/* each has a part of it */
+	mps_test_usable(two, false);
+	mps_recover(conn);
+	EXPECT_REINJECTIONS(test, conn, seg);
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, one, MPS_REINJECTION, 0, MSS), MSS - 100U);
+	/* and now the one has all of it */
+	mps_test_usable(gone, true);
+	mps_test_usable(gone, false);
+	mps_recover(conn);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+
+	/* a byte each time comes to an end, too */
+	mps_test_usable(one, false);
+	mps_test_usable(two, true);
+	mps_recover(conn);
+	for (i = 0; i < MSS - 100; i++) {
+		EXPECT_REINJECTIONS(test, conn, seg);
+		KUNIT_ASSERT_EQ(test, leaves(conn, seg, two, MPS_REINJECTION, 1, MSS), 1U);
+	}
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+}
+
+static void a_reinjection_begins_anew_when_a_part_of_it_is_lost(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_in_flight(conn, MSS, gone);
+
+	mps_test_usable(gone, false);
+	mps_recover(conn);
+	leaves(conn, seg, one, MPS_REINJECTION, 500, MSS);
+	mps_test_usable(one, false);
+	mps_recover(conn);
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, two, MPS_REINJECTION, 0, MSS), (u32)MSS);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+}
+
+static void more_of_a_segment_that_is_reinjected_is_reinjected_too(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	leaves(conn, seg, gone, MPS_NEW, 1000, MSS);
+	mps_test_usable(gone, false);
+	mps_recover(conn);
+	leaves(conn, seg, one, MPS_REINJECTION, 900, MSS);
+	leaves(conn, seg, gone, MPS_NEW, 0, MSS);
+	/* the last 100 of the first part, and the second one */
+	KUNIT_EXPECT_EQ(test, leaves(conn, seg, one, MPS_REINJECTION, 0, MSS), MSS - 900U);
+	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+}
+
+static void a_part_of_a_duplicate_does_not_make_it_safe(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *part = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *whole = mps_test_in_flight(conn, MSS, one);
+
+	KUNIT_EXPECT_EQ(test, leaves(conn, part, two, MPS_DUPLICATE, 1, MSS), 1U);
+	KUNIT_EXPECT_EQ(test, leaves(conn, whole, two, MPS_DUPLICATE, ~0, MSS), (u32)MSS);
+	EXPECT_REFUSED(test, conn, MPS_DUPLICATE, two, mps_seq(conn, part));
+	mps_test_usable(one, false);
+	mps_recover(conn);
+	EXPECT_REINJECTIONS(test, conn, part);
+}
+
+static void parts_on_a_distrusted_subflow_are_reinjected(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *seg = mps_test_unsent(conn, MSS);
+
+	leaves(conn, seg, one, MPS_NEW, 500, MSS);
+	mps_distrust(two, true);
+	leaves(conn, seg, two, MPS_NEW, 0, MSS);
+	mps_doubt(conn, two, seg);
+	EXPECT_REINJECTIONS(test, conn, seg);
 }
 
 static void reinjections_leave_in_order_on_the_lowest_rtt(struct kunit *test)
@@ -1322,12 +1596,175 @@ static void a_later_time_to_wake_replaces_an_earlier_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), 0ULL);
 }
 
+static void a_time_that_the_kernel_does_not_have_is_none(struct kunit *test)
+{
+	static const u64 none[] = { U64_MAX, U64_MAX - 1, 1ULL << 63, S64_MAX };
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(none); i++) {
+		mps_wake_at(conn, mps_clock_ns() + NSEC_PER_SEC);
+		mps_wake_at(conn, none[i]);
+		KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), 0ULL);
+	}
+}
+
+static void after_its_end_a_connection_sets_no_timer(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+
+	conn_core(conn)->ended = true;
+	mps_wake_at(conn, mps_clock_ns() + NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), 0ULL);
+}
+
+static void a_scheduler_provokes_no_more_than_1024_questions_in_a_tick(struct kunit *test)
+{
+	struct mps_conn_core *core = conn_core(mps_test_conn_of(test, &waits));
+	u32 asked = 0;
+	int i;
+
+	/* time stands still */
+	for (i = 0; i < 3000; i++)
+		asked += mps_may_provoke(core);
+	KUNIT_EXPECT_EQ(test, asked, 1024U);
+	KUNIT_EXPECT_EQ(test, core->deferred, 3000U - 1024U);
+	core->tick--;
+	KUNIT_EXPECT_TRUE(test, mps_may_provoke(core));
+}
+
+/* --- data leaves */
+
+static void a_timer_of_the_scheduler_forbids_no_forced_pick(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 50000);
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_segment *seg, *head;
+	struct mps_pick pick;
+
+	KUNIT_EXPECT_FALSE(test, mps_forced_pick(conn, &pick, &seg));
+	head = mps_test_unsent(conn, MSS);
+	mps_test_update(conn);
+	mps_wake_at(conn, mps_clock_ns() + NSEC_PER_SEC);
+	KUNIT_ASSERT_TRUE(test, mps_forced_pick(conn, &pick, &seg));
+	KUNIT_EXPECT_PTR_EQ(test, seg, head);
+	KUNIT_EXPECT_PTR_EQ(test, pick.subflow, near);
+
+	/* something that is in flight brings the next question */
+	mps_test_sent(conn, head, far);
+	mps_test_unsent(conn, MSS);
+	mps_test_update(conn);
+	KUNIT_EXPECT_FALSE(test, mps_forced_pick(conn, &pick, &seg));
+}
+
+/* A gap in front of what was sent out of order, and has arrived: there is no ACK any more. */
+static void the_oldest_byte_is_forced_though_later_ones_were_sent(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *only = mps_test_subflow(conn);
+	struct mps_segment *head = mps_test_unsent(conn, MSS), *seg;
+	struct mps_pick pick;
+
+	mps_test_sent(conn, mps_test_unsent(conn, MSS), only);
+	mps_test_update(conn);
+	KUNIT_ASSERT_NE(test, conn->una_seq, conn->nxt_seq);
+	only->outstanding_bytes = MSS;
+	KUNIT_EXPECT_FALSE(test, mps_forced_pick(conn, &pick, &seg));
+	only->outstanding_bytes = 0;
+	KUNIT_ASSERT_TRUE(test, mps_forced_pick(conn, &pick, &seg));
+	KUNIT_EXPECT_PTR_EQ(test, seg, head);
+}
+
+static struct mps_subflow *nowhere(struct mps_conn *conn, const struct mps_segment *seg)
+{
+	return NULL;
+}
+
+static void the_oldest_segment_is_repeated_where_the_scheduler_names_nothing(struct kunit *test)
+{
+	static const struct mps_ops ops = {
+		.next_segment	= always_wait,
+		.get_subflow	= nowhere,
+		.name		= "test_nowhere",
+	};
+	struct mptcp_subflow_context *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct mps_conn *conn = mps_test_conn_of(test, &ops);
+	struct mps_subflow *lost = mps_test_subflow(conn);
+	struct mps_subflow *other = mps_test_subflow(conn);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	ctx->mps = other;
+	rcu_assign_pointer(inet_csk(subflow_core(other)->ssk)->icsk_ulp_data, ctx);
+	msk->mps = conn;
+	msk->fully_established = true;
+	mps_test_in_flight(conn, MSS, lost);
+	lost->usable = false;
+	/* as long as an ACK can be waited for, its word counts */
+	other->outstanding_bytes = 1;
+	KUNIT_EXPECT_EQ(test, mps_get_subflow(msk, true), -EINVAL);
+	other->outstanding_bytes = 0;
+	KUNIT_EXPECT_EQ(test, mps_get_subflow(msk, true), 0);
+	KUNIT_EXPECT_TRUE(test, ctx->scheduled);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->forced_reinjections, 1U);
+}
+
+static void what_is_repeated_is_no_more_than_a_send_buffer(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *other = mps_test_subflow(conn);
+	struct mps_segment *sent = mps_test_in_flight(conn, MSS, one), *seg;
+	struct mps_pick pick;
+
+	mps_pick_duplicate(&pick, conn, other, sent);
+	other->unsent_bytes = mps_sk(conn)->sk_sndbuf;
+	KUNIT_EXPECT_NULL(test, mps_check_pick(conn, &pick, &seg));
+	other->unsent_bytes++;
+	KUNIT_EXPECT_NOT_NULL(test, mps_check_pick(conn, &pick, &seg));
+}
+
+/* --- subflows that are gone */
+
+static void of_a_subflow_that_is_gone_nothing_is_done(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *there = mps_test_subflow(conn);
+	struct mps_subflow_core *sub = subflow_core(gone);
+	u32 cwnd;
+
+	mps_test_in_flight(conn, MSS, there);
+	mps_test_close(gone);
+	cwnd = gone->cwnd_pkts;
+	KUNIT_EXPECT_EQ(test, mps_device(gone).queue_bytes, 0ULL);
+	KUNIT_EXPECT_EQ(test, mps_device_sent_bytes(gone), 0ULL);
+	KUNIT_EXPECT_FALSE(test, mps_throttled(gone));
+	KUNIT_EXPECT_FALSE(test, mps_same_device(gone, there));
+	KUNIT_EXPECT_FALSE(test, mps_same_device(there, gone));
+	KUNIT_EXPECT_NULL(test, mps_oldest_missing(conn, gone));
+	mps_halve_cwnd(gone);
+	mps_penalise(gone);
+	mps_set_limit(gone, 1);
+	mps_distrust(gone, true);
+	mps_set_linear_timeouts(gone, true);
+	KUNIT_EXPECT_EQ(test, gone->cwnd_pkts, cwnd);
+	KUNIT_EXPECT_EQ(test, gone->limit_pkts, U32_MAX);
+	KUNIT_EXPECT_FALSE(test, conn_core(conn)->has_cuts);
+	KUNIT_EXPECT_FALSE(test, sub->distrusted || sub->linear);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->refused_calls, 11U);
+}
+
 static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_scheduler_is_found_while_it_is_registered),
 	KUNIT_CASE(the_default_scheduler_of_linux_is_none_of_ours),
 	KUNIT_CASE(registration_refuses_a_scheduler_without_next_segment),
 	KUNIT_CASE(registration_refuses_a_scheduler_without_a_name),
 	KUNIT_CASE(registration_refuses_a_name_that_is_taken),
+	KUNIT_CASE(registration_refuses_a_name_that_a_sysctl_cannot_have),
+	KUNIT_CASE(registration_refuses_another_owner_than_its_module),
+	KUNIT_CASE(registration_refuses_more_state_than_fits),
 	KUNIT_CASE(registration_refuses_parameters_that_make_no_sense),
 	KUNIT_CASE(picks_that_make_sense_are_good),
 	KUNIT_CASE(picks_of_a_subflow_that_cannot_carry_data_are_refused),
@@ -1337,6 +1774,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(unsent_segments_are_listed_in_order),
 	KUNIT_CASE(unsent_segments_are_counted_from_the_first),
 	KUNIT_CASE(a_short_last_segment_waits_while_a_short_one_is_on_its_way),
+	KUNIT_CASE(tcp_cork_holds_a_short_last_segment_until_it_is_let_go),
 	KUNIT_CASE(sent_segments_are_listed_in_order_without_the_gaps),
 	KUNIT_CASE(the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged),
 	KUNIT_CASE(a_segment_fits_the_window_up_to_its_last_byte),
@@ -1358,6 +1796,12 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(the_latest_sent_segment_is_the_last_before_the_first_unsent_one),
 	KUNIT_CASE(numbers_begin_where_the_first_byte_will_be),
 	KUNIT_CASE(a_segment_is_carried_when_it_has_been_sent_again),
+	KUNIT_CASE(a_limit_never_wraps),
+	KUNIT_CASE(a_reinjection_goes_on_where_it_was_cut_short),
+	KUNIT_CASE(a_reinjection_begins_anew_when_a_part_of_it_is_lost),
+	KUNIT_CASE(more_of_a_segment_that_is_reinjected_is_reinjected_too),
+	KUNIT_CASE(a_part_of_a_duplicate_does_not_make_it_safe),
+	KUNIT_CASE(parts_on_a_distrusted_subflow_are_reinjected),
 	KUNIT_CASE(reinjections_leave_in_order_on_the_lowest_rtt),
 	KUNIT_CASE(only_a_timeout_makes_a_congestion_state_unavailable),
 	KUNIT_CASE(only_what_is_still_in_this_host_throttles),
@@ -1387,6 +1831,14 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(penalties_are_an_rtt_of_the_fast_subflow_apart),
 	KUNIT_CASE(the_clock_stands_still_while_the_kernel_computes),
 	KUNIT_CASE(a_later_time_to_wake_replaces_an_earlier_one),
+	KUNIT_CASE(a_time_that_the_kernel_does_not_have_is_none),
+	KUNIT_CASE(after_its_end_a_connection_sets_no_timer),
+	KUNIT_CASE(a_scheduler_provokes_no_more_than_1024_questions_in_a_tick),
+	KUNIT_CASE(a_timer_of_the_scheduler_forbids_no_forced_pick),
+	KUNIT_CASE(the_oldest_byte_is_forced_though_later_ones_were_sent),
+	KUNIT_CASE(the_oldest_segment_is_repeated_where_the_scheduler_names_nothing),
+	KUNIT_CASE(what_is_repeated_is_no_more_than_a_send_buffer),
+	KUNIT_CASE(of_a_subflow_that_is_gone_nothing_is_done),
 	{}
 };
 

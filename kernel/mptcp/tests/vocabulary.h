@@ -97,6 +97,7 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	core = &t->core;
 	core->msk = msk;
 	core->ops = ops;
+	((struct sock *)msk)->sk_sndbuf = SZ_1G;
 	INIT_LIST_HEAD(&core->unsent);
 	INIT_LIST_HEAD(&core->reinject);
 	INIT_LIST_HEAD(&core->units);
@@ -409,7 +410,7 @@ static inline void __mps_test_sent(struct mps_conn *conn, struct mps_segment *se
 				   struct mps_subflow *subflow, u32 bytes)
 {
 	if (!list_empty(&seg->unsent)) {
-		seg->frag.already_sent += bytes;
+		mps_sent_part(seg, subflow, bytes);
 		if (seg->frag.already_sent == seg->frag.data_len) {
 			mps_forget_unsent(conn, seg);
 			mps_units_sent(conn);
@@ -607,6 +608,7 @@ static inline struct mps_pick mps_test_send(struct mps_conn *conn)
 {
 	struct mps_segment *seg;
 	struct mps_pick pick = __mps_test_decide(conn, &seg);
+	u16 begin, end;
 	u32 bytes;
 
 	if (!pick.kind)
@@ -615,11 +617,10 @@ static inline struct mps_pick mps_test_send(struct mps_conn *conn)
 		mps_test_drop(conn, mps_unit_at(conn, pick.seq));
 		return pick;
 	}
-	bytes = seg->frag.data_len - (pick.kind == MPS_NEW ? seg->frag.already_sent : 0);
-	if (pick.limit_bytes)
-		bytes = min(bytes, pick.limit_bytes);
-	if (pick.kind == MPS_REINJECTION)
-		list_del_init(&seg->reinject);
+	mps_picked_part(seg, &pick, &begin, &end);
+	bytes = end - begin;
+	if (pick.kind != MPS_NEW)
+		mps_repeated_part(seg, pick.subflow, pick.kind, begin, bytes);
 	__mps_test_sent(conn, seg, pick.subflow, bytes);
 	mps_doubt(conn, pick.subflow, seg);
 	if (conn_core(conn)->ops->on_sent)

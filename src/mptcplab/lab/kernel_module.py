@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,10 +23,12 @@ _NAMES_ACCEPTED = "accepted are at most 15 of a-z, 0-9 and _, a letter first"
 # The entry of a scheduler into the kernel: mps_scheduler() in mpsched.h uses it.
 _REGISTRATION = "mps_register"
 
-# Warnings of the kernel print __FILE__: without the path.
+# Warnings of the kernel print __FILE__: without the path. A backtrace has each hook, also one that
+# ends with a call.
 _MAKEFILE = """\
 obj-m := {name}.o
 ccflags-y := -I$(srctree)/{own} -include $(src)/intree.h -fmacro-prefix-map=$(src)/=
+ccflags-y += -fno-optimize-sibling-calls
 """
 # Otherwise the kernel would report in each run that an out-of-tree module taints it.
 _INTREE = """\
@@ -33,6 +36,10 @@ _INTREE = """\
 MODULE_INFO(intree, "Y");
 """
 _LINES_SHOWN = 40
+
+# A module that the guest could not load: what mps_refuse() of kernel/mptcp/params.h said.
+_REFUSED = re.compile(r"(?<=: )mptcp: (\S+): (.*)")
+_OPS = re.compile(r"\bstruct\s+mps_ops\s+\w+\s*=")
 
 
 @dataclass(frozen=True)
@@ -67,9 +74,13 @@ def read(file: Path, taken: Sequence[str]) -> Scheduler:
     except OSError as error:
         problem(f"cannot be read: {error.strerror}")
     if not problems:
-        registered = re.search(r'\.name\s*=\s*"([^"]*)"', text.decode(errors="replace"))
+        code = text.decode(errors="replace")
+        # not those of parameters
+        ops = _OPS.search(code)
+        name_field = re.compile(r'\.name\s*=\s*"([^"]*)"')
+        registered = name_field.search(code, ops.start() if ops else 0)
         if registered and registered[1] != name:
-            line = text.decode(errors="replace").count("\n", 0, registered.start()) + 1
+            line = code.count("\n", 0, registered.start()) + 1
             problem(
                 f'line {line}: .name = "{registered[1]}" must be the name of the file, "{name}"'
             )
@@ -119,8 +130,38 @@ def put(module: Path, scheduler: Scheduler, target: Path) -> None:
         needed = "a scheduler ends with mps_scheduler(OPS);"
         raise failed(scheduler, "registers no scheduler", [needed])
     target.parent.mkdir(parents=True, exist_ok=True)
+    # for who says where it is wrong, if the kernel refuses it
+    with new_file(target.with_suffix(".c")) as part:
+        part.write_bytes(scheduler.text)
     with new_file(target) as part:
         shutil.copyfile(module, part)
+
+
+def with_place(reason: str, module: Path) -> str:
+    """Why a run failed, which may be that a scheduler was refused: with its file and the line.
+
+    A module that came from elsewhere has no source beside it.
+    """
+    refused = _REFUSED.search(reason)
+    if not refused:
+        return reason
+    place = f"{module.stem}.c"
+    with suppress(OSError):
+        text = module.with_suffix(".c").read_text(errors="replace")
+        place += f" line {text.count(chr(10), 0, _place_of(refused[2], text)) + 1}"
+    return f"{reason[: refused.start()]}{place}: {refused[2]}"
+
+
+def _place_of(why: str, text: str) -> int:
+    """Where the source has what is refused: a parameter by its name, a field, or all of them."""
+    if parameter := re.match(r'params\[\d+\](?: |: \.name is )("[^"]*")', why):
+        return max(text.rfind(parameter[1]), 0)
+    ops = _OPS.search(text)
+    found = re.search(r"\.\w+", why)
+    field = ".params" if why.startswith("params[") or not found else found[0]
+    start = ops.start() if ops else 0
+    assigned = re.compile(rf"{re.escape(field)}\s*=").search(text, start)
+    return assigned.start() if assigned else start
 
 
 def failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> SourceError:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import RunError
-from mptcplab.metrics.records import Records, Samples, path_indices, select
+from mptcplab.metrics.records import UNSCHEDULED, Records, Samples, path_indices, select
 from mptcplab.spec import links
 from mptcplab.spec.limits import Direction
 from mptcplab.spec.scenario import Scenario
@@ -132,6 +132,10 @@ def host_records(scenario: Scenario, name: str, samples: Samples) -> HostRecords
 
     Records that would silently give wrong figures are refused.
     """
+    if np.any(samples.connection["flags"] & UNSCHEDULED):
+        raise RunError(
+            f"the {name} had no memory for the scheduler of a connection: it had the default one"
+        )
     connections = by_connection(samples.connection)
     numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
     subflows = []

@@ -26,6 +26,7 @@ SUBFLOW = 2
 LINK = 3
 #: In the flags of a connection record.
 NO_SPACE = 1
+UNSCHEDULED = 2
 
 DECISION_BYTES = 48
 #: The kinds of decisions, by their number.
@@ -115,7 +116,8 @@ HEAD = (
         "u16",
         "",
         f"connection record, bit 0 ({NO_SPACE}): the application waits for room in the send "
-        "buffer; the others are 0",
+        f"buffer; bit 1 ({UNSCHEDULED}): there was no memory for its scheduler, and it has the "
+        "default one, so that the run fails; the others are 0",
     ),
 )
 
@@ -183,6 +185,26 @@ CONNECTION_FIELDS = (
         "u32",
         "",
         "the scheduler decided without what it is made to look at, because that could not be had",
+    ),
+    Field(
+        "forced_reinjections",
+        "u32",
+        "",
+        "the scheduler named no usable subflow to repeat the oldest segment on, though nothing was "
+        "outstanding on any: it was sent again all the same",
+    ),
+    Field(
+        "deferred",
+        "u32",
+        "",
+        "the scheduler was to be asked again because of its own timers or cuts of windows, more "
+        "often than 1024 times in a tick: the question waited",
+    ),
+    Field(
+        "refused_calls",
+        "u32",
+        "",
+        "the scheduler called a function with a subflow that was gone: nothing was done",
     ),
 )
 

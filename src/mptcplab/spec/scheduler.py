@@ -50,6 +50,8 @@ It has no parameters of its own, and its decisions are not recorded."""
 
 # The kernel's MPTCP_SCHED_NAME_MAX is 16, including the terminating zero.
 _NAME = re.compile("[a-z][a-z0-9_]{0,14}")
+_PARAMETER_NAME = re.compile("[A-Za-z0-9_]{1,255}")
+_PARAMETER_NAME_ACCEPTED = "a parameter's name is up to 255 letters, digits and _"
 _NAME_ACCEPTED = "a scheduler's name is a letter, then up to 14 of a-z, 0-9 and _"
 # sysctls of net.mptcp, which the directory of a scheduler's parameters would clash with
 _RESERVED_NAMES = (
@@ -413,6 +415,8 @@ def parameters_in(text: str) -> tuple[Parameter, ...]:
             raise entries.error(f"{parameter.name} is a parameter that all schedulers have")
         if parameter.name in [other.name for other in found]:
             raise entries.error(f"two parameters are called {parameter.name}")
+        if not _PARAMETER_NAME.fullmatch(parameter.name):
+            raise entries.error(f"{shown(parameter.name)} is no name; {_PARAMETER_NAME_ACCEPTED}")
         if not parameter.minimum <= parameter.default <= parameter.maximum:
             raise entries.error(f"the default of {parameter.name} is out of its own range")
         found.append(parameter)

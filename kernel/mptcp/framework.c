@@ -393,9 +393,12 @@ static bool mps_time_cork(const struct mps_conn *conn)
 
 	if (!msk->cork || !seg || conn->una_seq != conn->nxt_seq || !mps_is_held(conn, seg))
 		return false;
-	mps_for_each_subflow(conn, subflow)
+	mps_for_each_subflow(conn, subflow) {
+		const struct sock *ssk = subflow_core(subflow)->ssk;
+
 		if (subflow->usable)
-			limit = min(limit, mps_peek(inet_csk(subflow_core(subflow)->ssk)->icsk_rto));
+			limit = min(limit, mps_peek(inet_csk(ssk)->icsk_rto));
+	}
 	if (limit != U32_MAX)
 		msk->timer_ival = max_t(u32, limit, TCP_RTO_MIN);
 	return true;

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import smp_kernel, smp_machine, stock_machine
+from mptcplab.lab import kernel, smp_kernel, smp_machine, stock_machine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.smp_kernel import SmpKernel, touched_lines
 from mptcplab.tools.smp import __main__ as command
@@ -115,7 +115,7 @@ def test_what_a_kernel_says_otherwise_is_no_report() -> None:
 
 def places(**given: tuple[str, int]) -> dict[Frame, tuple[Place, ...]]:
     """The places of all frames above: in TCP, but for those given."""
-    found = {}
+    found: dict[Frame, tuple[Place, ...]] = {}
     for text in (RACE, KASAN, LOCKS):
         for report in parse(said(*(("T1", line) for line in text))):
             for stack in report.stacks:
@@ -178,11 +178,11 @@ def test_the_lines_that_patches_touch(tmp_path: Path) -> None:
 
 @pytest.fixture(name="machine")
 def _machine(tmp_path: Path) -> Machine:
-    kernel = SmpKernel("0" * 12, "kcsan", True, False, tmp_path / "bzImage", tmp_path / "vmlinux")
+    built = SmpKernel("0" * 12, "kcsan", True, False, tmp_path / "bzImage", tmp_path / "vmlinux")
     for name in ("bzImage", "vmlinux", "init", "connections"):
         (tmp_path / name).write_bytes(name.encode())
     return Machine(
-        kernel, Guest("1" * 12, tmp_path / "init"), Guest("2" * 12, tmp_path / "connections")
+        built, Guest("1" * 12, tmp_path / "init"), Guest("2" * 12, tmp_path / "connections")
     )
 
 
@@ -243,7 +243,7 @@ def test_programs_of_an_initramfs_can_be_executed() -> None:
 
 
 def test_the_planted_race_applies_to_our_files() -> None:
-    own = smp_kernel.kernel.own_files()
+    own = kernel.own_files()
     planted = smp_kernel._with_race(own)
     changed = {name for name in own if own[name] != planted[name]}
     assert changed == {"framework.c"}

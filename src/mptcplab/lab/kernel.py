@@ -96,9 +96,7 @@ STOCK = "stock"
 #: As `upstream`, and of the patches for MPTCP only the one that builds our files: --engine-only.
 ENGINE_ONLY = "engine"
 _ENGINE_VARIANTS = (ENGINE_ONLY, "selftest-engine")
-_ENGINE_PATCHES = "engine"
-#: In the name of the patch that builds our files.
-OWN_FILES_PATCH = "-mptcp-build-the-files-"
+_ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
 # What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
 # need the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
@@ -694,7 +692,7 @@ class _Inputs:
             patches = [
                 path
                 for path in patches
-                if path.parent.name == _ENGINE_PATCHES or OWN_FILES_PATCH in path.name
+                if path.parent.name == _ENGINE_PATCHES or _OWN_FILES_PATCH in path.name
             ]
         if not _has_framework(variant):
             patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]

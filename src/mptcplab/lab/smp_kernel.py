@@ -47,11 +47,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {"kcsan": ("smp", "kcsan"), "kasan": ("sm
 PLANTED = resources.KERNEL / "planted-race.patch"
 
 _PATCHES = "mptcp"
-# In the fragment `smp`: what a kernel without our patches does not know. But for the one that adds
-# a directory, which has no code then, and an option that our own select: without, all objects of
-# the two would differ.
+# In the fragment `smp`: what a kernel without our patches does not know.
 _OWN_OPTIONS = re.compile(rb"(?m)^CONFIG_MPTCP_LAB.*\n")
-_UNPATCHED_KCONFIG = b"config MPTCP_LAB_UNPATCHED\n\tdef_bool y\n\tselect TRACEPOINTS\n"
 # Line numbers for addresses in reports, and nothing else of what debuggers want.
 _ARGUMENTS = ("ARCH=x86_64", f"KCFLAGS=-g1 {KCFLAGS}")
 _IMAGE = Path("arch/x86/boot/bzImage")
@@ -98,14 +95,13 @@ def build(
     fragments |= {
         str(path.relative_to(resources.KERNEL)): path.read_bytes() for path in config_files(version)
     }
-    own, files = kernel.own_files(), patch_files(version)
+    patches, own = {}, {}
     if framework:
-        files = [path for path in files if path.parent.name == _PATCHES]
+        files = (path for path in patch_files(version) if path.parent.name == _PATCHES)
+        patches = {path.name: path.read_bytes() for path in files}
+        own = kernel.own_files()
     else:
-        own = {"Kconfig": _UNPATCHED_KCONFIG, "Makefile": b""}
-        files = [path for path in files if kernel.OWN_FILES_PATCH in path.name]
         fragments = {name: _OWN_OPTIONS.sub(b"", text) for name, text in fragments.items()}
-    patches = {path.name: path.read_bytes() for path in files}
     if planted:
         own = _with_race(own)
     inputs = [digest, *map(digests, (fragments, patches, own)), kernel.compiler_version()]
@@ -131,6 +127,7 @@ def build(
         configure(make, fragments, {}, inputs)
         progress.step("compile")
         make.image(progress, _IMAGE.name)
+        place.parent.mkdir(parents=True, exist_ok=True)
         with new_directory(place) as part:
             shutil.copyfile(make.obj / _IMAGE, part / _IMAGE.name)
             shutil.copyfile(make.obj / "vmlinux", part / "vmlinux")

@@ -7,6 +7,7 @@ but nothing repeats: which CPU comes first, the host decides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,10 +21,11 @@ from mptcplab.lab.smp_kernel import SmpKernel
 CPUS = 4
 _MEMORY_MIB = 1024
 _IMAGE, _LINE = "initramfs", "line"
-# Reports are made of addresses, so these stay; what takes long under an emulator takes longer.
+# Reports are made of addresses, so these stay, and say when and by whom; what takes long under an
+# emulator takes longer.
 _ARGUMENTS = (
-    *("console=ttyS0", "panic=-1", "nokaslr", "mitigations=off", "tsc=reliable", "reboot=k"),
-    *("net.ifnames=0", "rcupdate.rcu_cpu_stall_timeout=300", "LAB_OUTCOME=/dev/ttyS1"),
+    *("console=ttyS0", "printk.time=1", "panic=-1", "nokaslr", "tsc=reliable", "reboot=k"),
+    *("rcupdate.rcu_cpu_stall_timeout=300", "LAB_OUTCOME=/dev/ttyS1"),
 )
 
 
@@ -56,11 +58,12 @@ def run(
     command = [
         *("setpriv", "--pdeathsig", "KILL", doctor.QEMU),
         *("-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,la57=off"),
-        *("-smp", str(CPUS), "-m", str(_MEMORY_MIB)),
+        # in the BIOS's table, only the first CPU of a socket
+        *("-smp", f"{CPUS},sockets={CPUS}", "-m", str(_MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
         *("-serial", f"file:{engine.CONSOLE}", "-serial", f"file:{_LINE}"),
         *("-kernel", str(kernel.image), "-initrd", _IMAGE),
-        *("-append", " ".join([*_ARGUMENTS, *arguments])),
+        *("-append", " ".join([*_ARGUMENTS, f"tsc_early_khz={_tsc_khz()}", *arguments])),
     ]
     try:
         stock_machine.follow(command, directory, limits or Limits(), watch or Watch())
@@ -69,3 +72,12 @@ def run(
         image.unlink()
         line.unlink(missing_ok=True)
     return stock_machine.received(content)
+
+
+def _tsc_khz() -> int:
+    """How fast QEMU has the clock of CPUs go: as the host's, or else, in ns. No timer of a machine
+    without ACPI could measure it.
+    """
+    about = Path("/proc/cpuinfo").read_text()
+    found = re.search(r"(?m)^cpu MHz\s*: (\d+)", about)
+    return 1000 * int(found[1]) if found else 1_000_000

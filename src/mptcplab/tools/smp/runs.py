@@ -34,17 +34,20 @@ from mptcplab.tools.troubles import Case, case
 PROGRAM = "/connections"
 # Losses by number need a kernel of the lab, and nothing races while there is no path.
 _WITHOUT = ("handshake", "outage")
-# So that CPUs race.
-_CONNECTIONS, _BYTES = 6, 500_000
+# So that CPUs race: so many connections at least, and bytes, of which there are then more.
+_CONNECTIONS, _BYTES, _MORE = 6, 500_000, 8
 # What comes after the last trouble, in real time.
-_AFTER_US = 10_000_000
+_AFTER_US = 60_000_000
 _LIMITS = Limits(wall_s=1200.0)
 # Every packet that comes in on a device is given to one of these CPUs, by its subflow.
 _ALL_CPUS = f"{(1 << smp_machine.CPUS) - 1:x}"
 # So many accesses are not watched, and then one is for so long, in us: long enough for another
 # CPU, which may wait for one of the host's, to come by.
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    "kcsan": ("kcsan.skip_watch=3000", "kcsan.udelay_task=400", "kcsan.udelay_interrupt=150"),
+    "kcsan": (
+        "kcsan.early_enable=1",
+        *("kcsan.skip_watch=1000", "kcsan.udelay_task=2000", "kcsan.udelay_interrupt=1000"),
+    ),
     "kasan": (),
 }
 
@@ -139,8 +142,9 @@ def plan_of(wanted: Case) -> str:
 
 
 def input_of(wanted: Case) -> str:
-    """What the program reads, with an earlier end."""
-    return re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
+    """What the program reads, with more data and an earlier end."""
+    text = re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
+    return re.sub(r"\bbytes=(\d+)", lambda found: f"bytes={_MORE * int(found[1])}", text)
 
 
 def make(

@@ -21,6 +21,7 @@ PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
 SELFTESTS_ARGS ?=
 TORTURE_ARGS ?=
 ARITHMETIC_ARGS ?=
+COMPILERS_ARGS ?=
 RELIABILITY_ARGS ?=
 STOCK_ARGS ?=
 SMP_ARGS ?=
@@ -68,7 +69,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -152,6 +153,10 @@ same-packets: venv ## do this kernel and that of the id OLD send the same packet
 
 sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)
+
+# COMPILERS_ARGS: "--compiler gcc-14,clang --only lossy".
+compilers: setup-lint venv kernel ## is all the same with each C compiler of this machine, and what do analyzers find in our C? (10 min for each)
+	$(BIN)/python -m mptcplab.tools.compilers $(COMPILERS_ARGS)
 
 # SYSTEMS_ARGS: some of bookworm, trixie, root and user. PYTEST_ARGS is handed on.
 systems-test: ## `make demo` and `make test` on fresh Debians, as root and as a user; needs root and debootstrap (hours)

@@ -62,33 +62,37 @@ static int ask_ethtool(int fd, const char *device, void *what)
 /* A feature by the kernel's name for it: 0, or what ioctl() says; EOPNOTSUPP if there is none. */
 static int set_feature(int fd, const char *device, const char *name, bool on)
 {
-	struct {
+	/* each ends with an array, whose elements are in the room behind it */
+	union {
 		struct ethtool_sset_info info;
-		uint32_t count;
+		uint8_t room[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
 	} set = { .info = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ull << ETH_SS_FEATURES } };
-	struct {
+	union {
 		struct ethtool_gstrings strings;
-		char names[MAX_FEATURES][ETH_GSTRING_LEN];
+		uint8_t room[sizeof(struct ethtool_gstrings) + MAX_FEATURES * ETH_GSTRING_LEN];
 	} all = { .strings = { .cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_FEATURES } };
-	struct {
+	union {
 		struct ethtool_sfeatures features;
-		struct ethtool_set_features_block blocks[MAX_FEATURES / 32];
-	} change = { .features = { .cmd = ETHTOOL_SFEATURES } };
-	uint32_t i;
+		uint8_t room[sizeof(struct ethtool_sfeatures) +
+			     MAX_FEATURES / 32 * sizeof(struct ethtool_set_features_block)];
+	} change = { .room = {} };
+	uint32_t i, count;
 
 	if (ask_ethtool(fd, device, &set))
 		return -1;
 	errno = EOPNOTSUPP;
-	if (!set.info.sset_mask || set.count > MAX_FEATURES || ask_ethtool(fd, device, &all))
+	count = set.info.data[0];
+	if (!set.info.sset_mask || count > MAX_FEATURES || ask_ethtool(fd, device, &all))
 		return -1;
-	for (i = 0; i < set.count; i++)
-		if (!strncmp(all.names[i], name, ETH_GSTRING_LEN))
+	for (i = 0; i < count; i++)
+		if (!strncmp((char *)all.strings.data + i * ETH_GSTRING_LEN, name, ETH_GSTRING_LEN))
 			break;
-	if (i == set.count)
+	if (i == count)
 		return -1;
-	change.features.size = (set.count + 31) / 32;
-	change.blocks[i / 32].valid = 1u << i % 32;
-	change.blocks[i / 32].requested = on ? 1u << i % 32 : 0;
+	change.features.cmd = ETHTOOL_SFEATURES;
+	change.features.size = (count + 31) / 32;
+	change.features.features[i / 32].valid = 1u << i % 32;
+	change.features.features[i / 32].requested = on ? 1u << i % 32 : 0;
 	/* more than 0: it stays as it is */
 	return ask_ethtool(fd, device, &change);
 }

@@ -68,6 +68,7 @@ GROUPS = {
         "docs/metrics",
         "docs/records",
         "docs/limitations",
+        "docs/socket-options",
         "docs/kernels",
         "docs/bpf",
         "docs/kernel-ci",

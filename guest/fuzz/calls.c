@@ -382,14 +382,14 @@ static void set_scheduler_bad(int fd)
 
 static void set_unit(int fd)
 {
-	struct mptcp_unit unit = {
-		.id = one_in(8) ? number() : ++unit_id,
-		.bytes = one_in(20) ? number() : 1 + below(6000),
-		.depends_on = one_in(2) ? 0 : unit_id - below(20),
-		.importance = one_in(8) ? number() : below(4),
-	};
+	struct mptcp_unit unit = {};
 	struct timespec now;
 
+	/* one after the other: an initializer has no order */
+	unit.id = one_in(8) ? number() : ++unit_id;
+	unit.bytes = one_in(20) ? number() : 1 + below(6000);
+	unit.depends_on = one_in(2) ? 0 : unit_id - below(20);
+	unit.importance = one_in(8) ? number() : below(4);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (one_in(2))
 		unit.deadline_ns = one_in(20) ? number() : to_ns(&now) + below(100000000);

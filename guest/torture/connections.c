@@ -84,7 +84,8 @@ struct end_plan {
 	uint64_t read_chunk, read_gap;
 	uint64_t pause_at, pause;	/* reads nothing from then on, for so long */
 	uint64_t send_buffer, receive_buffer;	/* 0: as they are */
-	uint64_t no_delay;
+	uint64_t shrink, shrink_at;	/* the receive buffer, once connected; 0: as it is */
+	uint64_t no_delay, low_water;
 	uint64_t act, act_at;
 	uint64_t kill_at;	/* subflows of this end; 0: never */
 	uint64_t kill_index;	/* this one of them; KILL_ALL: each */
@@ -97,7 +98,7 @@ struct end {
 	int fd;			/* -1: not there yet, or closed */
 	bool connecting;
 	bool was_there;
-	bool killed;
+	bool shrunk, killed;
 	uint64_t wrote, got;
 	int64_t wrong_at;	/* the first byte that differs; -1: none does */
 	bool fell_back;		/* to TCP, when it was looked at last */
@@ -164,7 +165,9 @@ static const struct key end_keys[] = {
 	KEY(struct end_plan, write_gap), KEY(struct end_plan, read_chunk),
 	KEY(struct end_plan, read_gap), KEY(struct end_plan, pause_at),
 	KEY(struct end_plan, pause), KEY(struct end_plan, send_buffer),
-	KEY(struct end_plan, receive_buffer), KEY(struct end_plan, no_delay),
+	KEY(struct end_plan, receive_buffer), KEY(struct end_plan, shrink),
+	KEY(struct end_plan, shrink_at),
+	KEY(struct end_plan, no_delay), KEY(struct end_plan, low_water),
 	KEY(struct end_plan, act), KEY(struct end_plan, act_at),
 	KEY(struct end_plan, kill_at), KEY(struct end_plan, kill_index), {}
 };
@@ -356,6 +359,8 @@ static int open_socket(const struct end *end, int ns)
 		set_number(fd, SOL_SOCKET, SO_RCVBUF, end->plan.receive_buffer);
 	if (end->plan.no_delay)
 		set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (end->plan.low_water)
+		set_number(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, end->plan.low_water);
 	return fd;
 }
 
@@ -453,6 +458,8 @@ static void accept_one(struct connection *c)
 	/* from its listener it has the buffers, but not this */
 	if (end->plan.no_delay)
 		set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (end->plan.low_water)
+		set_number(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, end->plan.low_water);
 }
 
 static bool pauses(const struct end *end, uint64_t now)
@@ -583,6 +590,10 @@ static void turn(struct connection *c, struct end *end, short events, uint64_t n
 		return;
 	if (end->connecting)
 		end_connect(end, events);
+	if (end->plan.shrink && !end->shrunk && !end->connecting && now >= end->plan.shrink_at) {
+		end->shrunk = true;
+		set_number(end->fd, SOL_SOCKET, SO_RCVBUF, end->plan.shrink);
+	}
 	if (!end->error && !end->connecting && (events & ~POLLIN))
 		do_write(c, end, now);
 	if (!end->error && !end->connecting && (events & ~POLLOUT))
@@ -622,6 +633,8 @@ static uint64_t end_due(const struct end *end, uint64_t now)
 		due = earlier(due, end->plan.act_at);
 	if (end->connecting)
 		return due;
+	if (end->plan.shrink && !end->shrunk)
+		due = earlier(due, end->plan.shrink_at);
 	if (writes(end) && end->next_write > now)
 		due = earlier(due, end->next_write);
 	if (!end->read_end && read_due(end, now) > now)

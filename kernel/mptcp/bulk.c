@@ -518,7 +518,7 @@ static const struct proc_ops bulk_proc_ops = {
 	.proc_release	= bulk_release,
 };
 
-static const struct ctl_table bulk_sysctl[] = {
+static struct ctl_table bulk_sysctl[] = {
 	{
 		.procname	= "bulk",
 		.data		= &bulk_enabled,

@@ -45,6 +45,10 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 	*seg = mps_find_segment(conn, pick);
 	if (!*seg)
 		return "no such segment";
+	/* repeated for ever, it would fill the memory */
+	if (pick->kind != MPS_NEW &&
+	    subflow->unsent_bytes > (u32)READ_ONCE(mps_sk(conn)->sk_sndbuf))
+		return "more waits there than a send buffer holds";
 	if (pick->kind == MPS_DUPLICATE &&
 	    (!mps_sent(*seg) || mps_carried_by(*seg, subflow)))
 		return "never sent, or sent on this subflow";
@@ -94,24 +98,54 @@ static bool mps_default_pick(struct mps_conn *conn, struct mps_pick *pick)
 	return subflow && mps_pick_new(pick, conn, subflow, head);
 }
 
-/* The retransmission timer fired, nothing is in flight, and the scheduler
- * waits: for what? Also the way of a probe of a closed window.
+/* Has a usable subflow anything that is not acknowledged? */
+static bool mps_any_outstanding(const struct mps_conn *conn)
+{
+	const struct mps_subflow *subflow;
+
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->usable && subflow->outstanding_bytes)
+			return true;
+	return false;
+}
+
+/* Is nothing in flight? Or has all arrived that was sent out of order, and `head`, which is
+ * missing, was never sent? Then no ACK comes.
  */
-static bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick)
+static bool mps_is_idle(const struct mps_conn *conn, const struct mps_segment *head)
+{
+	return conn->una_seq == conn->nxt_seq ||
+	       (mps_seq(conn, head) == conn->una_seq && !mps_any_outstanding(conn));
+}
+
+/* Where something is sent that the scheduler sends nowhere. */
+static struct mps_subflow *mps_forced_subflow(const struct mps_conn *conn)
 {
 	struct mps_subflow *subflow, *best = NULL;
-	struct mps_conn_core *core = conn_core(conn);
 
-	if (conn->una_seq != conn->nxt_seq || !mps_head(conn) || hrtimer_active(&core->timer))
-		return false;
-	core->alarm = false;
 	mps_for_each_subflow(conn, subflow)
 		if (subflow->usable &&
 		    (!best || best->backup > subflow->backup ||
 		     (best->backup == subflow->backup && subflow->srtt_us < best->srtt_us)))
 			best = subflow;
-	return best && mps_pick_new(pick, conn, best, mps_head(conn));
+	return best;
 }
+
+/* The retransmission timer fired, nothing is in flight, and the scheduler waits, be it
+ * for a timer of its own: too long. Also the way of a probe of a closed window.
+ */
+bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
+{
+	struct mps_subflow *best;
+
+	*seg = mps_head(conn);
+	if (!*seg || !mps_is_idle(conn, *seg))
+		return false;
+	conn_core(conn)->alarm = false;
+	best = mps_forced_subflow(conn);
+	return best && mps_pick_new(pick, conn, best, *seg);
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_forced_pick);
 
 /* After a fallback to TCP there is one subflow and one order. */
 static bool mps_fallback_pick(struct mps_conn *conn, struct mps_pick *pick)
@@ -150,8 +184,8 @@ static bool mps_in_order(const struct mps_conn *conn, const struct mps_pick *pic
 static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
 {
 	struct mps_conn_core *core = conn_core(conn);
-	bool forced = false, answered;
-	const char *why;
+	const char *why = NULL;
+	bool answered;
 
 	mps_assert_locked(mps_sk(conn));
 	/* Nor is there any other from the MP_FAIL on that asks for it: what is sent
@@ -177,33 +211,29 @@ static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_seg
 	trace_mps_question_tp(conn);
 	answered = core->ops->next_segment(conn, pick);
 	trace_mps_answer_tp(conn, answered ? pick : NULL);
-	if (!answered) {
-		if (!core->alarm || !mps_forced_pick(conn, pick)) {
-			core->waits++;
-			mps_trace(conn, NULL, DECISION_WAIT, 0, 0);
-			return false;
-		}
-		forced = true;
-	}
-	why = mps_check_pick(conn, pick, seg);
+	if (answered)
+		why = mps_check_pick(conn, pick, seg);
 	if (why) {
 		core->refused++;
 		mps_trace(conn, NULL, DECISION_REFUSED, pick->seq, 0);
 		pr_debug("mptcp: %s: pick refused: %s\n", core->ops->name, why);
-		if (!mps_default_pick(conn, pick) || mps_check_pick(conn, pick, seg))
-			return false;
+		answered = mps_default_pick(conn, pick) && !mps_check_pick(conn, pick, seg);
 	}
-	if (forced) {
-		core->forced++;
-		mps_trace(conn, pick->subflow, DECISION_FORCED, pick->seq, mps_len(*seg));
+	if (answered && mps_may_leave(conn, *seg, pick->kind))
+		return true;
+	if (core->alarm && mps_forced_pick(conn, pick, seg)) {
+		/* a probe of a closed window is nobody's mistake */
+		if (!answered || mps_fits_window(conn, *seg)) {
+			core->forced++;
+			mps_trace(conn, pick->subflow, DECISION_FORCED, pick->seq, mps_len(*seg));
+		}
 		return true;
 	}
-	if (!mps_may_leave(conn, *seg, pick->kind)) {
-		if (!core->alarm || !mps_forced_pick(conn, pick))
-			return false;
-		*seg = mps_head(conn);
+	if (!answered && !why) {
+		core->waits++;
+		mps_trace(conn, NULL, DECISION_WAIT, 0, 0);
 	}
-	return true;
+	return false;
 }
 
 /* The next pick to carry out, and its segment. False: wait. */
@@ -351,20 +381,68 @@ static void mps_drop(struct mps_conn *conn, const struct mps_pick *pick)
 	mps_drop_unit(conn, unit);
 }
 
+/* Does TCP_CORK hold all that is left, with nothing in flight? Then the timer is to end that
+ * when TCP would, by the timer that probes a closed window (tcp_probe0_base()).
+ */
+static bool mps_time_cork(const struct mps_conn *conn)
+{
+	const struct mps_segment *seg = mps_first_unsent(conn);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+	const struct mps_subflow *subflow;
+	u32 limit = U32_MAX;
+
+	if (!msk->cork || !seg || conn->una_seq != conn->nxt_seq || !mps_is_held(conn, seg))
+		return false;
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->usable)
+			limit = min(limit, mps_peek(inet_csk(subflow_core(subflow)->ssk)->icsk_rto));
+	if (limit != U32_MAX)
+		msk->timer_ival = max_t(u32, limit, TCP_RTO_MIN);
+	return true;
+}
+
+/* How long a scheduler may wait with nothing in flight: as long as a subflow's timer is
+ * before it doubles. What is left of a timer that has doubled often may be minutes, of
+ * data that others have delivered.
+ */
+static unsigned long mps_idle_timeout(const struct mps_conn *conn)
+{
+	const struct mps_subflow *subflow;
+	unsigned long most = TCP_RTO_MIN;
+
+	mps_for_each_subflow(conn, subflow)
+		most = max(most, usecs_to_jiffies(subflow->srtt_us + subflow->rto_margin_us));
+	return most;
+}
+
 /* The retransmission timer looks after whatever is neither acknowledged nor
  * sent, also while a scheduler waits. When there is nothing, its interval is left
  * alone, as upstream leaves it: a DATA_FIN that follows is repeated by it.
  */
 static void mps_arm_timer(struct mps_conn *conn)
 {
+	struct mps_conn_core *core = conn_core(conn);
+	struct mptcp_sock *msk = core->msk;
+	bool late = false, corked;
 	struct sock *sk = mps_sk(conn);
+	unsigned long before, most;
 
-	conn_core(conn)->alarm = false;
-	if (list_empty(&conn_core(conn)->msk->rtx_queue))
+	core->alarm = false;
+	if (list_empty(&msk->rtx_queue))
 		return;
+	/* what the timer that runs was set to, at most */
+	before = msk->timer_ival;
 	mptcp_set_timeout(sk);
-	if (!mptcp_rtx_timer_pending(sk))
+	corked = mps_time_cork(conn);
+	if (!corked && core->usable_mask &&
+	    (conn->una_seq == conn->nxt_seq || !mps_any_outstanding(conn))) {
+		most = mps_idle_timeout(conn);
+		late = before > most;
+		msk->timer_ival = min(msk->timer_ival, most);
+	}
+	if (late || corked != core->cork_timed || !mptcp_rtx_timer_pending(sk))
 		mptcp_reset_rtx_timer(sk);
+	core->cork_timed = corked;
 }
 
 /* Is nothing to follow soon on the subflow that has just got data? All has been
@@ -400,11 +478,37 @@ static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 	} else {
 		if (!subflow || mps_pauses(conn, subflow, leaves))
 			tcp_mark_push(tp, tcp_write_queue_tail(ssk));
+		/* nor later, when there is no room now: until the next segment */
+		if (unlikely(tp->nonagle & TCP_NAGLE_CORK))
+			tp->nonagle |= TCP_NAGLE_PUSH;
 		__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
 	}
 	if (subflow && tp->snd_nxt != nxt)
 		mps_time_segment(subflow);
 }
+
+/* A scheduler that sets timers or cuts windows is asked again because of that, perhaps for
+ * ever: so often in a tick (HZ), and no more. Under the data lock.
+ */
+#define MPS_PROVOKED_MAX	1024
+
+bool mps_may_provoke(struct mps_conn_core *core)
+{
+	u32 now = tcp_jiffies32;
+
+	mps_assert_data_locked((struct sock *)core->msk);
+	if (core->tick != now) {
+		core->tick = now;
+		core->provoked = 0;
+	}
+	if (core->provoked == MPS_PROVOKED_MAX) {
+		core->deferred++;
+		return false;
+	}
+	core->provoked++;
+	return true;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_may_provoke);
 
 /* Cuts the congestion windows that a scheduler wants to be cut. A process owns the
  * connection; no subflow is locked.
@@ -447,7 +551,9 @@ static void mps_cut_windows_bh(struct mps_conn *conn, const struct sock *ssk)
 			continue;
 		}
 		core->has_cuts = true;
-		mptcp_subflow_delegate(mps_ctx(subflow), MPTCP_DELEGATE_SEND);
+		/* there the scheduler is asked again, who may cut again */
+		if (mps_may_provoke(core))
+			mptcp_subflow_delegate(mps_ctx(subflow), MPTCP_DELEGATE_SEND);
 	}
 }
 
@@ -649,7 +755,14 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 		return -EINVAL;
 	subflow = core->ops->get_subflow ? core->ops->get_subflow(conn, head) :
 					   mps_lowest_rtt(conn, head);
-	if (!subflow || subflow_core(subflow)->conn != conn || !subflow->usable)
+	if (subflow && (subflow_core(subflow)->conn != conn || !subflow->usable))
+		subflow = NULL;
+	/* nowhere, though no usable subflow has anything whose ACK it could wait for */
+	if (!subflow && !mps_any_outstanding(conn)) {
+		subflow = mps_forced_subflow(conn);
+		core->forced_reinjections += !!subflow;
+	}
+	if (!subflow)
 		return -EINVAL;
 	/* there TCP repeats it, unless it believes that it has arrived */
 	if (mps_carried_by(head, subflow) && subflow->outstanding_bytes)
@@ -676,35 +789,49 @@ EXPORT_SYMBOL_GPL(mps_clock_ns);
 
 void mps_wake_at(struct mps_conn *conn, u64 ns)
 {
-	if (ns)
-		hrtimer_start(&conn_core(conn)->timer, ns_to_ktime(ns), HRTIMER_MODE_ABS_SOFT);
+	struct mps_conn_core *core = conn_core(conn);
+
+	if (core->ended)
+		return;
+	/* what is no time of the kernel's is never, as ~0 is */
+	if (ns && ns < KTIME_MAX)
+		hrtimer_start(&core->timer, ns_to_ktime(ns), HRTIMER_MODE_ABS_SOFT);
 	else
-		hrtimer_try_to_cancel(&conn_core(conn)->timer);
+		hrtimer_try_to_cancel(&core->timer);
 }
 EXPORT_SYMBOL_GPL(mps_wake_at);
 
-static enum hrtimer_restart mps_wake_core(struct mps_conn_core *core)
+/* asked: by the scheduler */
+static enum hrtimer_restart mps_wake_core(struct mps_conn_core *core, bool asked)
 {
-	struct sock *sk = (struct sock *)core->msk;
+	struct mptcp_sock *msk = core->msk;
+	struct sock *sk = (struct sock *)msk;
 
 	mptcp_data_lock(sk);
-	/* not if the connection is being taken away: see mps_conn_release() */
-	if (sock_owned_by_user(sk))
-		__set_bit(MPTCP_PUSH_PENDING, &core->msk->cb_flags);
-	else if (core->msk->mps)
-		mps_push_bh(core->msk, NULL);
+	/* not before init() has returned, or if the connection is being taken away: see
+	 * mps_conn_release()
+	 */
+	if (msk->mps != &core->pub)
+		goto unlock;
+	if (asked && !mps_may_provoke(core))
+		hrtimer_start(&core->timer, ns_to_ktime(TICK_NSEC), HRTIMER_MODE_REL_SOFT);
+	else if (sock_owned_by_user(sk))
+		__set_bit(MPTCP_PUSH_PENDING, &msk->cb_flags);
+	else
+		mps_push_bh(msk, NULL);
+unlock:
 	mptcp_data_unlock(sk);
 	return HRTIMER_NORESTART;
 }
 
 static enum hrtimer_restart mps_wake(struct hrtimer *timer)
 {
-	return mps_wake_core(container_of(timer, struct mps_conn_core, timer));
+	return mps_wake_core(container_of(timer, struct mps_conn_core, timer), true);
 }
 
 static enum hrtimer_restart mps_wake_late(struct hrtimer *timer)
 {
-	return mps_wake_core(container_of(timer, struct mps_conn_core, late_timer));
+	return mps_wake_core(container_of(timer, struct mps_conn_core, late_timer), false);
 }
 
 /* --- connections */
@@ -741,6 +868,7 @@ static void mps_conn_end(struct mps_conn *conn)
 	struct mps_conn_core *core = conn_core(conn);
 	int slot;
 
+	core->ended = true;
 	hrtimer_cancel(&core->timer);
 	hrtimer_cancel(&core->late_timer);
 	if (core->ops->release)
@@ -799,6 +927,8 @@ void mps_conn_release(struct mptcp_sock *msk)
 	list_for_each_entry_safe(subflow, next, &conn->subflows, node)
 		mps_detach(conn, subflow);
 	msk->mps = NULL;
+	/* one timer's function may run now, and set the other */
+	conn_core(conn)->ended = true;
 	msk->recovers = mptcp_recovery_of(sock_net((struct sock *)msk), false);
 	mptcp_data_unlock((struct sock *)msk);
 

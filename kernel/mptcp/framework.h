@@ -58,6 +58,8 @@
  * which the owner calls, need no locks; nor have they any of other connections.
  *
  * - core->clock_known, .clock_zero_ms: under the spinlock alone, be it the owner's or not.
+ * - core->tick, .provoked, .deferred: the same. core->ended: under the spinlock, too, when
+ *   msk->mps is taken back.
  * - core->timer, .late_timer: started by the owner. Their functions take the spinlock,
  *   find a process at work and leave the rest to it, or are the owner; msk->mps, which
  *   is taken back under the spinlock, says that the connection is none any more.
@@ -177,6 +179,7 @@ struct mps_conn_core {
 	struct mps_subflow_core	*slots[32];
 	u64			base_seq;	/* data sequence number of byte 0 */
 	u64			small_end;	/* end of the latest short segment */
+	u64			cork_end;	/* TCP_CORK holds no segment that begins before */
 	u32			usable_mask;	/* of slots */
 	bool			started;	/* base_seq is known */
 	bool			has_gaps;	/* something was sent out of order */
@@ -186,15 +189,22 @@ struct mps_conn_core {
 	bool			has_handshakes;	/* handshake_unread is true of one, perhaps */
 	bool			cut;		/* a unit begins or has ended: in a new segment */
 	bool			alarm;		/* the retransmission timer fired */
+	bool			cork_timed;	/* it limits how long TCP_CORK holds data */
 	bool			clock_known;	/* clock_zero_ms is */
 	u32			clock_zero_ms;	/* subtracted from the peer's clock minus ours */
 	struct mps_pick		handoff;	/* for a subflow that was not locked */
 	struct hrtimer		timer;
 	struct hrtimer		late_timer;	/* of mps_find_late() */
+	bool			ended;		/* no timer may be set any more */
+	u32			tick;		/* tcp_jiffies32 of .. */
+	u32			provoked;	/* .. so many mps_may_provoke() */
 	u64			waits;
 	u64			refused;
 	u64			forced;
 	u32			fallbacks;
+	u32			forced_reinjections;
+	u32			deferred;
+	u32			refused_calls;
 
 	struct mps_conn		pub;		/* and the scheduler's own state */
 };
@@ -260,6 +270,19 @@ static inline u32 mps_unsent_part(const struct mps_segment *seg)
 static inline bool mps_sent(const struct mps_segment *seg)
 {
 	return seg->frag.already_sent;
+}
+
+/* A scheduler may have kept a subflow that is gone: what it wants of that is refused, and
+ * counted. The connection is the caller's.
+ */
+static inline bool mps_is_there(const struct mps_subflow *subflow)
+{
+	const struct mps_subflow_core *sub = subflow_core(subflow);
+
+	if (likely(sub->ssk))
+		return true;
+	conn_core(sub->conn)->refused_calls++;
+	return false;
 }
 
 /* The registered scheduler of that name, NULL if there is none. */
@@ -333,7 +356,11 @@ u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us, u64 tried_us);
 /* framework.c: a subflow had a timeout; is the next one not to be twice as long? */
 bool mps_timeout(struct mptcp_subflow_context *ctx);
 
-/* framework.c: why a pick is refused */
+/* framework.c: may the scheduler be asked because of what it did itself; the pick in its
+ * place when nothing is in flight; why a pick is refused
+ */
+bool mps_may_provoke(struct mps_conn_core *core);
+bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg);
 const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 			   struct mps_segment **seg);
 

@@ -12,8 +12,21 @@
  *
  * A scheduler decides, it does not act: it reads what is below, returns a pick
  * and writes nothing but its own state. Whatever it picks, the byte stream
- * stays whole: a pick that makes no sense is refused and counted, and one that
- * never comes is replaced when nothing is in flight any more.
+ * stays whole, and data leaves:
+ *
+ * - A pick that makes no sense is refused, and counted; in its place is sent what
+ *   mps_lowest_rtt() says.
+ * - One that never comes is replaced when nothing has been in flight for as long as
+ *   the connection's retransmission timer, 200 ms or a timeout of TCP's: whatever
+ *   timer the scheduler has set.
+ * - A scheduler that is asked again only because of what it did itself, be it timers
+ *   or cuts of windows, is made to wait until the next tick after 1024 times; that
+ *   is counted.
+ * - A subflow that is gone may be looked at, and picked in vain. Functions that want
+ *   something of it do nothing, give nothing (0, false, NULL), and count the call.
+ *   Where it was a new one may be, which is then the one that is meant. Its memory,
+ *   and that of all subflows, lasts until release() has returned. A segment or unit
+ *   is good until the hook that has got it returns.
  *
  * All hooks run in the connection's context, one at a time: it is locked by
  * its owner or, in softirq, by its spinlock. They may not sleep.
@@ -187,7 +200,8 @@ struct mps_ops {
 	/* All others are optional. */
 
 	/* Where the oldest segment is sent again when the connection's
-	 * retransmission timer has expired; NULL: nowhere now. Default:
+	 * retransmission timer has expired; NULL: nowhere now, which is heeded as
+	 * long as something is on its way on a usable subflow. Default:
 	 * mps_lowest_rtt().
 	 */
 	struct mps_subflow *(*get_subflow)(struct mps_conn *conn, const struct mps_segment *seg);
@@ -600,7 +614,8 @@ void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear);
 u64 mps_clock_ns(void);
 
 /* next_segment() will be asked at this time, if not before. One time per
- * connection: a later call replaces an earlier one; 0: none.
+ * connection: a later call replaces an earlier one; 0 or ~0: none. One that is past
+ * is now. In release(), nothing is asked any more.
  */
 void mps_wake_at(struct mps_conn *conn, u64 ns);
 

@@ -276,6 +276,9 @@ static void probe_add_scheduling(struct probe_connection *rec, const struct mptc
 	rec->refused = cpu_to_le64(core->refused);
 	rec->forced = cpu_to_le64(core->forced);
 	rec->fallbacks = cpu_to_le32(core->fallbacks);
+	rec->forced_reinjections = cpu_to_le32(core->forced_reinjections);
+	rec->deferred = cpu_to_le32(core->deferred);
+	rec->refused_calls = cpu_to_le32(core->refused_calls);
 }
 
 static void probe_add_subflow_scheduling(struct probe_subflow *rec,

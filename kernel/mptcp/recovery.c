@@ -230,7 +230,7 @@ static bool mps_has_another(const struct mps_conn *conn, const struct mps_subflo
 /* The oldest packet in flight, as of now. The subflow is locked. */
 void mps_note_oldest(struct mps_subflow *subflow)
 {
-	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 	const struct sk_buff *skb;
 
 	mps_assert_locked(subflow_core(subflow)->ssk);

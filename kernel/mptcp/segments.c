@@ -30,17 +30,40 @@ struct mps_segment *mps_first_unsent(const struct mps_conn *conn)
 	return mps_first(&conn_core(conn)->unsent, unsent);
 }
 
+/* Does TCP_CORK hold a short last segment? Not when no more can be written. */
+static bool mps_is_corked(const struct mps_conn_core *core, const struct mps_segment *seg)
+{
+	const struct sock *sk = (struct sock *)core->msk;
+
+	return !before64(seg->frag.data_seq, core->cork_end) &&
+	       sk->sk_wmem_queued < READ_ONCE(sk->sk_sndbuf);
+}
+
 /* A short last segment waits for more data while a short one is on its way
- * (Minshall's form of Nagle's rule, as in TCP).
+ * (Minshall's form of Nagle's rule, as in TCP), and with TCP_CORK.
  */
 bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg)
 {
 	const struct mps_conn_core *core = conn_core(conn);
 
-	return seg->frag.data_len < conn->segment_bytes && !core->msk->nodelay && !conn->closing &&
-	       list_is_last(&seg->unsent, &core->unsent) &&
-	       after64(core->small_end, core->base_seq + conn->una_seq);
+	if (seg->frag.data_len >= conn->segment_bytes || conn->closing ||
+	    !list_is_last(&seg->unsent, &core->unsent))
+		return false;
+	if (unlikely(core->msk->cork) && mps_is_corked(core, seg))
+		return true;
+	return !core->msk->nodelay && after64(core->small_end, core->base_seq + conn->una_seq);
 }
+EXPORT_SYMBOL_IF_KUNIT(mps_is_held);
+
+/* TCP_CORK holds nothing any more of what is written: TCP_NODELAY was set, as in TCP,
+ * or the data has waited long enough. A process owns the connection.
+ */
+void mps_uncork(struct mptcp_sock *msk)
+{
+	mps_assert_locked((struct sock *)msk);
+	conn_core(msk->mps)->cork_end = msk->write_seq;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_uncork);
 
 struct mps_segment *mps_head(const struct mps_conn *conn)
 {
@@ -141,6 +164,8 @@ struct mps_segment *mps_oldest_missing(struct mps_conn *conn, struct mps_subflow
 	struct list_head *queue = &core->msk->rtx_queue;
 	struct mps_segment *seg;
 
+	if (!mps_is_there(subflow))
+		return NULL;
 	seg = sub->cursor ? mps_next(queue, sub->cursor, frag.list) : mps_first(queue, frag.list);
 	for (; seg && mps_sent(seg); seg = mps_next(queue, seg, frag.list)) {
 		if (!mps_carried_by(seg, subflow))
@@ -224,6 +249,7 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 		core->started = true;
 		core->base_seq = dfrag->data_seq;
 		core->small_end = dfrag->data_seq;
+		core->cork_end = dfrag->data_seq;
 	}
 	if (is_new) {
 		seg->carried = 0;
@@ -400,7 +426,7 @@ EXPORT_SYMBOL_IF_KUNIT(mps_recover);
 
 void mps_distrust(struct mps_subflow *subflow, bool distrust)
 {
-	if (subflow_core(subflow)->distrusted == distrust)
+	if (!mps_is_there(subflow) || subflow_core(subflow)->distrusted == distrust)
 		return;
 	subflow_core(subflow)->distrusted = distrust;
 	mps_recover(subflow_core(subflow)->conn);
@@ -484,7 +510,7 @@ void mps_verify(const struct mps_conn *conn)
 		WARN_ON_ONCE(before &&
 			     before->frag.data_seq + before->frag.data_len != seg->frag.data_seq);
 		WARN_ON_ONCE(seg->frag.already_sent > seg->frag.data_len);
-		if (WARN_ON_ONCE(!mps_unsent_part(seg) != list_empty(&seg->unsent)))
+		if (WARN_ON_ONCE((mps_unsent_part(seg) != 0) == list_empty(&seg->unsent)))
 			return;
 		if (mps_unsent_part(seg)) {
 			if (WARN_ON_ONCE(seg != unsent))

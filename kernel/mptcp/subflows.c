@@ -68,6 +68,8 @@ struct mps_device mps_device(const struct mps_subflow *subflow)
 	const struct net_device *dev;
 	unsigned int i;
 
+	if (!mps_is_there(subflow))
+		return device;
 	rcu_read_lock();
 	dev = mps_dev_rcu(subflow);
 	for (i = 0; dev && i < dev->num_tx_queues; i++) {
@@ -88,7 +90,8 @@ bool mps_throttled(const struct mps_subflow *subflow)
 {
 	const struct sock *ssk = subflow_core(subflow)->ssk;
 
-	return test_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags) && sk_wmem_alloc_get(ssk);
+	return mps_is_there(subflow) && test_bit(TSQ_THROTTLED, &ssk->sk_tsq_flags) &&
+	       sk_wmem_alloc_get(ssk);
 }
 EXPORT_SYMBOL_GPL(mps_throttled);
 
@@ -97,6 +100,8 @@ u64 mps_device_sent_bytes(const struct mps_subflow *subflow)
 	struct rtnl_link_stats64 stats = {};
 	struct net_device *dev;
 
+	if (!mps_is_there(subflow))
+		return 0;
 	rcu_read_lock();
 	dev = mps_dev_rcu(subflow);
 	if (dev)
@@ -111,6 +116,8 @@ bool mps_same_device(const struct mps_subflow *one, const struct mps_subflow *ot
 	const struct net_device *dev;
 	bool same;
 
+	if (!mps_is_there(one) || !mps_is_there(other))
+		return false;
 	rcu_read_lock();
 	dev = mps_dev_rcu(one);
 	same = dev && dev == mps_dev_rcu(other);
@@ -128,6 +135,8 @@ static void mps_update_limit(struct mps_subflow *subflow)
 
 void mps_penalise(struct mps_subflow *subflow)
 {
+	if (!mps_is_there(subflow))
+		return;
 	subflow_core(subflow)->penalty_pkts = max(mps_cwnd(subflow) / 2, 1U);
 	mps_update_limit(subflow);
 }
@@ -135,6 +144,8 @@ EXPORT_SYMBOL_GPL(mps_penalise);
 
 void mps_set_limit(struct mps_subflow *subflow, u32 pkts)
 {
+	if (!mps_is_there(subflow))
+		return;
 	subflow_core(subflow)->set_limit_pkts = max(pkts, 1U);
 	mps_update_limit(subflow);
 }
@@ -153,7 +164,7 @@ void mps_halve_cwnd(struct mps_subflow *subflow)
 {
 	struct mps_subflow_core *sub = subflow_core(subflow);
 
-	if (sub->cuts == U8_MAX)
+	if (!mps_is_there(subflow) || sub->cuts == U8_MAX)
 		return;
 	mps_halve(&subflow->cwnd_pkts, &subflow->ssthresh_pkts);
 	sub->cuts++;
@@ -276,6 +287,8 @@ void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow)
 	mps_ctx(subflow)->mps = NULL;
 	subflow->usable = false;
 	subflow_core(subflow)->ssk = NULL;
+	/* mps_segment_gone() looks at those in the list alone */
+	subflow_core(subflow)->cursor = NULL;
 }
 
 /* A subflow is being closed. Called with the connection owned by a process. */
@@ -377,7 +390,7 @@ EXPORT_SYMBOL_IF_KUNIT(mps_snapshot);
  */
 void mps_snapshot_oldest(struct mps_subflow *subflow)
 {
-	const struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
+	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
 	const struct sk_buff *skb;
 
 	mps_assert_locked(subflow_core(subflow)->ssk);
@@ -486,7 +499,8 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 
 void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear)
 {
-	WRITE_ONCE(subflow_core(subflow)->linear, linear);
+	if (mps_is_there(subflow))
+		WRITE_ONCE(subflow_core(subflow)->linear, linear);
 }
 EXPORT_SYMBOL_GPL(mps_set_linear_timeouts);
 

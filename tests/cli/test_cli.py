@@ -22,6 +22,7 @@ from mptcplab.spec.presets import PRESETS, SOURCES
 PATHS = ("--path", "wifi:20mbit,10ms", "--path", "lte:10mbit,30ms,loss=0.1%")
 QUICK = (*PATHS, "--duration", "2s", "--repeat", "1")
 OURS_ALONE = ("compare", *PATHS, "--repeat", "1", "--duration", "1s", "--no-baseline")
+SCHEDULERS = Path(__file__).parents[1] / "scenario" / "schedulers"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -105,6 +106,25 @@ def test_json_is_one_document_and_the_same_each_time(
     assert [path["name"] for path in run["paths"]] == ["wifi", "lte"]
     assert sum(path["share"] for path in run["paths"]) == pytest.approx(1)
     assert (tmp_path / "one" / run["directory"] / "plan.txt").exists()
+
+
+@pytest.mark.usefixtures("lab_kernel")
+def test_table_and_explain_say_what_was_done_in_the_place_of_a_scheduler(tmp_path: Path) -> None:
+    sleepy = str(SCHEDULERS / "sleepy.c")
+    out = ("--out", str(tmp_path))
+    done = mptcplab("run", *QUICK, "-s", sleepy, *out)
+    assert done.returncode == 0, done.stderr
+    told = mptcplab("explain", str(tmp_path))
+    assert told.returncode == 0, told.stderr
+    for text in (done.stdout, told.stdout):
+        found = re.search(
+            r"sleepy: next_segment\(\) let nothing leave with nothing in flight (\d+)\s+times: a "
+            r"segment\s+was\s+sent\s+for\s+it\.",
+            text,
+        )
+        assert found
+        # each after 200 ms and a round trip, of 2 s or a little more
+        assert 5 <= int(found[1]) <= 11
 
 
 @pytest.mark.usefixtures("lab_kernel")

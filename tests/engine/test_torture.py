@@ -104,6 +104,50 @@ def test_nothing_is_lost_wrong_or_stuck(
     assert not failures
 
 
+#: When a receive buffer becomes small, in ms after the connection, and to how many bytes (of 1, the
+#: kernel makes 2304); with checksums or without. At 20 ms the window of the handshake is used.
+SHRINKS = [
+    (after_ms, size, checksums)
+    for after_ms in (20, 100, 200)
+    for size in (1, 4096)
+    for checksums in (True, False)
+]
+
+
+@pytest.mark.parametrize("scheduler", kernel.schedulers())
+def test_a_receive_buffer_that_becomes_small_stops_nothing(
+    builds: Builds, tmp_path: Path, scheduler: str
+) -> None:
+    """In both directions, while more is in flight than it has room for.
+
+    With checksums that may be a part of a mapping, which nobody can read until all is there; and
+    windows that shrink below what was sent let both ends drop each other's packets.
+    """
+    whole = case(1, scheduler, "cubic", without=list(troubles.TROUBLES))
+    paths = replace(whole.flags, path=("a:20mbit,10ms", "b:10mbit,25ms,loss=0.5%"))
+    switch = [
+        f"ip netns exec {host} sysctl -qw net.mptcp.checksum_enabled=1"
+        for host in ("client", "server")
+    ]
+    failures = {}
+    wanted = SHRINKS if scheduler == "default" else SHRINKS[::5]
+    for after_ms, size, checksums in wanted:
+        begin_us = 2_000_000
+        end = End(bytes=300_000, shrink=size, shrink_at=begin_us + 1000 * after_ms)
+        made = replace(
+            whole,
+            flags=paths,
+            commands=tuple(switch) if checksums else (),
+            connections=(Connection(begin_us, 1, end, end),),
+        )
+        directory = tmp_path / f"{after_ms}-{size}-{checksums}"
+        directory.mkdir()
+        found = torture.perform(made, builds, directory)
+        if found.failures or found.verified_bytes != 2 * end.bytes:
+            failures[after_ms, size, checksums] = found.failures
+    assert not failures
+
+
 #: Seeds beyond those above that once failed, and what of; also in `default` where it is upstream's.
 FOUND = {
     "late data fills the buffer": (76, "musher", "balia"),
@@ -119,5 +163,6 @@ FOUND = {
 @pytest.mark.parametrize("found", FOUND)
 def test_what_once_failed_does_not_come_back(builds: Builds, tmp_path: Path, found: str) -> None:
     seed, scheduler, cc = FOUND[found]
-    one = case(seed, scheduler, cc, can_kill=builds.can_kill)
+    later = ("shrinking buffers", "low water")  # the seeds are from before there were these
+    one = case(seed, scheduler, cc, without=later, can_kill=builds.can_kill)
     assert torture.perform(one, builds, tmp_path).failures == []

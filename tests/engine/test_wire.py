@@ -30,7 +30,7 @@ FIRST_PORT = 5100
 
 # of the program: enum way and enum flags
 UP, DOWN, IN_TURN, HALF_CLOSED, NOTHING, RESET, UNREAD = range(7)
-NAGLE, CHECKSUMS, PLAIN_CLIENT, PLAIN_SERVER = 1, 2, 4, 8
+NAGLE, CHECKSUMS, PLAIN_CLIENT, PLAIN_SERVER, CORKED = 1, 2, 4, 8, 16
 #: Way, bytes of a message, messages, ms between them, flags, packets that are lost. A packet takes
 #: 1424 bytes, or 1420; the initial window is 10 packets, the round trip 20 ms.
 SITUATIONS = {
@@ -39,6 +39,12 @@ SITUATIONS = {
     "messages": (UP, 600, 5, 7, 0, "-"),
     "messages, a pause between them": (UP, 600, 5, 300, 0, "-"),
     "messages, Nagle's rule": (UP, 600, 5, 7, NAGLE, "-"),
+    "messages, corked": (UP, 100, 5, 7, CORKED, "-"),
+    "messages, corked, Nagle's rule": (UP, 100, 5, 7, CORKED + NAGLE, "-"),
+    "messages, corked, more than a packet": (UP, 600, 5, 7, CORKED, "-"),
+    "messages, corked, each answered": (IN_TURN, 600, 5, 30, CORKED, "-"),
+    "messages, corked, a server without MPTCP": (UP, 600, 5, 7, CORKED + PLAIN_SERVER, "-"),
+    "messages, corked, data lost": (UP, 100, 5, 7, CORKED, "rc1-data-1"),
     "messages, each answered": (IN_TURN, 600, 5, 30, 0, "-"),
     "a message down": (DOWN, 600, 1, 0, 0, "-"),
     "half of it closed": (HALF_CLOSED, 600, 1, 0, 0, "-"),
@@ -89,9 +95,22 @@ CHECKED = {"checksum", "data_ack", "window"}
 #: There are not as many: nothing else can be said.
 PACKETS = {"packets"}
 
+# Corked data leaves by the connection's timer, whose work a process does; upstream's by a timer of
+# its subflow. In virtual time a process that reads the clock moves it.
+LATER = {"time"}
+CLOCK_READ_NS = 256
+
 UP_LONG = MAPPING | PUSHED | FIRST_PAIR
 #: Which fields differ from those of `default`, in which situations; in all others none does.
 DIFFERENCES = {
+    "messages, corked": LATER,
+    "messages, corked, Nagle's rule": LATER,
+    "messages, corked, each answered": LATER,
+    "messages, corked, data lost": LATER,
+    # As with Nagle's rule below: what follows the first packet's end leaves on its own.
+    "messages, corked, more than a packet": MAPPING
+    | PUSHED
+    | {"payload", "seq", "ack", "data_ack", "time", "ts_val", "ts_ecr"},
     "a long message": UP_LONG,
     "a long message of full packets": MAPPING | FIRST_PAIR,
     "an initial window": UP_LONG,
@@ -165,3 +184,8 @@ def test_packets_are_those_of_default(
     ours = connections(scheduler, lab_kernel, lab_guest, tmp_path)
     found = {name: differences(ours[name], of_default[name]) for name in SITUATIONS}
     assert {name: fields for name, fields in found.items() if fields} == DIFFERENCES
+    for name in [name for name, fields in DIFFERENCES.items() if fields == LATER]:
+        messages = SITUATIONS[name][2]
+        for one, other in zip(ours[name], of_default[name], strict=True):
+            # once for each timer at either end
+            assert abs(one["time"] - other["time"]) <= 2 * messages * CLOCK_READ_NS

@@ -234,7 +234,7 @@ def test_another_compiler_is_another_build(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = repository.build()
-    monkeypatch.setattr(kernel, "compiler_version", lambda: "gcc 99")
+    monkeypatch.setattr(kernel, "compiler_version", lambda _name="gcc": "gcc 99")
     assert kernel.current() is None
     assert repository.build().id != first.id
 

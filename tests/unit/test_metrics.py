@@ -248,12 +248,16 @@ def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
     client, server = synthetic.run(fast, slow)
     client.connection["waits"], client.connection["refused"] = 11, 12
     client.connection["forced"], client.connection["fallbacks"] = 13, 14
+    client.connection["forced_reinjections"], client.connection["deferred"] = 16, 17
+    client.connection["refused_calls"] = 18
     client.connection["reinjected_bytes"] = 15
     scenario = synthetic.scenario(scheduler="roundrobin")
     result = run_metrics(scenario, client, server, synthetic.guest())
     assert (result.metrics.duplicate_segments, result.metrics.reinjected_segments) == (7, 5)
     names = ("waits", "refused_picks", "forced_picks", "fallbacks")
     assert [result.metrics[name] for name in names] == [11, 12, 13, 14]
+    overruled = ("forced_reinjections", "deferred_questions", "refused_calls")
+    assert [result.metrics[name] for name in overruled] == [16, 17, 18]
     assert result.metrics.reinjected_bytes == 15
     # 10,000 ms x 4000 and 1000 bytes in segments of 1000
     assert [path["new_segments"] for path in result.paths] == [40_000, 10_000]

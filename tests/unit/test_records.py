@@ -19,7 +19,7 @@ from tests.unit.synthetic import FAST, SLOW
 # The layout as the probe writes it, spelled out by hand: a field of the table that moves, or
 # changes its width, must fail here before it misreads a file.
 HEAD = "<QIBBH"
-CONNECTION = HEAD + "6Q4IQIIQ3QQII"
+CONNECTION = HEAD + "6Q4IQIIQ3QQ5I"
 SUBFLOW = HEAD + "4s4s8I4Q5I4B3I2H2Q2I"
 LINK = HEAD + "16s16s4Q4I"
 DECISION = "<QQIIIB3sIIII"
@@ -31,7 +31,7 @@ EARLIER = "is earlier than the one before it; records are in the order of time"
 
 def connection_record(time_ns: int) -> bytes:
     values = [time_ns, 1, 1, 2, 0, 11, 12, 13, 14, 15, 16, 21, 22, 23, 24, 31, 41, 0, 51]
-    return struct.pack(CONNECTION, *values, 61, 62, 63, 71, 72, 73).ljust(192, b"\0")
+    return struct.pack(CONNECTION, *values, 61, 62, 63, *range(71, 77)).ljust(192, b"\0")
 
 
 def subflow_record(time_ns: int) -> bytes:
@@ -60,6 +60,7 @@ def test_every_field_of_a_connection_record_is_read_from_its_place(tmp_path: Pat
         "rcvbuf": 24, "window_bytes": 31, "ofo_packets": 41, "reserved": 0,
         "reinjected_bytes": 51, "waits": 61, "refused": 62, "forced": 63,
         "blocked_us": 71, "blocks": 72, "fallbacks": 73,
+        "forced_reinjections": 74, "deferred": 75, "refused_calls": 76,
     }  # fmt: skip
 
 

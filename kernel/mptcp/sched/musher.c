@@ -267,7 +267,7 @@ static struct mps_subflow *musher_whose_turn(struct mps_conn *conn, u32 *left)
 /* What a buffer of the source's send queue holds: whole segments, and no more than
  * half of the largest window (tcp_xmit_size_goal()).
  */
-static u32 musher_buffer_bytes(const struct mps_conn *conn)
+static u32 musher_buffer_bytes(struct mps_conn *conn)
 {
 	const struct musher_conn *state = mps_conn_priv(conn);
 	u32 bytes = min_t(u32, MUSHER_BURST_BYTES, state->window_bytes / 2);

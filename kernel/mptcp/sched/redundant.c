@@ -88,7 +88,7 @@ static void has_had_its_turn(struct mps_conn *conn, const struct mps_subflow *su
 	state->turn = subflow->id - 1;
 }
 
-static struct mps_subflow *next_of(const struct mps_conn *conn, const struct mps_subflow *subflow)
+static struct mps_subflow *next_of(const struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	if (list_is_first(&subflow->node, &conn->subflows))
 		return list_last_entry(&conn->subflows, struct mps_subflow, node);

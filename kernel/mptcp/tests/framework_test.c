@@ -355,6 +355,44 @@ static void a_short_last_segment_waits_while_a_short_one_is_on_its_way(struct ku
 	KUNIT_EXPECT_NOT_NULL(test, mps_head(conn));
 }
 
+static void tcp_cork_holds_a_short_last_segment_until_it_is_let_go(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_segment *full = mps_test_unsent(conn, MSS);
+	struct mps_segment *last = mps_test_unsent(conn, 20);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+
+	conn_core(conn)->cork_end = conn_core(conn)->base_seq;
+	((struct sock *)msk)->sk_sndbuf = 1;
+	msk->mps = conn;
+	msk->cork = true;
+	/* nothing is on its way: without it, both may leave */
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), full);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+	msk->nodelay = true;
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+	msk->nodelay = false;
+
+	conn->closing = true;
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	conn->closing = false;
+	/* nothing more can be written */
+	((struct sock *)msk)->sk_wmem_queued = 1;
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	((struct sock *)msk)->sk_wmem_queued = 0;
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, full));
+
+	/* let go, it stays so; what is written from then on is held again */
+	msk->write_seq = last->frag.data_seq + 20;
+	mps_uncork(msk);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, full), last);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, mps_test_unsent(conn, 20)));
+	KUNIT_EXPECT_TRUE(test, mps_is_held(conn, mps_test_unsent(conn, 20)));
+	msk->cork = false;
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), full);
+	KUNIT_EXPECT_NOT_NULL(test, mps_next_unsent(conn, last));
+}
+
 static void sent_segments_are_listed_in_order_without_the_gaps(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -1558,6 +1596,166 @@ static void a_later_time_to_wake_replaces_an_earlier_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), 0ULL);
 }
 
+static void a_time_that_the_kernel_does_not_have_is_none(struct kunit *test)
+{
+	static const u64 none[] = { U64_MAX, U64_MAX - 1, 1ULL << 63, S64_MAX };
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(none); i++) {
+		mps_wake_at(conn, mps_clock_ns() + NSEC_PER_SEC);
+		mps_wake_at(conn, none[i]);
+		KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), 0ULL);
+	}
+}
+
+static void after_its_end_a_connection_sets_no_timer(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+
+	conn_core(conn)->ended = true;
+	mps_wake_at(conn, mps_clock_ns() + NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), 0ULL);
+}
+
+static void a_scheduler_provokes_no_more_than_1024_questions_in_a_tick(struct kunit *test)
+{
+	struct mps_conn_core *core = conn_core(mps_test_conn_of(test, &waits));
+	u32 asked = 0;
+	int i;
+
+	/* time stands still */
+	for (i = 0; i < 3000; i++)
+		asked += mps_may_provoke(core);
+	KUNIT_EXPECT_EQ(test, asked, 1024U);
+	KUNIT_EXPECT_EQ(test, core->deferred, 3000U - 1024U);
+	core->tick--;
+	KUNIT_EXPECT_TRUE(test, mps_may_provoke(core));
+}
+
+/* --- data leaves */
+
+static void a_timer_of_the_scheduler_forbids_no_forced_pick(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *far = mps_test_subflow(conn, .srtt_us = 50000);
+	struct mps_subflow *near = mps_test_subflow(conn, .srtt_us = 10000);
+	struct mps_segment *seg, *head;
+	struct mps_pick pick;
+
+	KUNIT_EXPECT_FALSE(test, mps_forced_pick(conn, &pick, &seg));
+	head = mps_test_unsent(conn, MSS);
+	mps_test_update(conn);
+	mps_wake_at(conn, mps_clock_ns() + NSEC_PER_SEC);
+	KUNIT_ASSERT_TRUE(test, mps_forced_pick(conn, &pick, &seg));
+	KUNIT_EXPECT_PTR_EQ(test, seg, head);
+	KUNIT_EXPECT_PTR_EQ(test, pick.subflow, near);
+
+	/* something that is in flight brings the next question */
+	mps_test_sent(conn, head, far);
+	mps_test_unsent(conn, MSS);
+	mps_test_update(conn);
+	KUNIT_EXPECT_FALSE(test, mps_forced_pick(conn, &pick, &seg));
+}
+
+/* A gap in front of what was sent out of order, and has arrived: there is no ACK any more. */
+static void the_oldest_byte_is_forced_though_later_ones_were_sent(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *only = mps_test_subflow(conn);
+	struct mps_segment *head = mps_test_unsent(conn, MSS), *seg;
+	struct mps_pick pick;
+
+	mps_test_sent(conn, mps_test_unsent(conn, MSS), only);
+	mps_test_update(conn);
+	KUNIT_ASSERT_NE(test, conn->una_seq, conn->nxt_seq);
+	only->outstanding_bytes = MSS;
+	KUNIT_EXPECT_FALSE(test, mps_forced_pick(conn, &pick, &seg));
+	only->outstanding_bytes = 0;
+	KUNIT_ASSERT_TRUE(test, mps_forced_pick(conn, &pick, &seg));
+	KUNIT_EXPECT_PTR_EQ(test, seg, head);
+}
+
+static struct mps_subflow *nowhere(struct mps_conn *conn, const struct mps_segment *seg)
+{
+	return NULL;
+}
+
+static void the_oldest_segment_is_repeated_where_the_scheduler_names_nothing(struct kunit *test)
+{
+	static const struct mps_ops ops = {
+		.next_segment	= always_wait,
+		.get_subflow	= nowhere,
+		.name		= "test_nowhere",
+	};
+	struct mptcp_subflow_context *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct mps_conn *conn = mps_test_conn_of(test, &ops);
+	struct mps_subflow *lost = mps_test_subflow(conn);
+	struct mps_subflow *other = mps_test_subflow(conn);
+	struct mptcp_sock *msk = conn_core(conn)->msk;
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	ctx->mps = other;
+	rcu_assign_pointer(inet_csk(subflow_core(other)->ssk)->icsk_ulp_data, ctx);
+	msk->mps = conn;
+	msk->fully_established = true;
+	mps_test_in_flight(conn, MSS, lost);
+	lost->usable = false;
+	/* as long as an ACK can be waited for, its word counts */
+	other->outstanding_bytes = 1;
+	KUNIT_EXPECT_EQ(test, mps_get_subflow(msk, true), -EINVAL);
+	other->outstanding_bytes = 0;
+	KUNIT_EXPECT_EQ(test, mps_get_subflow(msk, true), 0);
+	KUNIT_EXPECT_TRUE(test, ctx->scheduled);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->forced_reinjections, 1U);
+}
+
+static void what_is_repeated_is_no_more_than_a_send_buffer(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *other = mps_test_subflow(conn);
+	struct mps_segment *sent = mps_test_in_flight(conn, MSS, one), *seg;
+	struct mps_pick pick;
+
+	mps_pick_duplicate(&pick, conn, other, sent);
+	other->unsent_bytes = mps_sk(conn)->sk_sndbuf;
+	KUNIT_EXPECT_NULL(test, mps_check_pick(conn, &pick, &seg));
+	other->unsent_bytes++;
+	KUNIT_EXPECT_NOT_NULL(test, mps_check_pick(conn, &pick, &seg));
+}
+
+/* --- subflows that are gone */
+
+static void of_a_subflow_that_is_gone_nothing_is_done(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *gone = mps_test_subflow(conn);
+	struct mps_subflow *there = mps_test_subflow(conn);
+	struct mps_subflow_core *sub = subflow_core(gone);
+	u32 cwnd;
+
+	mps_test_in_flight(conn, MSS, there);
+	mps_test_close(gone);
+	cwnd = gone->cwnd_pkts;
+	KUNIT_EXPECT_EQ(test, mps_device(gone).queue_bytes, 0ULL);
+	KUNIT_EXPECT_EQ(test, mps_device_sent_bytes(gone), 0ULL);
+	KUNIT_EXPECT_FALSE(test, mps_throttled(gone));
+	KUNIT_EXPECT_FALSE(test, mps_same_device(gone, there));
+	KUNIT_EXPECT_FALSE(test, mps_same_device(there, gone));
+	KUNIT_EXPECT_NULL(test, mps_oldest_missing(conn, gone));
+	mps_halve_cwnd(gone);
+	mps_penalise(gone);
+	mps_set_limit(gone, 1);
+	mps_distrust(gone, true);
+	mps_set_linear_timeouts(gone, true);
+	KUNIT_EXPECT_EQ(test, gone->cwnd_pkts, cwnd);
+	KUNIT_EXPECT_EQ(test, gone->limit_pkts, U32_MAX);
+	KUNIT_EXPECT_FALSE(test, conn_core(conn)->has_cuts);
+	KUNIT_EXPECT_FALSE(test, sub->distrusted || sub->linear);
+	KUNIT_EXPECT_EQ(test, conn_core(conn)->refused_calls, 11U);
+}
+
 static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_scheduler_is_found_while_it_is_registered),
 	KUNIT_CASE(the_default_scheduler_of_linux_is_none_of_ours),
@@ -1576,6 +1774,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(unsent_segments_are_listed_in_order),
 	KUNIT_CASE(unsent_segments_are_counted_from_the_first),
 	KUNIT_CASE(a_short_last_segment_waits_while_a_short_one_is_on_its_way),
+	KUNIT_CASE(tcp_cork_holds_a_short_last_segment_until_it_is_let_go),
 	KUNIT_CASE(sent_segments_are_listed_in_order_without_the_gaps),
 	KUNIT_CASE(the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged),
 	KUNIT_CASE(a_segment_fits_the_window_up_to_its_last_byte),
@@ -1632,6 +1831,14 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(penalties_are_an_rtt_of_the_fast_subflow_apart),
 	KUNIT_CASE(the_clock_stands_still_while_the_kernel_computes),
 	KUNIT_CASE(a_later_time_to_wake_replaces_an_earlier_one),
+	KUNIT_CASE(a_time_that_the_kernel_does_not_have_is_none),
+	KUNIT_CASE(after_its_end_a_connection_sets_no_timer),
+	KUNIT_CASE(a_scheduler_provokes_no_more_than_1024_questions_in_a_tick),
+	KUNIT_CASE(a_timer_of_the_scheduler_forbids_no_forced_pick),
+	KUNIT_CASE(the_oldest_byte_is_forced_though_later_ones_were_sent),
+	KUNIT_CASE(the_oldest_segment_is_repeated_where_the_scheduler_names_nothing),
+	KUNIT_CASE(what_is_repeated_is_no_more_than_a_send_buffer),
+	KUNIT_CASE(of_a_subflow_that_is_gone_nothing_is_done),
 	{}
 };
 

@@ -97,6 +97,7 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	core = &t->core;
 	core->msk = msk;
 	core->ops = ops;
+	((struct sock *)msk)->sk_sndbuf = SZ_1G;
 	INIT_LIST_HEAD(&core->unsent);
 	INIT_LIST_HEAD(&core->reinject);
 	INIT_LIST_HEAD(&core->units);

@@ -52,7 +52,10 @@ struct probe_connection {
 	__le64	blocked_us;		/* the out-of-order queue was not empty */
 	__le32	blocks;			/* how often that began */
 	__le32	fallbacks;		/* decisions without what the scheduler looks at */
-	__u8	padding[48];
+	__le32	forced_reinjections;	/* for which it named no subflow */
+	__le32	deferred;		/* questions that it provoked, and that had to wait */
+	__le32	refused_calls;		/* its calls with a subflow that is gone */
+	__u8	padding[36];
 };
 
 struct probe_subflow {

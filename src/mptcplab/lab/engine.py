@@ -32,12 +32,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mptcplab import files
-from mptcplab.errors import RunCancelledError, RunError
+from mptcplab.errors import MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import doctor, kernel_module, run_directory
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
+from mptcplab.metrics import overruled, records
 from mptcplab.metrics.records import Samples
 from mptcplab.spec import units
 from mptcplab.spec.scenario import Scenario
@@ -222,6 +222,7 @@ def run(
             if killed:
                 raise RunKilledError(killed, tail)
             limited = outcome.startswith((too_slow(limits), too_large(limits)))
+            outcome += _overruled(scenario, directory)
             raise RunEndedError(outcome, tail) if limited else RunError(outcome, tail)
     (directory / _CLOCK).unlink()
     return Outcome(
@@ -766,14 +767,34 @@ def _kernel_reason(console: str) -> str:
 
 
 def _suspect(scenario: Scenario, console: str, reason: str) -> str:
-    """The first function on the stack of the scheduler, or of any module, unless in `reason`."""
+    """The function on the stack of the scheduler, or of any module, unless in `reason`.
+
+    It is the first one, where the kernel was; and where others of the scheduler have called that,
+    the hook.
+    """
     names = tuple(f"{choice.name}_" for choice in (scenario.scheduler, *scenario.choices()))
-    for function, module in _FRAME.findall(console):
-        if module or function.startswith(names):
-            if function in reason:
-                return ""
-            return f" (in the backtrace: {function}{module})"
-    return ""
+    frames = [*_INTERRUPTED.findall(console), *_FRAME.findall(console)]
+    suspects = [bool(module) or function.startswith(names) for function, module in frames]
+    if not any(suspects):
+        return ""
+    first = suspects.index(True)
+    end = suspects.index(False, first) if False in suspects[first:] else len(frames)
+    function, module = frames[first]
+    # a pointer to a function beside these on the stack may look like one more call of the first
+    callers = [name for name, _module in frames[first:end] if name != function]
+    called = f", called by {callers[-1]}" if callers else ""
+    if function in reason and not called:
+        return ""
+    return f" (in the backtrace: {function}{called}{module})"
+
+
+def _overruled(scenario: Scenario, directory: Path) -> str:
+    """What the framework did in the place of the scheduler of a run that failed, if known."""
+    try:
+        counts = overruled.counts(list(read_samples(scenario, directory).values()))
+    except MptcplabError:
+        return ""
+    return "".join(f"; {line}" for line in overruled.lines(scenario.scheduler.name, [counts]))
 
 
 def _without_offset(text: str) -> str:
@@ -842,6 +863,8 @@ _NOISE = re.compile(
     r"epollctl|0\.00 BogoMIPS|This architecture does not have|reboot: Power down"
     r"|Stack:$|(?: [0-9a-f]{8,16})+$"
 )
+# The function in which a kernel was asked where it is, and its module.
+_INTERRUPTED = re.compile(r"Interrupted in (\w+)(?:\.\w+)*\+\S+?( \[\w+\])?, process")
 # A function in a backtrace, and its module.
 _FRAME = re.compile(r"^ \[<[0-9a-f]+>\] (?:\? )?(\w+)(?:\.\w+)*\+\S+( \[\w+\])?$", re.MULTILINE)
 # The beginnings of the kernel's reports of its own mistakes. The lab kernel prints none of these

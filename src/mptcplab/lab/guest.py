@@ -21,7 +21,8 @@ from mptcplab.lab.kernel import compiler_version
 _HEADERS = (resources.GUEST, resources.UAPI)
 #: So that they are found, as `"NAME.h"` and `"uapi/NAME.h"`.
 INCLUDES = (f"-I{resources.GUEST}", f"-I{resources.UAPI.parent}")
-_FLAGS = ("-O3", "-std=gnu17", "-static", "-Wall", "-Wextra", "-Werror")
+#: Those of all programs.
+FLAGS = ("-O3", "-std=gnu17", "-static", "-Wall", "-Wextra", "-Werror")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def of_id(identity: str, option: str) -> Guest:
 
 def _id(compiler: str, files: Sequence[Path]) -> str:
     digest = hashlib.sha256()
-    for text in (compiler, *_FLAGS):
+    for text in (compiler, *FLAGS):
         digest.update(text.encode() + b"\0")
     for file in files:
         name = f"{file.parent.name}/{file.name}"
@@ -82,7 +83,7 @@ def _id(compiler: str, files: Sequence[Path]) -> str:
 def _compile(compiler: str, sources: list[Path], program: Path) -> None:
     program.parent.mkdir(parents=True, exist_ok=True)
     with files.new_file(program) as made:
-        command = [compiler, *_FLAGS, *INCLUDES, "-o", str(made), *map(str, sources), "-lm"]
+        command = [compiler, *FLAGS, *INCLUDES, "-o", str(made), *map(str, sources), "-lm"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             raise MptcplabError(f"the guest program does not compile\n{result.stderr}")

@@ -9,7 +9,8 @@ Below `cache_dir()/kernel`:
   its source and variant; `modules`, KUnit and our tests, if they were asked for;
 - `trees/KEY/`: one per source, or repository of sources (kernel_commit.py), and set of patches:
   `src` (unpacked, patched, with our files),
-  `originals` (the files that our patches change, as they were), and one directory per variant with
+  `originals` (the files that our patches change, as they were), and one directory per variant, and
+  per compiler other than gcc, with
   `obj` (make's output), `build.log`, and `built` (the kernel that `obj` corresponds to);
 - `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels, with its NAME.c; `kernel`,
   the id of that;
@@ -47,7 +48,15 @@ from mptcplab.files import new_directory, remove_abandoned
 from mptcplab.lab import doctor, kernel_commit, kernel_module, module_kit, prebuilt
 from mptcplab.lab.doctor import Check
 from mptcplab.lab.kernel_commit import Commit
-from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT, PRECOMPILED, BuildProgress, Make, configure
+from mptcplab.lab.kernel_make import (
+    GCC,
+    MAKE_ENVIRONMENT,
+    PRECOMPILED,
+    BuildProgress,
+    Make,
+    arguments_of,
+    configure,
+)
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
     OWN_DIRECTORY,
@@ -176,6 +185,7 @@ def build(
     source: Path | None = None,
     *,
     variant: str = "lab",
+    compiler: str = GCC,
     quiet: bool = False,
     remember: bool = True,
 ) -> KernelBuild:
@@ -183,6 +193,7 @@ def build(
 
     `source` is an archive or a directory with a kernel. If it builds, with `remember`, it is used
     by later calls without `source`, here and in `current`, until Debian's own archive is chosen.
+    With another `compiler` than GCC, such as clang, it is one that no command uses but by its id.
     `quiet` suppresses the progress on standard error.
 
     Raises InputError for a source that cannot be used or an unknown variant, MachineError if the
@@ -192,12 +203,14 @@ def build(
         accepted = f"accepted is one of {', '.join(VARIANTS)}"
         raise InputError([Problem("--variant", "", variant, f"unknown kernel variant; {accepted}")])
     with _refusals_as_failure():
-        if source is None and (came := _prebuilt(variant)):
+        own = compiler == GCC
+        if own and source is None and (came := _prebuilt(variant)):
             return came
-        if source == doctor.DEBIAN_SOURCE and not remember and (came := _came_along(variant)):
+        debian = source == doctor.DEBIAN_SOURCE and not remember
+        if own and debian and (came := _came_along(variant)):
             return came
         chosen = _Source.at(source.absolute()) if source else _Source.chosen()
-        finished = _built(_Inputs.read(chosen, variant), quiet)
+        finished = _built(_Inputs.read(chosen, variant, Compiler.named(compiler)), quiet)
         if source and remember:
             _remember(chosen)
     return finished
@@ -274,11 +287,14 @@ def current(variant: str = "lab", source: Path | None = None) -> KernelBuild | N
 
 @dataclass(frozen=True)
 class About:
-    """What a finished kernel was made from: where its source was, its series, and the variant."""
+    """What a finished kernel was made from: where its source was, its series, the variant, and the
+    compiler's name.
+    """
 
     source: Path
     series: str
     variant: str
+    compiler: str
 
 
 def about(directory: Path) -> About | None:
@@ -286,7 +302,8 @@ def about(directory: Path) -> About | None:
     with suppress(OSError, ValueError, TypeError, KeyError):
         note = json.loads((directory / _ABOUT).read_bytes())
         if note["variant"] in VARIANTS:
-            return About(Path(note["source"]), str(note["series"]), str(note["variant"]))
+            compiler = str(note.get("compiler", GCC))
+            return About(Path(note["source"]), str(note["series"]), str(note["variant"]), compiler)
     return None
 
 
@@ -461,14 +478,18 @@ def require(variant: str = "lab") -> KernelBuild:
 
 
 @contextmanager
-def objects(variant: str = "lab") -> Iterator[Objects]:
+def objects(variant: str = "lab", compiler: str = GCC) -> Iterator[Objects]:
     """What the kernel of a variant was made from; nobody can build while it is in use.
 
     Raises MptcplabError if that kernel is not built.
     """
-    require(variant)
+    inputs = _Inputs.read(_Source.chosen(), variant, Compiler.named(compiler))
+    if compiler == GCC:
+        require(variant)
+    elif _finished(inputs) is None:
+        raise MptcplabError(f"the kernel {variant} is not built with {compiler}")
     with _refusals_as_failure(), BuildProgress(quiet=True) as progress, _locked(progress) as lock:
-        make = _objects_of(_Inputs.read(_Source.chosen(), variant), progress, lock)
+        make = _objects_of(inputs, progress, lock)
         yield Objects(make.source, make.obj)
 
 
@@ -516,7 +537,7 @@ def _inputs_of(build: KernelBuild, commit: Commit | None = None) -> _Inputs:
         source = _Source.at(note.source)
     else:
         source = _Source.chosen()
-    return _Inputs.read(source, build.variant)
+    return _Inputs.read(source, build.variant, Compiler.named(note.compiler) if note else None)
 
 
 def schedulers() -> tuple[str, ...]:
@@ -552,7 +573,7 @@ def _came_along(variant: str) -> KernelBuild | None:
     if came is None:
         return None
     source = _Source(resources.PREBUILT, came.source, came.version)
-    if _Inputs.read(source, variant, came.compiler).id != came.kernel:
+    if _Inputs.read(source, variant, Compiler(GCC, came.compiler)).id != came.kernel:
         return None
     image, config, _ = map(came.file, (prebuilt.KERNEL, prebuilt.CONFIG, prebuilt.BUILD))
     return KernelBuild(came.kernel, variant, image, config)
@@ -632,6 +653,19 @@ class _Source:
 
 
 @dataclass(frozen=True)
+class Compiler:
+    """A C compiler: the program's name, and the first line of what it says of its version."""
+
+    name: str
+    version: str
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """The one of that name on this machine; its version is empty if there is none."""
+        return cls(name, compiler_version(name))
+
+
+@dataclass(frozen=True)
 class _Inputs:
     """Everything that goes into a build, read once: files may change while a build waits."""
 
@@ -641,11 +675,11 @@ class _Inputs:
     patches: Mapping[str, bytes]  # by name, in the order of the names
     own_files: Mapping[str, bytes]  # by path below kernel/mptcp
     precompiled: Mapping[str, bytes]  # headers.h and names.h
-    compiler: str  # its version line
+    compiler: Compiler
 
     @classmethod
-    def read(cls, source: _Source, variant: str, compiler: str | None = None) -> Self:
-        """Reads the files of the package; `compiler` is that of this machine unless given."""
+    def read(cls, source: _Source, variant: str, compiler: Compiler | None = None) -> Self:
+        """Reads the files of the package; `compiler` is this machine's GCC unless given."""
         fragments = [resources.KERNEL / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
         for path in fragments:
             if not path.exists():
@@ -676,7 +710,7 @@ class _Inputs:
             patches={path.name: path.read_bytes() for path in patches},
             own_files=own,
             precompiled={path.name: path.read_bytes() for path in precompiled},
-            compiler=compiler_version() if compiler is None else compiler,
+            compiler=compiler or Compiler.named(GCC),
         )
 
     @property
@@ -697,7 +731,7 @@ class _Inputs:
             "patches": digests(self.patches),
             "own_files": digests(self.own_files),
             "precompiled": digests(self.precompiled),
-            "compiler": self.compiler,
+            "compiler": self.compiler.version,
             "make": [MAKE_ENVIRONMENT, PRECOMPILED],
         }
 
@@ -708,7 +742,7 @@ class _Inputs:
         return {
             "kconfig": digests(kconfig),
             "patches": digests(self.patches),
-            "compiler": self.compiler,
+            "compiler": self.compiler.version,
             # another source of any other kind is another tree
             **({"commit": commit.configuring} if commit else {}),
         }
@@ -730,7 +764,7 @@ def _is_own_file(path: Path) -> bool:
     return path.is_file() and not path.name.startswith((".", "#")) and not path.name.endswith("~")
 
 
-def compiler_version(compiler: str = "gcc") -> str:
+def compiler_version(compiler: str = GCC) -> str:
     gcc = doctor.find_tool(compiler)
     if gcc is None:
         return ""
@@ -820,7 +854,9 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
         doctor.require_disk()
         progress.step("unpack", str(source.path))
         unpack(source.path, source.digest, tree, lock)
-    make = Make(tree / "src", tree / inputs.variant, lock)
+    compiler = inputs.compiler.name
+    suffix = "" if compiler == GCC else f"-{compiler}"
+    make = Make(tree / "src", tree / f"{inputs.variant}{suffix}", lock, arguments_of(compiler))
     note = make.directory / "built"
     built = note.exists() and note.read_text() == inputs.id
     if make.was_killed() or (not built and make.is_from_the_future()):
@@ -866,6 +902,7 @@ def _install(inputs: _Inputs, obj: Path) -> None:
             "source": str(source.path),
             "series": series_of(source.version),
             "variant": inputs.variant,
+            "compiler": inputs.compiler.name,
         }
         write_json(part / _ABOUT, note)
 

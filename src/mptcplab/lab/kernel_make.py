@@ -33,6 +33,9 @@ from mptcplab.lab.kernel_tree import (
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+#: The compiler that kernels are built with, unless another one is named.
+GCC = "gcc"
+CLANG = "clang"
 # Compilers spend their time on headers: collecting garbage less often saves 15 % of it.
 KCFLAGS = "--param ggc-min-expand=1000 --param ggc-min-heapsize=1000000"
 # The same sources yield the same image, whoever builds it and when.
@@ -223,6 +226,14 @@ def _options(config: str) -> dict[str, str]:
         name or unset: value.strip() or "n"
         for name, value, unset in re.findall(pattern, config, re.MULTILINE)
     }
+
+
+def arguments_of(compiler: str) -> list[str]:
+    """What make is to be told of a compiler."""
+    if compiler == GCC:
+        return []
+    # clang refuses KCFLAGS, which are for gcc alone
+    return [f"CC={compiler}", *(["KCFLAGS="] if compiler.startswith(CLANG) else [])]
 
 
 class Make:

@@ -23,10 +23,12 @@ _NAMES_ACCEPTED = "accepted are at most 15 of a-z, 0-9 and _, a letter first"
 # The entry of a scheduler into the kernel: mps_scheduler() in mpsched.h uses it.
 _REGISTRATION = "mps_register"
 
-# Warnings of the kernel print __FILE__: without the path.
+# Warnings of the kernel print __FILE__: without the path. A backtrace has each hook, also one that
+# ends with a call.
 _MAKEFILE = """\
 obj-m := {name}.o
 ccflags-y := -I$(srctree)/{own} -include $(src)/intree.h -fmacro-prefix-map=$(src)/=
+ccflags-y += -fno-optimize-sibling-calls
 """
 # Otherwise the kernel would report in each run that an out-of-tree module taints it.
 _INTREE = """\

@@ -127,6 +127,9 @@ def run_metrics(
         refused_picks=decisions and decisions.refused,
         forced_picks=decisions and decisions.forced,
         fallbacks=decisions and decisions.fallbacks,
+        forced_reinjections=decisions and decisions.forced_reinjections,
+        deferred_questions=decisions and decisions.deferred,
+        refused_calls=decisions and decisions.refused_calls,
         decisions_per_s=decisions and decisions.per_s(),
     )
     return RunMetrics(metrics, _path_metrics(scenario, flow, int(guest["start_ns"])))
@@ -187,6 +190,9 @@ class _Decisions(NamedTuple):
     refused: int
     forced: int
     fallbacks: int
+    forced_reinjections: int
+    deferred: int
+    refused_calls: int
     length_ns: int
 
     def per_s(self) -> float | None:
@@ -209,6 +215,9 @@ def _decisions(scenario: Scenario, flow: Flow) -> _Decisions | None:
         refused=_last_total(sender.connections, "refused"),
         forced=_last_total(sender.connections, "forced"),
         fallbacks=_last_total(sender.connections, "fallbacks"),
+        forced_reinjections=_last_total(sender.connections, "forced_reinjections"),
+        deferred=_last_total(sender.connections, "deferred"),
+        refused_calls=_last_total(sender.connections, "refused_calls"),
         length_ns=max(ends, default=0) - min(begins, default=0),
     )
 

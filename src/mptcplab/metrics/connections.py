@@ -40,7 +40,8 @@ SUMS = (
     *("blocks", "retransmitted_packets", "retransmitted_bytes", "data_packets"),
     *("reinjected_bytes", "duplicate_bytes", "wasted_bytes", "subflows"),
     *("duplicate_segments", "reinjected_segments", "waits", "refused_picks", "forced_picks"),
-    *("fallbacks", "decisions_per_s"),
+    *("fallbacks", "forced_reinjections", "deferred_questions", "refused_calls"),
+    "decisions_per_s",
 )
 
 _BITS_PER_BYTE = 8

@@ -196,7 +196,7 @@ class TransportFigures(Figures):
     duplicate_segments: Whole = figure(
         "",
         "Segments that the scheduler sent again, at once, while they were on their way over "
-        "another path. Whole run, warm-up included. Missing, as the next six, for a scheduler "
+        "another path. Whole run, warm-up included. Missing, as the next nine, for a scheduler "
         "that is not asked segment by segment: upstream's default, and plain TCP.",
         "sum over subflows of duplicates at the last sample",
         "subflow at the sender",
@@ -234,6 +234,29 @@ class TransportFigures(Figures):
         "not be had, such as one-way delays that cannot be compared; its page says what it does "
         "then. Whole run, warm-up included.",
         "fallbacks at the last sample",
+        "connection at the sender",
+    )
+    forced_reinjections: Whole = figure(
+        "",
+        "How often the scheduler named no usable path to repeat the oldest segment on while "
+        "nothing was outstanding on any, and it was sent again all the same: a mistake in it. "
+        "Whole run, warm-up included.",
+        "forced_reinjections at the last sample",
+        "connection at the sender",
+    )
+    deferred_questions: Whole = figure(
+        "",
+        "How often the scheduler was made to wait for the next tick because it had itself asked "
+        "again 1024 times in one, by timers or cuts of windows: a mistake in it. Whole run, "
+        "warm-up included.",
+        "deferred at the last sample",
+        "connection at the sender",
+    )
+    refused_calls: Whole = figure(
+        "",
+        "How often the scheduler called a function with a subflow that was gone, which did "
+        "nothing: a mistake in it. Whole run, warm-up included.",
+        "refused_calls at the last sample",
         "connection at the sender",
     )
     decisions_per_s: Real = figure(

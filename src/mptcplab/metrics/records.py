@@ -186,6 +186,26 @@ CONNECTION_FIELDS = (
         "",
         "the scheduler decided without what it is made to look at, because that could not be had",
     ),
+    Field(
+        "forced_reinjections",
+        "u32",
+        "",
+        "the scheduler named no usable subflow to repeat the oldest segment on, though nothing was "
+        "outstanding on any: it was sent again all the same",
+    ),
+    Field(
+        "deferred",
+        "u32",
+        "",
+        "the scheduler was to be asked again because of its own timers or cuts of windows, more "
+        "often than 1024 times in a tick: the question waited",
+    ),
+    Field(
+        "refused_calls",
+        "u32",
+        "",
+        "the scheduler called a function with a subflow that was gone: nothing was done",
+    ),
 )
 
 SUBFLOW_FIELDS = (

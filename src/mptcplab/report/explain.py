@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import engine
-from mptcplab.metrics import connections, handover, recorded, records
+from mptcplab.metrics import connections, handover, overruled, recorded, records
 from mptcplab.metrics.compute import RunMetrics, queue_metrics, run_metrics
 from mptcplab.metrics.connections import OfConnection
 from mptcplab.metrics.recorded import Flow, increase, within
@@ -242,6 +242,7 @@ def of_run(
         not_explained_bps=capacity_bps - goodput_bps - sum(r.bps for r in reasons),
         facts=[
             *_facts(figures, places),
+            *overruled.lines(scenario.scheduler.name, [figures.metrics]),
             *_reactions(scenario, flow, start_ns),
         ],
     )

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mptcplab.lab import choices
-from mptcplab.metrics import inference
+from mptcplab.metrics import inference, overruled
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, UdpFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
 from mptcplab.report.catalogue_tables import RULE, ruled
@@ -188,7 +188,7 @@ def _connection_notes(document: Document) -> list[str]:
         *_link_notes(runs),
         DEFINED,
     ]
-    return [*notes, *_failures(runs, "scheduler", "")]
+    return [*notes, *_overruled(runs), *_failures(runs, "scheduler", "")]
 
 
 def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
@@ -343,7 +343,8 @@ def _notes(document: Document, view: View) -> list[str]:
         notes.append(f"Plain TCP over one path alone, {view.text}: {''.join(alone)}")
     notes += _differences(runs, first, view)
     notes += _one_sample_note(runs, first.metric, view)
-    return [*notes, *_failures(runs, "scheduler", ""), *_failures(baselines, "path", "plain TCP, ")]
+    notes += [*_overruled(runs), *_failures(runs, "scheduler", "")]
+    return [*notes, *_failures(baselines, "path", "plain TCP, ")]
 
 
 def _seeds_note(runs: Sequence[Entry]) -> str:
@@ -407,6 +408,12 @@ def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]
         "pairs:"
         f"{''.join(lines)}"
     ]
+
+
+def _overruled(runs: Sequence[Entry]) -> Iterator[str]:
+    """What was done in the place of schedulers, or refused to them, in all runs together."""
+    for name, mine in compared(runs).items():
+        yield from overruled.lines(name, [run.metrics for run in ended_well(mine)])
 
 
 def _failures(entries: Sequence[Entry], by: Literal["scheduler", "path"], kind: str) -> list[str]:

@@ -45,6 +45,8 @@ BOUND_US = (120 + 60 + 2 * 39 + 8) * _S
 _MOST_CONNECTIONS = 12
 _SIZES = (0, 1, 100, 3_000, 15_000, 15_000, 60_000, 60_000, 200_000)
 _SMALL_BYTES = 20_000
+# Through a window of 1152 bytes, of a buffer of 2304: a segment in a delayed ACK, so 10 s.
+_SHRUNK_BYTES = 60_000
 _RATES = ("1mbit", "2mbit", "5mbit", "10mbit", "20mbit", "50mbit")
 _DELAYS_MS = (1, 2, 5, 10, 20, 40, 80)
 _QUEUES = (5, 10, 20, 50, 100)
@@ -70,7 +72,10 @@ class End:
     pause: int = 0
     send_buffer: int = 0
     receive_buffer: int = 0
+    shrink: int = 0
+    shrink_at: int = 0
     no_delay: int = 0
+    low_water: int = 0
     act: int = SHUTDOWN
     act_at: int = 0
     kill_at: int = 0
@@ -523,6 +528,40 @@ def _checksums(world: _World, _rng: Random) -> None:
             world.commands.append(command)
 
 
+def _shrinks(world: _World, rng: Random) -> None:
+    """Receive buffers that become small while data flows, with MPTCP's checksums or without."""
+    if rng.random() < 0.5:
+        _checksums(world, rng)
+    world.connections = [
+        replace(
+            connection,
+            client=_shrunk(connection, "client", rng),
+            server=_shrunk(connection, "server", rng),
+        )
+        for connection in world.connections
+    ]
+
+
+def _shrunk(connection: Connection, name: str, rng: Random) -> End:
+    """An end whose buffer may become small; what it then reads and writes is bounded."""
+    end: End = getattr(connection, name)
+    shrink, after_us = rng.choice((0, 1, 2048, 4096)), rng.randrange(500 * _MS)
+    at_us = connection.at_us + after_us
+    return replace(end, bytes=min(end.bytes, _SHRUNK_BYTES), shrink=shrink, shrink_at=at_us)
+
+
+def _low_water(world: _World, rng: Random) -> None:
+    """Ends that leave little unsent (TCP_NOTSENT_LOWAT)."""
+
+    def lowered(end: End) -> End:
+        return replace(end, low_water=rng.choice((0, 1, 100, 4096)))
+
+    world.connections = [
+        replace(each, client=lowered(each.client), server=lowered(each.server))
+        for each in world.connections
+    ]
+
+
 def _late(world: _World, rng: Random, host: str) -> None:
     """Endpoints of a host are flushed, deleted, and come back, or come late."""
     for _ in range(rng.randint(1, 4)):
@@ -631,4 +670,6 @@ TROUBLES: dict[str, tuple[float, Callable[[_World, Random], None]]] = {
     "pauses": (0.3, _of_ends),
     "closes": (0.5, _of_ends),
     "kills": (0.2, _of_ends),
+    "shrinking buffers": (0.15, _shrinks),
+    "low water": (0.15, _low_water),
 }

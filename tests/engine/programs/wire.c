@@ -53,6 +53,7 @@ enum flags {
 	CHECKSUMS	= 2,	/* of DSS, at both ends */
 	PLAIN_CLIENT	= 4,	/* it knows of TCP alone */
 	PLAIN_SERVER	= 8,
+	CORKED		= 16,	/* short segments wait for more, or for a timer */
 };
 
 struct situation {
@@ -150,6 +151,8 @@ static void set_no_delay(int fd, const struct situation *it)
 	int on = !(it->flags & NAGLE);
 
 	check(!setsockopt(fd, SOL_TCP, TCP_NODELAY, &on, sizeof(on)), "TCP_NODELAY");
+	on = it->flags & CORKED;
+	check(!setsockopt(fd, SOL_TCP, TCP_CORK, &on, sizeof(on)), "TCP_CORK");
 }
 
 static void serve(int fd, const struct situation *it)

@@ -291,8 +291,9 @@ def vector_text() -> str:
     for each in rounds():
         before = (each.cwnd, each.base_us, each.rtt_us, each.alpha, each.queue_us)
         numbers = ", ".join(map(str, before))
-        after = ", ".join(map(str, (*each.measured(), *each.with_alpha_drain())))
-        lines.append(f"\t{{ {numbers}, {each.share}, {after} }},")
+        results = (each.measured(), each.with_alpha_drain())
+        after = ", ".join(f"{{ {', '.join(map(str, result))} }}" for result in results)
+        lines += [f"\t{{ {numbers}, {each.share},", f"\t  {{ {after} }} }},"]
     return "\n".join([*lines, "};", ""])
 
 

@@ -142,7 +142,10 @@ def unexplained(findings: Sequence[Finding]) -> list[Finding]:
     return [
         found
         for found in findings
-        if not any(found.file == each["file"] and each["text"] in found.text for each in known)
+        if not any(
+            f"/{found.file}".endswith(f"/{each['file']}") and each["text"] in found.text
+            for each in known
+        )
     ]
 
 

@@ -60,7 +60,7 @@ def obstinate(way: str) -> str:
 @pytest.mark.parametrize("way", [way for way in ways() if way not in HANGS])
 def test_no_way_keeps_data_from_leaving(run_scenario: RunScenario, way: str) -> None:
     run = run_scenario(
-        *PATHS, scheduler=obstinate(way), event=OUTAGE, duration="4s", limits=Limits(wall_s=120)
+        *PATHS, scheduler=obstinate(way), event=OUTAGE, duration="4s", limits=Limits(wall_s=1200)
     )
     metrics = run.figures.metrics
     assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]

@@ -259,5 +259,5 @@ def test_the_planted_race_applies_to_our_files() -> None:
     own = kernel.own_files()
     planted = smp_kernel._with_race(own)
     changed = {name for name in own if own[name] != planted[name]}
-    assert changed == {"framework.c"}
-    assert b"mps_packets++" in planted["framework.c"]
+    assert changed == {"subflows.c"}
+    assert b"mps_snapshots++" in planted["subflows.c"]

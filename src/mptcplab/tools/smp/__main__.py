@@ -35,7 +35,7 @@ _QUICK = ("minrtt", "redundant", DEFAULT)
 # The unpatched kernel has one scheduler: it is run as often as all that ours has, but for this.
 _UNPATCHED_SHARE = 3
 #: Of PLANTED: where it is.
-PLANTED_IN = "mps_packet_received"
+PLANTED_IN = "mps_snapshot"
 _PLANTED_SEEDS = 5
 
 

@@ -131,7 +131,12 @@ static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *for
 	_exit(1);
 }
 
-/* CHANCE */
+/* CHANCE
+ *
+ * The compiler chooses the order of arguments, of operands, and of the initializers in braces. So
+ * an expression draws once, where no `?:`, `&&` or comma says what comes first; variables keep
+ * the other numbers.
+ */
 
 static uint64_t draw(void)
 {
@@ -162,7 +167,12 @@ static uint64_t number(void)
 		UINT64_MAX,
 	};
 
-	return one_in(3) ? draw() >> below(64) : ONE_OF(ends) + below(3) - 1;
+	uint64_t drawn = draw();
+
+	if (one_in(3))
+		return drawn >> below(64);
+	drawn = ONE_OF(ends);
+	return drawn + below(3) - 1;
 }
 
 /* Memory for an argument of so many bytes, much of which is none. */
@@ -263,9 +273,12 @@ static void set_int(int fd, int level, int name, int value)
 static void set_option(int fd)
 {
 	static const char * const cc[] = { "cubic", "reno", "lia", "olia", "balia", "wvegas", "x" };
-	struct linger linger = { .l_onoff = below(2), .l_linger = below(2) };
 	struct timeval some = { .tv_usec = 1000 * below(200) };
 	const char *name = ONE_OF(cc);
+	bool first = one_in(2);
+	int few = below(3), any = below(110);
+	struct linger linger = { .l_onoff = below(2), .l_linger = few % 2 };
+	void *where = pointer(64);
 
 	switch (below(16)) {
 	case 0:
@@ -297,13 +310,13 @@ static void set_option(int fd)
 		    setsockopt(fd, SOL_TCP, TCP_CONGESTION, name, strlen(name)));
 		break;
 	case 10:
-		set_int(fd, SOL_TCP, one_in(2) ? TCP_FASTOPEN : TCP_FASTOPEN_CONNECT, below(3));
+		set_int(fd, SOL_TCP, first ? TCP_FASTOPEN : TCP_FASTOPEN_CONNECT, few);
 		break;
 	case 11:
 		set_int(fd, SOL_TCP, TCP_DEFER_ACCEPT, below(3));
 		break;
 	case 12:
-		set_int(fd, SOL_SOCKET, one_in(2) ? SO_ZEROCOPY_ : SO_KEEPALIVE, below(2));
+		set_int(fd, SOL_SOCKET, first ? SO_ZEROCOPY_ : SO_KEEPALIVE, few % 2);
 		break;
 	case 13:
 		did(CALL_set_option, setsockopt(fd, SOL_SOCKET,
@@ -314,8 +327,8 @@ static void set_option(int fd)
 		set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 		break;
 	case 15:
-		did(CALL_set_any, setsockopt(fd, one_in(2) ? SOL_MPTCP : SOL_TCP, below(110),
-					     pointer(64), number()));
+		did(CALL_set_any, setsockopt(fd, first ? SOL_MPTCP : SOL_TCP, any, where,
+					     number()));
 		break;
 	}
 }
@@ -345,8 +358,10 @@ static void get_scheduler(int fd)
 static void get_bad(int fd)
 {
 	static const int names[] = { MPTCP_SCHEDULER, MPTCP_UNIT };
+	int name = ONE_OF(names);
+	void *value = pointer(24);
 
-	did(CALL_get_bad, getsockopt(fd, SOL_MPTCP, ONE_OF(names), pointer(24), pointer(4)));
+	did(CALL_get_bad, getsockopt(fd, SOL_MPTCP, name, value, pointer(4)));
 }
 
 static void get_option(int fd)
@@ -372,12 +387,13 @@ static void set_scheduler(int fd)
 static void set_scheduler_bad(int fd)
 {
 	size_t i, len = below(64);
+	void *name;
 
 	for (i = 0; i < len; i++)
 		buffer[i] = draw();
-	did(CALL_set_scheduler_bad,
-	    setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, one_in(2) ? buffer : pointer(len),
-		       one_in(2) ? len : number()));
+	name = one_in(2) ? buffer : pointer(len);
+	did(CALL_set_scheduler_bad, setsockopt(fd, SOL_MPTCP, MPTCP_SCHEDULER, name,
+					       one_in(2) ? len : number()));
 }
 
 static void set_unit(int fd)
@@ -400,11 +416,12 @@ static void set_unit(int fd)
 
 static void set_unit_bad(int fd)
 {
+	void *unit = pointer(32);
 	size_t i;
 
 	for (i = 0; i < sizeof(struct mptcp_unit); i++)
 		buffer[i] = draw();
-	did(CALL_set_unit_bad, setsockopt(fd, SOL_MPTCP, MPTCP_UNIT, pointer(32),
+	did(CALL_set_unit_bad, setsockopt(fd, SOL_MPTCP, MPTCP_UNIT, unit,
 					  one_in(2) ? sizeof(struct mptcp_unit) : number()));
 }
 
@@ -499,16 +516,23 @@ static void abort_connection(struct descriptor *d)
 
 static int flags(void)
 {
-	return MSG_NOSIGNAL | (one_in(8) ? 0 : MSG_DONTWAIT) | (one_in(8) ? MSG_MORE : 0);
+	int chosen = MSG_NOSIGNAL;
+
+	if (!one_in(8))
+		chosen |= MSG_DONTWAIT;
+	if (one_in(8))
+		chosen |= MSG_MORE;
+	return chosen;
 }
 
 static void send_some(int fd)
 {
 	size_t len = one_in(3) ? 1 + below(100) : below(one_in(4) ? BUFFER : 8192);
 	struct sockaddr_in to = address();
+	size_t first = below(3000), second = below(10), third = below(2000);
 	struct iovec pieces[3] = {
-		{ buffer, below(3000) }, { buffer, below(10) },
-		{ one_in(4) ? pointer(2000) : buffer, below(2000) },
+		{ buffer, first }, { buffer, second },
+		{ one_in(4) ? pointer(2000) : buffer, third },
 	};
 	struct msghdr message = { .msg_iov = pieces, .msg_iovlen = 3 };
 
@@ -541,15 +565,27 @@ static void send_some(int fd)
 
 static void receive_some(int fd)
 {
+	static const struct {
+		int flag;
+		uint32_t chance;	/* one in so many */
+	} more[] = {
+		{ MSG_PEEK, 8 }, { MSG_OOB, 40 }, { MSG_WAITALL, 20 }, { MSG_ERRQUEUE, 20 },
+	};
+	int chosen = flags();
+	unsigned int i;
+	void *to;
+
 	if (one_in(10)) {
 		did(CALL_splice, splice(fd, NULL, pipes[1], NULL, 4096, SPLICE_F_NONBLOCK));
 		while (read(pipes[0], buffer, BUFFER) > 0)
 			;
 		return;
 	}
-	did(CALL_recv, recv(fd, one_in(20) ? pointer(4096) : buffer, below(BUFFER),
-			    flags() | (one_in(8) ? MSG_PEEK : 0) | (one_in(40) ? MSG_OOB : 0) |
-			    (one_in(20) ? MSG_WAITALL : 0) | (one_in(20) ? MSG_ERRQUEUE : 0)));
+	for (i = 0; i < COUNT(more); i++)
+		if (one_in(more[i].chance))
+			chosen |= more[i].flag;
+	to = one_in(20) ? pointer(4096) : buffer;
+	did(CALL_recv, recv(fd, to, below(BUFFER), chosen));
 }
 
 static void accept_one(struct descriptor *d)
@@ -720,34 +756,36 @@ static void open_file(void)
 static void write_file(int fd)
 {
 	static const char * const devices[] = { "c1", "c2", "s1", "s2", "lo", "", "x" };
+	const char *device = ONE_OF(devices);
+	uint32_t first = below(9), last = 9 + below(20), end = 20 + below(30);
+	unsigned long long one = number(), other = one_in(2) ? 0 : number();
+	bool rare = one_in(4), half = one_in(2);
 	size_t len, i;
+	void *from;
 
 	switch (below(5)) {
 	case 0:
 		len = sprintf((char *)buffer, "%u", below(2));
 		break;
 	case 1:
-		len = sprintf((char *)buffer, "%llu %llu %llu %s",
-			      one_in(2) ? 0 : (unsigned long long)number(),
-			      one_in(4) ? number() % 10000 : 1000000ull << below(8),
-			      one_in(2) ? 0 : (unsigned long long)number(),
+		len = sprintf((char *)buffer, "%llu %llu %llu %s", half ? 0 : one,
+			      rare ? one % 10000 : 1000000ull << first % 8, other,
 			      one_in(3) ? "links" : one_in(2) ? "tcp" : "");
 		break;
 	case 2:
-		len = sprintf((char *)buffer, "%s %s %u,%u-%u,%llu", ONE_OF(devices),
-			      one_in(2) ? "data" : "acks", below(9), 9 + below(20), 20 + below(30),
-			      (unsigned long long)number());
+		len = sprintf((char *)buffer, "%s %s %u,%u-%u,%llu", device,
+			      half ? "data" : "acks", first, last, end, one);
 		break;
 	case 3:
-		len = sprintf((char *)buffer, "%s", one_in(2) ? "start" : "stop");
+		len = sprintf((char *)buffer, "%s", half ? "start" : "stop");
 		break;
 	default:
 		len = one_in(8) ? below(BUFFER) : below(120);
 		for (i = 0; i < len; i++)
 			buffer[i] = one_in(2) ? ' ' + below(95) : (uint8_t)draw();
 	}
-	did(CALL_write, write(fd, one_in(20) ? pointer(len) : buffer,
-			      one_in(20) ? number() : len));
+	from = one_in(20) ? pointer(len) : buffer;
+	did(CALL_write, write(fd, from, one_in(20) ? number() : len));
 }
 
 static void use_bulk(int fd)
@@ -758,65 +796,68 @@ static void use_bulk(int fd)
 	struct timespec now;
 	static struct bulk_receipt receipts[BULK_RECEIPTS_MAX];
 	struct bulk_flow flows[3];
-	struct bulk_wait wait;
+	struct bulk_wait wait = { .fds = (uintptr_t)own, .flows = (uintptr_t)flows };
+	unsigned long command;
 	unsigned int i;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	for (i = 0; i < 3; i++)
-		own[i] = (struct pollfd) {
-			.fd = d && one_in(2) ? d->fd : (int)below(40),
-			.events = one_in(2) ? POLLIN : POLLOUT,
-		};
-	for (i = 0; i < 3; i++)
-		flows[i] = (struct bulk_flow) {
-			.own = one_in(4) ? number() : below(3), .sends = one_in(2),
-			.clock_reads = below(3),
-			.seed = draw(), .until_ns = now.tv_sec * NS_PER_SEC + 5 * NS_PER_SEC,
-			.chunk_bytes = one_in(4) ? 8 * below(32770) : 4096,
-			.position = draw() >> below(64), .left = below(1000000),
-			.sent = one_in(2) ? 0 : below(4100),
-		};
-	wait = (struct bulk_wait) {
-		.fds = (uintptr_t)own, .count = 1 + below(3),
-		.flows = (uintptr_t)flows, .flow_count = 1 + below(3),
-		.receipts = (uintptr_t)(one_in(8) ? pointer(sizeof(receipts)) : receipts),
-		.timer = one_in(4) ? (int)below(40) : -1,
-		.wake = { .it_value = { now.tv_sec + below(5), one_in(8) ? number() : 1 } },
-	};
-	if (one_in(4))
-		wait.flow_count = number();
+	for (i = 0; i < 3; i++) {
+		own[i].fd = d && one_in(2) ? d->fd : (int)below(40);
+		own[i].events = one_in(2) ? POLLIN : POLLOUT;
+		own[i].revents = 0;
+	}
+	memset(flows, 0, sizeof(flows));
+	for (i = 0; i < 3; i++) {
+		flows[i].own = one_in(4) ? number() : below(3);
+		flows[i].sends = one_in(2);
+		flows[i].clock_reads = below(3);
+		flows[i].seed = draw();
+		flows[i].until_ns = now.tv_sec * NS_PER_SEC + 5 * NS_PER_SEC;
+		flows[i].chunk_bytes = one_in(4) ? 8 * below(32770) : 4096;
+		flows[i].position = draw();
+		flows[i].position >>= below(64);
+		flows[i].left = below(1000000);
+		flows[i].sent = one_in(2) ? 0 : below(4100);
+	}
+	wait.count = 1 + below(3);
+	wait.flow_count = one_in(4) ? number() : 1 + below(3);
+	wait.receipts = (uintptr_t)(one_in(8) ? pointer(sizeof(receipts)) : receipts);
+	wait.timer = one_in(4) ? (int)below(40) : -1;
+	wait.wake.it_value.tv_sec = now.tv_sec + below(5);
+	wait.wake.it_value.tv_nsec = one_in(8) ? number() : 1;
 	if (one_in(8))
 		wait.flows = (uintptr_t)pointer(sizeof(flows));
 	if (one_in(8))
 		wait.fds = (uintptr_t)pointer(24);
 	if (one_in(8))
 		wait.count = number();
-	did(CALL_bulk, ioctl(fd, one_in(20) ? (unsigned long)number() : BULK_WAIT,
-			     one_in(8) ? pointer(sizeof(wait)) : &wait));
+	command = one_in(20) ? (unsigned long)number() : BULK_WAIT;
+	did(CALL_bulk, ioctl(fd, command, one_in(8) ? pointer(sizeof(wait)) : &wait));
 }
 
 static void use_file(struct descriptor *d)
 {
-	void *mapped;
+	void *to = one_in(8) ? pointer(100) : buffer, *mapped;
+	uint64_t any = number();
+	size_t len = 4096 << below(3);
+	int access = PROT_READ | (one_in(2) ? PROT_WRITE : 0);
 
 	switch (below(8)) {
 	case 0:
-		did(CALL_read, read(d->fd, one_in(8) ? pointer(100) : buffer,
-				    one_in(8) ? number() % BUFFER : BUFFER));
+		did(CALL_read, read(d->fd, to, one_in(8) ? any % BUFFER : BUFFER));
 		break;
 	case 1:
 		poll_one(d->fd, 0);
 		break;
 	case 2:
-		mapped = mmap(NULL, 4096 << below(3), PROT_READ | (one_in(2) ? PROT_WRITE : 0),
-			      one_in(2) ? MAP_SHARED : MAP_PRIVATE, d->fd, 0);
+		mapped = mmap(NULL, len, access, one_in(2) ? MAP_SHARED : MAP_PRIVATE, d->fd, 0);
 		did(CALL_mmap, mapped == MAP_FAILED ? -1 : 0);
 		break;
 	case 3:
 		forget(d);
 		break;
 	case 4:
-		did(CALL_ioctl, ioctl(d->fd, number(), pointer(64)));
+		did(CALL_ioctl, ioctl(d->fd, any, pointer(64)));
 		break;
 	default:
 		if (d->kind == BULK)

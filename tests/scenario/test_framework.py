@@ -131,11 +131,12 @@ def test_a_scheduler_that_is_not_there_cannot_be_chosen(
 
 
 def test_a_peer_that_sends_crumbs_out_of_order_takes_no_more_memory_than_is_meant_for_it(
-    run_scenario: RunScenario,
+    run_scenario: RunScenario, series: str
 ) -> None:
     # For half a second, all that arrives waits for a segment on the slow path, a byte in each
     # packet: up to the window of 31 KB, each in 500 bytes of kernel memory or more, but for those
-    # that the kernel puts together. The limit is four times the buffer.
+    # that the kernel puts together. The limit of 6.12 is four times the buffer. 7.3 takes a packet
+    # as long as the buffer is not exceeded, and each takes less than a page of memory.
     buffer = 64 * 1024
     run = run_scenario(
         *("a:100mbit,5ms,queue=20000", "b:10mbit,500ms"),
@@ -145,4 +146,5 @@ def test_a_peer_that_sends_crumbs_out_of_order_takes_no_more_memory_than_is_mean
     )
     assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
     used = run.server.connection["rcvbuf_used"].max()
-    assert 3 * buffer < used <= 4 * buffer
+    least, most = (3 * buffer, 4 * buffer) if series == "6.12" else (buffer, buffer + 4096)
+    assert least < used <= most

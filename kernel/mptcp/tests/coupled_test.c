@@ -346,15 +346,17 @@ static void with_alpha_drain_wvegas_comes_to_rest_with_alpha_in_the_queue(struct
 	KUNIT_EXPECT_EQ(test, wvegas.queue_us, 0);
 }
 
+/* The compiler chooses the order of operands and arguments: variables keep what is drawn. */
 static u32 any(struct rnd_state *rnd)
 {
 	static const u32 extremes[] = { 0, 1, 2, 400, BIT(18), BIT(29), U32_MAX };
-	u32 choice = prandom_u32_state(rnd) % 16;
+	u32 choice = prandom_u32_state(rnd) % 16, drawn;
 
 	if (choice < ARRAY_SIZE(extremes))
 		return extremes[choice];
 	/* as many small as large ones */
-	return prandom_u32_state(rnd) >> prandom_u32_state(rnd) % 32;
+	drawn = prandom_u32_state(rnd);
+	return drawn >> prandom_u32_state(rnd) % 32;
 }
 
 /* On whatever there may be in a socket: no division by zero, no overflow. */
@@ -371,8 +373,11 @@ static void on_random_states_all_stay_in_their_bounds(struct kunit *test)
 		u64 shares = 0;
 
 		for (i = 0; i < subflows; i++) {
-			join(conn, i, any(&rnd), any(&rnd), any(&rnd))->on = n % 2;
-			conn->of[i].since = (u64)any(&rnd) << 32 | any(&rnd);
+			u32 cwnd = any(&rnd), srtt = any(&rnd), mss = any(&rnd);
+
+			join(conn, i, cwnd, srtt, mss)->on = n % 2;
+			conn->of[i].since = (u64)any(&rnd) << 32;
+			conn->of[i].since |= any(&rnd);
 			conn->of[i].between = any(&rnd);
 		}
 		for (i = 0; i < subflows; i++) {
@@ -415,10 +420,9 @@ static void on_random_rounds_wvegas_stays_in_its_bounds(struct kunit *test)
 	prandom_seed_state(&rnd, 2017);
 	for (n = 0; n < 20000; n++) {
 		u32 rtt_us = max(any(&rnd), 1U), cwnd = clamp(any(&rnd), 2U, U32_MAX - 1);
+		u32 base_us = clamp(any(&rnd), 1U, rtt_us), alpha = 2 + any(&rnd) % 9;
 		struct wvegas wvegas = {
-			.coupled.on = n % 2,
-			.base_us = clamp(any(&rnd), 1U, rtt_us),
-			.alpha = 2 + any(&rnd) % 9,
+			.coupled.on = n % 2, .base_us = base_us, .alpha = alpha,
 			.queue_us = any(&rnd),
 		};
 		u32 left = wvegas_out_of_slow_start(&wvegas, cwnd, rtt_us), ssthresh = any(&rnd);

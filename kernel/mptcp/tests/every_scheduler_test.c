@@ -175,10 +175,16 @@ static bool once_in(struct fuzz *f, u32 times)
 	return !below(f, times);
 }
 
-/* As likely of any magnitude, up to `bits` bits. */
+/* As likely of any magnitude, up to `bits` bits.
+ *
+ * The compiler chooses the order of operands, arguments and initializers: here as everywhere, two
+ * numbers are drawn one after the other, into variables.
+ */
 static u32 any(struct fuzz *f, u32 bits)
 {
-	return prandom_u32_state(&f->rnd) >> (32 - 1 - below(f, bits));
+	u32 magnitude = below(f, bits);
+
+	return prandom_u32_state(&f->rnd) >> (32 - 1 - magnitude);
 }
 
 static u32 any_rtt_us(struct fuzz *f)
@@ -206,6 +212,7 @@ static void any_state(struct fuzz *f, struct mps_subflow *subflow)
 {
 	static const u8 states[] = { TCP_CA_Open, TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR,
 				     TCP_CA_Recovery, TCP_CA_Loss };
+	u32 one = any(f, 32), other = any(f, 32), shift = below(f, 8);
 
 	subflow->ca_state = states[below(f, ARRAY_SIZE(states))];
 	subflow->mss_bytes = once_in(f, 4) ? 1 + any(f, 16) : MSS;
@@ -224,7 +231,7 @@ static void any_state(struct fuzz *f, struct mps_subflow *subflow)
 	subflow->outstanding_bytes = once_in(f, 4) ? any(f, 31) :
 				     subflow->in_flight_pkts * MSS + subflow->unsent_bytes;
 	subflow->window_bytes = once_in(f, 3) ? any(f, 30) : SZ_1G;
-	subflow->pacing_rate = once_in(f, 3) ? ~0ULL : (u64)any(f, 32) << below(f, 8);
+	subflow->pacing_rate = once_in(f, 3) ? ~0ULL : (u64)any(f, 32) << shift;
 	subflow->delivered_pkts = any(f, 32);
 	subflow->delivered_ns = any_time_ns(f);
 	subflow->delivered_sent_ns = any_time_ns(f);
@@ -232,7 +239,7 @@ static void any_state(struct fuzz *f, struct mps_subflow *subflow)
 	subflow->owd_us = any(f, 31);
 	subflow->commd_us = any(f, 31);
 	if (once_in(f, 2))
-		mps_test_clock(subflow, any(f, 32), any(f, 32));
+		mps_test_clock(subflow, one, other);
 }
 
 static struct mps_subflow *any_subflow(struct fuzz *f)
@@ -262,11 +269,11 @@ static void any_connection(struct fuzz *f, struct kunit *test, const char *sched
 	f->num_subflows = 1 + below(f, SUBFLOWS_MAX);
 	for (i = 0; i < f->num_subflows; i++) {
 		struct mps_subflow *subflow = mps_test_subflow(f->conn, .backup = once_in(f, 5));
+		u32 packets = any(f, 30), bytes = any(f, 31);
 
 		f->subflows[i] = subflow;
 		if (once_in(f, 2))
-			mps_test_device_queue(mps_test_device(subflow, 1, true), 0, any(f, 30),
-					      any(f, 31));
+			mps_test_device_queue(mps_test_device(subflow, 1, true), 0, packets, bytes);
 		any_state(f, subflow);
 	}
 	/* some on its way, some of that for reinjection, and some unsent */
@@ -304,10 +311,10 @@ static void any_unit(struct fuzz *f)
 {
 	u64 now_ns = mps_clock_ns();
 	u32 before = f->last_unit++, pkts = 1 + below(f, 20);
+	u64 deadline_ns = once_in(f, 3) ? 0 : now_ns + any(f, 32);
 
 	mps_test_unit(f->conn, pkts, .id = f->last_unit, .importance = 1,
-		      .depends_on = once_in(f, 2) ? 0 : before,
-		      .deadline_ns = once_in(f, 3) ? 0 : now_ns + any(f, 32));
+		      .depends_on = once_in(f, 2) ? 0 : before, .deadline_ns = deadline_ns);
 }
 
 static void anything_happens(struct fuzz *f)

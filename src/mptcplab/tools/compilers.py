@@ -4,8 +4,9 @@
 `python -m mptcplab.tools.compilers` builds the kernel, KUnit with our tests and the programs of the
 guest with each, has it look at our files of the kernel and the guest again for warnings, gcc with
 -fanalyzer besides, and sparse if it is installed. Then the kernel and guest of each make the
-same runs as those of gcc: the same packets at the same times. What the analyzers say, and is right
-nevertheless, is in compilers.toml, with the reason.
+same runs as those of gcc: the same packets at the same times. The program of `make fuzz` makes the
+same calls with the same results. What the analyzers say, and is right nevertheless, is in
+compilers.toml, with the reason.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,12 +30,16 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Objects
 from mptcplab.lab.kernel_make import CLANG, GCC
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY
+from mptcplab.tools import fuzz
 from mptcplab.tools.command_line import parser_of, say
+from mptcplab.tools.many import Builds
 
 #: Looked for, besides the one that the lab uses.
 NAMES = (*(f"gcc-{version}" for version in range(12, 17)), CLANG, "clang-19")
 EXPLAINED = Path(__file__).with_suffix(".toml")
 DEFAULT_OUT = Path("compilers-out")
+#: The calls at random that the programs of all compilers make.
+CALLS = fuzz.Case(seed=1, calls=5000)
 # The guest's own directory, and those of further programs that run inside.
 _PROGRAMS = (".", "selftests", "torture", "fuzz")
 _ANALYZER = ("-fanalyzer",)
@@ -63,6 +69,7 @@ class Built:
 
     kernel: KernelBuild
     guest: Guest
+    calls: Guest
     findings: tuple[Finding, ...]
 
 
@@ -81,10 +88,10 @@ def build(compiler: str) -> Built:
     made = kernel.build(compiler=compiler, remember=False)
     kernel.kunit_modules(made)
     sources = [resources.GUEST / name for name in _PROGRAMS]
-    program, *_ = [guest.build(source, compiler=compiler) for source in sources]
+    program, *_, calls = [guest.build(source, compiler=compiler) for source in sources]
     with kernel.objects(compiler=compiler) as objects:
         looked = list(_of_kernel(objects, compiler))
-    return Built(made, program, tuple(sorted({*looked, *_of_guest(compiler)})))
+    return Built(made, program, calls, tuple(sorted({*looked, *_of_guest(compiler)})))
 
 
 def _of_kernel(objects: Objects, compiler: str) -> Iterator[Finding]:
@@ -147,6 +154,16 @@ def _same(ours: Built, theirs: Built, only: str, out: Path) -> bool:
     return subprocess.run([sys.executable, *words], check=False).returncode == 0
 
 
+def same_calls(ours: Builds, theirs: Builds) -> bool:
+    """Whether calls at random have the same results with both."""
+    results = []
+    for builds in (ours, theirs):
+        with tempfile.TemporaryDirectory() as directory:
+            results.append(fuzz.perform(CALLS, builds, Path(directory)))
+        print(*results[-1].failures, sep="\n", end="")
+    return not results[0].failures and results[0] == results[1]
+
+
 def _check(compilers: Sequence[str], only: str, out: Path) -> int:
     built: dict[str, Built] = {}
     wrong = False
@@ -158,11 +175,15 @@ def _check(compilers: Sequence[str], only: str, out: Path) -> int:
             print(f"{found.tool}: {found.file}: {found.text}")
     ours = built[GCC]
     for compiler, theirs in built.items():
-        differs = theirs is not ours and not _same(ours, theirs, only, out)
-        wrong = wrong or differs
+        sides = [Builds(ours.kernel, ours.guest, each.calls) for each in (ours, theirs)]
+        differs = []
+        if theirs is not ours:
+            differs += [] if same_calls(*sides) else ["calls"]
+            differs += [] if _same(ours, theirs, only, out) else ["packets"]
+        wrong = wrong or bool(differs)
         made = f"kernel {theirs.kernel.id}, guest {theirs.guest.id}"
         count = len(unexplained(theirs.findings))
-        end = "other packets than with gcc" if differs else "the same packets"
+        end = f"other {' and '.join(differs)} than with gcc" if differs else "all the same"
         print(f"{compiler}: {made}: {count} findings in our files, {end}")
     return 1 if wrong else 0
 

@@ -41,7 +41,7 @@ PAPERS_ARGS ?=
 DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py \
     tests/engine/test_capture.py tests/engine/test_fuzz.py tests/engine/test_reach.py \
     tests/engine/test_torture.py \
-    tests/scenario/test_framework.py \
+    tests/scenario/test_framework.py tests/scenario/test_obstinate.py \
     tests/scenario/test_every_scheduler.py::test_every_byte_arrives \
     tests/scenario/test_cc_coupled.py
 

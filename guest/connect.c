@@ -31,6 +31,8 @@ struct greeting {
 	uint32_t connection;
 };
 
+_Static_assert(sizeof(struct greeting) == GREETING_BYTES, "");
+
 static const char magic[4] = "lab:";
 
 /* In the namespace of this end's host of a pair, in which the process then stays. */
@@ -241,18 +243,26 @@ void accept_stranger(int listener)
 		return;
 	if (fd < 0 || end.stranger_count == end.count)
 		fail("accept: %s", fd < 0 ? strerror(errno) : "more connections than expected");
-	end.strangers[end.stranger_count++] = fd;
+	end.strangers[end.stranger_count++] = (struct stranger) { .fd = fd };
 }
 
+/* A scheduler may send the greeting in parts. */
 void meet_stranger(int i)
 {
+	struct stranger *s = &end.strangers[i];
 	struct greeting greeting;
 	struct connection *c;
-	int fd = end.strangers[i];
 	const int on = 1;
+	ssize_t bytes;
+	int fd = s->fd;
 
-	if (recv(fd, &greeting, sizeof(greeting), 0) != sizeof(greeting) ||
-	    memcmp(greeting.magic, magic, sizeof(magic)) || !greeting.connection ||
+	bytes = recv(fd, s->greeting + s->got, sizeof(greeting) - s->got, 0);
+	if (bytes > 0)
+		s->got += bytes;
+	if (bytes > 0 && s->got < sizeof(greeting))
+		return;
+	memcpy(&greeting, s->greeting, sizeof(greeting));
+	if (bytes <= 0 || memcmp(greeting.magic, magic, sizeof(magic)) || !greeting.connection ||
 	    greeting.connection > (unsigned int)end.count)
 		fail("a connection does not begin with the greeting");
 	c = &end.list[greeting.connection - 1];

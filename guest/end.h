@@ -41,6 +41,9 @@ struct connection {
 	short events;		/* to wait for */
 };
 
+/* what a connection begins with, before the bytes that are measured: connect.c */
+#define GREETING_BYTES	8
+
 extern struct end {
 	const struct traffic *t;	/* of each pair of hosts */
 	unsigned int pairs;
@@ -48,8 +51,12 @@ extern struct end {
 	int *listeners;		/* of the server, one for each pair */
 	struct connection *list;
 	int count;
-	/* of the server: accepted connections whose greeting has not come yet */
-	int *strangers;
+	/* of the server: accepted connections whose greeting has not come yet, or not all of it */
+	struct stranger {
+		int fd;
+		unsigned int got;
+		char greeting[GREETING_BYTES];
+	} *strangers;
 	int stranger_count;
 	uint64_t start_ns;
 	uint64_t written, received;

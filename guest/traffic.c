@@ -121,7 +121,7 @@ static int expect_strangers(struct pollfd *fds)
 	for (pair = 0; pair < end.pairs; pair++)
 		fds[count++] = (struct pollfd) { end.listeners[pair], POLLIN, 0 };
 	for (i = 0; i < end.stranger_count; i++)
-		fds[count++] = (struct pollfd) { end.strangers[i], POLLIN, 0 };
+		fds[count++] = (struct pollfd) { end.strangers[i].fd, POLLIN, 0 };
 	return count;
 }
 

@@ -743,6 +743,8 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 	struct sock *ssk;
 
 	mps_assert_locked((struct sock *)msk);
+	/* also where nothing can be sent again yet: the first byte must leave */
+	core->alarm = true;
 	if (!READ_ONCE(msk->fully_established))
 		return -EINVAL;
 
@@ -751,7 +753,6 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 		if (__mptcp_subflow_active(ctx) && !tcp_rtx_and_write_queues_empty(ssk))
 			mps_count_period(msk, ssk);
 	}
-	core->alarm = true;
 	mps_refresh(conn, NULL);
 	head = mps_first(&msk->rtx_queue, frag.list);
 	if (!head || !mps_sent(head))

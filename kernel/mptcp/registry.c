@@ -6,9 +6,9 @@
 #include "framework.h"
 
 /* The module that its code lies in; NULL: the kernel. */
-static const struct module *mps_module_of(const struct mps_ops *ops)
+static struct module *mps_module_of(const struct mps_ops *ops)
 {
-	const struct module *module;
+	struct module *module;
 
 	rcu_read_lock();
 	preempt_disable();
@@ -20,7 +20,7 @@ static const struct module *mps_module_of(const struct mps_ops *ops)
 
 static bool mps_ops_valid(const struct mps_ops *ops)
 {
-	const struct module *module;
+	struct module *module;
 
 	if (!mps_name_valid(ops->name, sizeof(ops->name))) {
 		mps_refuse(ops->name, ".name; accepted are 1 to %zu letters, digits and _",
@@ -35,7 +35,8 @@ static bool mps_ops_valid(const struct mps_ops *ops)
 	module = mps_module_of(ops);
 	if (ops->owner != module) {
 		mps_refuse(ops->name, ".owner is %s; it must be THIS_MODULE, %s",
-			   ops->owner ? ops->owner->name : "NULL", module ? module->name : "NULL");
+			   ops->owner ? module_name(ops->owner) : "NULL",
+			   module ? module_name(module) : "NULL");
 		return false;
 	}
 	if (ops->conn_size > MPS_STATE_MAX || ops->subflow_size > MPS_STATE_MAX) {

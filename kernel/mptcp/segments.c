@@ -40,14 +40,15 @@ static bool mps_is_corked(const struct mps_conn_core *core, const struct mps_seg
 }
 
 /* A short last segment waits for more data while a short one is on its way
- * (Minshall's form of Nagle's rule, as in TCP), and with TCP_CORK.
+ * (Minshall's form of Nagle's rule, as in TCP), and with TCP_CORK. Not when none can be
+ * written into it: others follow, sent before it, or a part of it was sent.
  */
 bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg)
 {
 	const struct mps_conn_core *core = conn_core(conn);
 
-	if (seg->frag.data_len >= conn->segment_bytes || conn->closing ||
-	    !list_is_last(&seg->unsent, &core->unsent))
+	if (seg->frag.data_len >= conn->segment_bytes || conn->closing || mps_sent(seg) ||
+	    !list_is_last(&seg->frag.list, &core->msk->rtx_queue))
 		return false;
 	if (unlikely(core->msk->cork) && mps_is_corked(core, seg))
 		return true;

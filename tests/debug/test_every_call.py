@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from mptcplab import resources
+from mptcplab.capture import analyze
 from mptcplab.lab import engine
+from mptcplab.spec import plan
 from tests import every_call
 from tests.vocabulary import RunScenario
 
@@ -33,7 +35,7 @@ LOADS: dict[str, dict[str, Any]] = {
         "event": ("300ms:a:down", "900ms:a:up"),
     },
     "units": {"workload": "frames:duration=3s,rate=2mbit", "event": ("1s:b:close",)},
-    "fallback": {"workload": "transfers:size=30KB,count=3,interval=2s,fresh=true"},
+    "fallback": {"workload": "transfers:size=30KB,count=3,interval=2s,fresh=true", "pcap": True},
 }
 FALLS_BACK = ("a:5mbit,5ms,up.drop_acks=2,up.drop=1",)
 #: Hooks that are called in each run of a load; others, by chance.
@@ -57,6 +59,10 @@ def test_no_call_does_harm(run_scenario: RunScenario, tmp_path: Path, hook: str,
     paths = FALLS_BACK if load == "fallback" else PATHS
     run = run_scenario(*paths, scheduler=scheduler, **LOADS[load])
     assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
+    if load == "fallback":
+        # the first connection, on whose way the packets are lost, ends without mappings
+        found = analyze.analyse([run.outcome.directory / plan.router_capture("a")])
+        assert found.connections[0].directions[0].unmapped_bytes > 0
     if load != "subflows" or hook not in ALWAYS:
         return
     console = (run.outcome.directory / engine.CONSOLE).read_text()

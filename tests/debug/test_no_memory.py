@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Memory that is refused: nothing is lost or stuck, and a connection without its scheduler says so.
 
-Each piece that a connection asks for is refused once, of calls and of interrupts.
+Each piece that a connection asks for is refused once, of calls and of interrupts; and every
+second page of interrupts.
 """
 
 from __future__ import annotations
@@ -12,22 +13,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mptcplab.errors import RunError
 from mptcplab.lab import engine
 from mptcplab.metrics import records
-from tests.vocabulary import RunProgram, output
+from mptcplab.runs import single
+from mptcplab.spec.workload import Program
+from tests.vocabulary import RunProgram, output, scenario_of
 
 PROGRAM = str(Path(__file__).parent / "programs" / "no_memory.c")
+SCHEDULERS = ("minrtt", "redundant", "video")
+PATHS = ("a:20mbit,5ms", "b:20mbit,10ms")
 
 
-@pytest.mark.parametrize("scheduler", ["minrtt", "redundant", "video"])
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_each_piece_of_memory_is_refused_once(run_program: RunProgram, scheduler: str) -> None:
+    flags = {"scheduler": scheduler, "sample_interval": "1s"}
     run = run_program(
-        [PROGRAM, "client"],
-        [PROGRAM, "server"],
-        paths=("a:20mbit,5ms", "b:20mbit,10ms"),
-        scheduler=scheduler,
-        sample_interval="1s",
-        time_limit_s=36000,
+        [PROGRAM, "client"], [PROGRAM, "server"], paths=PATHS, time_limit_s=36000, **flags
     )
     said = output(run)
     assert run.guest["client_status"] == 0, said + output(run, engine.CLIENT_ERRORS)
@@ -44,5 +46,21 @@ def test_each_piece_of_memory_is_refused_once(run_program: RunProgram, scheduler
     console = (run.directory / engine.CONSOLE).read_text(errors="replace")
     said_so = re.findall(rf"mptcp: {scheduler}: no memory for a connection", console)
     assert len(said_so) == 2 + len(of_server)
-    flags = records.read_samples(run.directory / engine.CLIENT_SAMPLES).connection["flags"]
-    assert np.any(flags & records.UNSCHEDULED)
+    seen = records.read_samples(run.directory / engine.CLIENT_SAMPLES).connection["flags"]
+    assert np.any(seen & records.UNSCHEDULED)
+    # such a run has no figures
+    program = Program(client=(PROGRAM,), directory="/", time_limit_ns=None)
+    with pytest.raises(RunError) as caught:
+        single.figures(scenario_of(*PATHS, program=program, **flags), run)
+    assert re.search("the (client|server) had no memory for the scheduler", caught.value.reason)
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_pages_are_refused_to_interrupts(run_program: RunProgram, scheduler: str) -> None:
+    # the records of samples need some, too: without them, the run fails
+    flags = {"scheduler": scheduler, "sample_interval": "60s"}
+    run = run_program([PROGRAM, "pages"], [PROGRAM, "server"], paths=PATHS, **flags)
+    said = output(run)
+    assert run.guest["client_status"] == 0, said + output(run, engine.CLIENT_ERRORS)
+    # each connection needs some
+    assert int(re.findall(r"pages: (\d+) refused", said)[0]) > 30

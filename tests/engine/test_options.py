@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -21,17 +24,46 @@ UNSEEN = {"sendfile() of 200 kB", "MSG_ZEROCOPY alone", "SO_TXTIME", "TCP_TX_DEL
 SCHEDULERS = [name for name in catalogue.known() if name != "default"]
 
 
+#: A run by its name, once for all workers of pytest-xdist.
+Played = Callable[[str, Callable[[Path], Table]], Table]
+
+
 @pytest.fixture(scope="session")
-def theirs(lab_guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Table:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def once(name: str, make: Callable[[Path], Table]) -> Table:
+        # who comes later waits, and finds it written
+        with (shared / f"{name}.pickle").open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            if text := file.read():
+                table: Table = pickle.loads(text)
+                return table
+            table = make(tmp_path_factory.mktemp(name))
+            file.write(pickle.dumps(table))
+            return table
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def theirs(played: Played, lab_guest: Guest) -> Table:
     build = kernel.build(variant="upstream")
-    return play(build, lab_guest, tmp_path_factory.mktemp("theirs"), THEIRS)
+    return played("theirs", lambda place: play(build, lab_guest, place, THEIRS))
 
 
 @pytest.fixture(scope="session")
-def ours(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path_factory: pytest.TempPathFactory
-) -> Table:
-    return play(lab_kernel, lab_guest, tmp_path_factory.mktemp("ours"), OURS)
+def ours(played: Played, lab_kernel: KernelBuild, lab_guest: Guest) -> Table:
+    return played("ours", lambda place: play(lab_kernel, lab_guest, place, OURS))
+
+
+@pytest.fixture(scope="session")
+def corked_by(played: Played, lab_kernel: KernelBuild, lab_guest: Guest) -> Table:
+    return played(
+        "corked", lambda place: play(lab_kernel, lab_guest, place, SCHEDULERS, "TCP_CORK")
+    )
 
 
 def test_each_experiment_shows_what_its_option_does_to_plain_tcp(theirs: Table) -> None:
@@ -101,14 +133,6 @@ def test_tcp_cork_gathers_small_writes_until_tcp_would_let_them_go(
     )
     assert found is not None
     assert 220 <= int(found[1]) <= 43 + (200 + 43 + 8) + 43
-
-
-@pytest.fixture(scope="session")
-def corked_by(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path_factory: pytest.TempPathFactory
-) -> Table:
-    place = tmp_path_factory.mktemp("corked")
-    return play(lab_kernel, lab_guest, place, SCHEDULERS, "TCP_CORK")
 
 
 def test_what_is_corked_arrives_whole_over_lossy_paths(

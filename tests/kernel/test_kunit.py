@@ -59,7 +59,7 @@ def results_of(
                 lab_guest,
                 directory,
                 modules=modules,
-                limits=Limits(wall_s=120.0, stall_cpu_s=5.0),
+                limits=Limits(wall_s=1200.0, stall_cpu_s=5.0),
             )
         except RunError as error:
             failure = str(error)

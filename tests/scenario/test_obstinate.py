@@ -60,7 +60,7 @@ def obstinate(way: str) -> str:
 @pytest.mark.parametrize("way", [way for way in ways() if way not in HANGS])
 def test_no_way_keeps_data_from_leaving(run_scenario: RunScenario, way: str) -> None:
     run = run_scenario(
-        *PATHS, scheduler=obstinate(way), event=OUTAGE, duration="4s", limits=Limits(wall_s=120)
+        *PATHS, scheduler=obstinate(way), event=OUTAGE, duration="4s", limits=Limits(wall_s=1200)
     )
     metrics = run.figures.metrics
     assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
@@ -76,6 +76,32 @@ def test_no_way_keeps_data_from_leaving(run_scenario: RunScenario, way: str) -> 
         assert any(SAID[way] in line for line in said)
     elif way not in WAITS:
         assert not said
+
+
+@pytest.mark.parametrize("way", WAITS)
+def test_nor_the_first_byte_on_the_only_path(run_scenario: RunScenario, way: str) -> None:
+    """The peer has nothing to announce there: MPTCP is not confirmed before data arrives."""
+    run = run_scenario(PATHS[0], scheduler=obstinate(way), duration="2s", limits=Limits(wall_s=60))
+    assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
+    assert 2 / LONGEST_GAP_S <= (run.figures.metrics.forced_picks or 0) <= 2 / 0.2
+
+
+def test_what_is_small_leaves_whole_in_parts(run_scenario: RunScenario) -> None:
+    """Each request is the last that is written, and its response waits for the last byte of it.
+
+    20 bytes, of each end, in packets of a byte: two windows of 10 or more, so two round trips of
+    20 ms, with a delayed ACK of 40 ms in between, and 1 ms for what 60 packets take on the way.
+    """
+    run = run_scenario(
+        PATHS[0],
+        scheduler=obstinate("ONE_BYTE"),
+        workload="requests:request=20B,response=20B,interval=500ms,random=false,no_delay=false",
+        duration="4s",
+        limits=Limits(wall_s=60),
+    )
+    metrics = run.figures.metrics
+    assert metrics.completed == 7
+    assert (metrics.completion_ms_max or 0) <= 2 * (2 * 20 + 40) + 1
 
 
 @pytest.mark.parametrize(

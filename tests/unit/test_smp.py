@@ -227,8 +227,21 @@ def test_the_table_has_what_the_unpatched_kernel_did_not_report() -> None:
         result("kcsan unpatched", ("c / d", Whose.OTHER)),
     ]
     table = command.markdown(results).splitlines()
-    assert table[2] == "| kcsan | 1 | 2 | 1.0 | 0 | 1 | 2 | 1 |"
-    assert table[3] == "| kcsan unpatched | 1 | 2 | 1.0 | 0 | 0 | 1 | 0 |"
+    assert table[2] == "| kcsan | 1 | 2 | 1.0 | 0 | 1 | 1 | 1 | 1 |"
+    assert table[3] == "| kcsan unpatched | 1 | 2 | 1.0 | 0 | 0 | 0 | 1 | 0 |"
+    assert table[-3:] == [
+        "| a / b | 1 | 0 | 0 | 0 |",
+        "| c / d | 0 | 1 | 0 | 1 |",
+        "| e / f | 0 | 0 | 1 | 0 |",
+    ]
+
+
+def test_each_cpu_has_a_connection_that_is_always_busy() -> None:
+    wanted = runs.case_of("minrtt", 3)
+    busy = [each for each in wanted.connections if each.client.bytes == each.server.bytes > 10**7]
+    assert busy == list(wanted.connections[: smp_machine.CPUS])
+    assert {each.path for each in busy} == set(range(1, len(wanted.flags.path or ()) + 1))
+    assert wanted.input().count("connection ") == len(wanted.connections)
 
 
 def test_programs_of_an_initramfs_can_be_executed() -> None:
@@ -246,5 +259,5 @@ def test_the_planted_race_applies_to_our_files() -> None:
     own = kernel.own_files()
     planted = smp_kernel._with_race(own)
     changed = {name for name in own if own[name] != planted[name]}
-    assert changed == {"framework.c"}
-    assert b"mps_packets++" in planted["framework.c"]
+    assert changed == {"subflows.c"}
+    assert b"mps_snapshots++" in planted["subflows.c"]

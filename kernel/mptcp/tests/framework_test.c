@@ -355,6 +355,28 @@ static void a_short_last_segment_waits_while_a_short_one_is_on_its_way(struct ku
 	KUNIT_EXPECT_NOT_NULL(test, mps_head(conn));
 }
 
+/* What is behind it, or a part of it, may have left first: no data would ever end the wait. */
+static void a_segment_that_can_grow_no_more_does_not_wait(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_segment *first = mps_test_unsent(conn, 20);
+	struct mps_segment *second = mps_test_unsent(conn, 30);
+
+	mps_test_sent(conn, second, one);
+	conn_core(conn)->small_end = second->frag.data_seq + 30;
+	KUNIT_EXPECT_PTR_EQ(test, mps_head(conn), first);
+
+	second = mps_test_unsent(conn, 40);
+	KUNIT_EXPECT_NULL(test, mps_next_unsent(conn, first));
+	mps_sent_part(second, one, 1);
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, first), second);
+	conn_core(conn)->cork_end = conn_core(conn)->base_seq;
+	((struct sock *)conn_core(conn)->msk)->sk_sndbuf = 1;
+	conn_core(conn)->msk->cork = true;
+	KUNIT_EXPECT_PTR_EQ(test, mps_next_unsent(conn, first), second);
+}
+
 static void tcp_cork_holds_a_short_last_segment_until_it_is_let_go(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
@@ -1774,6 +1796,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(unsent_segments_are_listed_in_order),
 	KUNIT_CASE(unsent_segments_are_counted_from_the_first),
 	KUNIT_CASE(a_short_last_segment_waits_while_a_short_one_is_on_its_way),
+	KUNIT_CASE(a_segment_that_can_grow_no_more_does_not_wait),
 	KUNIT_CASE(tcp_cork_holds_a_short_last_segment_until_it_is_let_go),
 	KUNIT_CASE(sent_segments_are_listed_in_order_without_the_gaps),
 	KUNIT_CASE(the_oldest_missing_segment_moves_with_what_is_sent_and_acknowledged),

@@ -2,13 +2,15 @@
 /* Connections during each of which one piece of memory is refused, the next one each time.
  *
  *	no_memory server
- *	no_memory client SCHEDULER
+ *	no_memory client
+ *	no_memory pages
  *
  * First those that the client's system calls ask for (fail-nth), then those of interrupts, at
- * both ends (failslab), until a connection asks for none that was not refused once. Data goes
- * both ways, and must arrive whole; a call that fails for want of memory is made again. Prints
- * how many were refused, and how many connections of the client and of the server had the
- * default scheduler.
+ * both ends (failslab), until a connection asks for none that was not refused once. Data goes both ways, the client's as a unit, and must arrive whole; a call that fails for
+ * want of memory is made again. Prints how many were refused, and how many connections of the
+ * client and of the server had the default scheduler.
+ *
+ * `pages` is a client, too: every second page that interrupts ask for is refused (fail_page_alloc).
  */
 
 #define _GNU_SOURCE
@@ -17,6 +19,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +34,17 @@
 #endif
 #define SOL_MPTCP	284
 #define MPTCP_SCHEDULER	100
+#define MPTCP_UNIT	101
 #define PORT		5100
 #define BYTES		8000
 #define MOST		2000
+#define WITHOUT_PAGES	30
 #define FAULTS		"/sys/kernel/debug/"
+
+struct mptcp_unit {
+	uint32_t id, bytes, depends_on, importance;
+	uint64_t deadline_ns, expires_ns;
+};
 
 static void check(bool good, const char *what)
 {
@@ -150,7 +160,20 @@ static int connected(void)
 	return -1;
 }
 
-/* Returns whether its scheduler was the default one, and who sees to it sees it. */
+/* What has the default scheduler, or is TCP, has no units. */
+static void announce(int fd)
+{
+	struct mptcp_unit unit = { .id = 1, .bytes = BYTES };
+
+	while (setsockopt(fd, SOL_MPTCP, MPTCP_UNIT, &unit, sizeof(unit))) {
+		if (errno != ENOMEM) {
+			check(errno == EOPNOTSUPP, "MPTCP_UNIT");
+			return;
+		}
+	}
+}
+
+/* Returns whether its scheduler was the default one: then it lasts until a sample was taken. */
 static bool connection(bool all)
 {
 	int fd = connected();
@@ -159,37 +182,51 @@ static bool connection(bool all)
 	/* the second subflow is there */
 	if (all)
 		usleep(200000);
-	send_all(fd);
-	read_all(fd);
 	if (other)
 		sleep(2);
+	announce(fd);
+	send_all(fd);
+	read_all(fd);
 	close(fd);
 	return other;
 }
 
-static void client(void)
-{
-	/* open all the time, as open() itself asks for memory */
-	int nth = open("/proc/thread-self/fail-nth", O_RDWR);
-	int n, refused, others, len, count = 0;
-	char text[32];
+/* open all the time, as open() itself asks for memory */
+static int nth;
 
+static void refuse_in_calls(int n)
+{
+	char text[32];
+	int len = snprintf(text, sizeof(text), "%d", n);
+
+	check(pwrite(nth, text, len, 0) == len, "fail-nth");
+}
+
+/* Was it, since it was asked for? */
+static bool refused_in_calls(void)
+{
+	char text[32] = "";
+
+	check(pread(nth, text, sizeof(text) - 1, 0) > 0, "fail-nth");
+	check(pwrite(nth, "0", 1, 0) == 1, "fail-nth");
+	return !atoi(text);
+}
+
+static void prepare(void)
+{
+	nth = open("/proc/thread-self/fail-nth", O_RDWR);
 	mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
 	put(FAULTS "failslab/verbose", "0");
 	put(FAULTS "fail_page_alloc/verbose", "0");
 	put(FAULTS "failslab/ignore-gfp-wait", "N");
 	put(FAULTS "fail_page_alloc/ignore-gfp-wait", "N");
 	put(FAULTS "fail_page_alloc/min-order", "0");
-	for (n = 1, refused = 0, others = 0; n < MOST; n++, refused++) {
-		len = snprintf(text, sizeof(text), "%d", n);
-		check(pwrite(nth, text, len, 0) == len, "fail-nth");
-		others += connection(n % 2);
-		check(pread(nth, text, sizeof(text), 0) > 0, "fail-nth");
-		check(pwrite(nth, "0", 1, 0) == 1, "fail-nth");
-		if (atoi(text))
-			break;
-	}
-	printf("calls: %d refused, %d default\n", refused, others);
+}
+
+static void refuse_pieces(void)
+{
+	int n, refused, others, count = 0;
+	char text[32];
 
 	put(FAULTS "failslab/ignore-gfp-wait", "Y");
 	put(FAULTS "failslab/probability", "100");
@@ -209,10 +246,42 @@ static void client(void)
 	printf("interrupts: %d refused, %d default\n", refused, others);
 }
 
+static void pages(void)
+{
+	int n;
+
+	prepare();
+	put(FAULTS "fail_page_alloc/ignore-gfp-wait", "Y");
+	put(FAULTS "fail_page_alloc/probability", "100");
+	put(FAULTS "fail_page_alloc/interval", "2");
+	put(FAULTS "fail_page_alloc/times", "100000");
+	for (n = 0; n < WITHOUT_PAGES; n++)
+		connection(true);
+	printf("pages: %ld refused\n", 100000 - get(FAULTS "fail_page_alloc/times"));
+	put(FAULTS "fail_page_alloc/times", "0");
+}
+
+static void client(void)
+{
+	int n, refused, others;
+
+	prepare();
+	for (n = 1, refused = 0, others = 0; n < MOST; n++, refused++) {
+		refuse_in_calls(n);
+		others += connection(n % 2);
+		if (!refused_in_calls())
+			break;
+	}
+	printf("calls: %d refused, %d default\n", refused, others);
+	refuse_pieces();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "client"))
 		client();
+	else if (argc > 1 && !strcmp(argv[1], "pages"))
+		pages();
 	else
 		server();
 	return 0;

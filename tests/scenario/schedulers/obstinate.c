@@ -156,8 +156,7 @@ static bool obstinate_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	}
 	if (!mps_reinject(conn, pick) && !pick_new(conn, pick))
 		return false;
-	/* the programs of the lab read their greeting at once */
-	if (way_of(conn) == ONE_BYTE && conn->una_seq)
+	if (way_of(conn) == ONE_BYTE)
 		pick->limit_bytes = 1;
 	if (way_of(conn) == ALL_BYTES)
 		pick->limit_bytes = ~0;

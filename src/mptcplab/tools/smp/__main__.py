@@ -35,7 +35,7 @@ _QUICK = ("minrtt", "redundant", DEFAULT)
 # The unpatched kernel has one scheduler: it is run as often as all that ours has, but for this.
 _UNPATCHED_SHARE = 3
 #: Of PLANTED: where it is.
-PLANTED_IN = "mps_packet_received"
+PLANTED_IN = "mps_snapshot"
 _PLANTED_SEEDS = 5
 
 
@@ -204,23 +204,34 @@ def _listing(results: Sequence[Result]) -> str:
 
 
 def markdown(results: Sequence[Result]) -> str:
-    """The table of the page."""
+    """The tables of the page: of the kernels, and of the things that were reported."""
     lines = [
         "| kernel | runs | connections | MB verified | lost or wrong | reports about our code "
-        "| other reports | of them things that the unpatched kernel did not report |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| below ours | other | things of these two that the unpatched kernel did not report |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name in sorted({result.kernel for result in results}):
         those = [result for result in results if result.kernel == name]
         same_kind = [each for each in results if _kind(each) == _kind(those[0])]
         unknown = 0 if _unpatched(those[0]) else len(_unknown(same_kind))
-        others = sum(each.count(Whose.BELOW) + each.count(Whose.OTHER) for each in those)
+        ours, below, other = (sum(each.count(whose) for each in those) for whose in Whose)
         lines.append(
             f"| {name} | {len(those)} | {sum(each.connections for each in those)} "
             f"| {sum(each.verified_bytes for each in those) / 1e6:.1f} "
             f"| {sum(len(each.losses) + bool(each.failed) for each in those)} "
-            f"| {sum(each.count(Whose.OURS) for each in those)} | {others} | {unknown} |"
+            f"| {ours} | {below} | {other} | {unknown} |"
         )
+    patched = [each for each in results if not _unpatched(each)]
+    counts = [runs.about(patched, whose) for whose in Whose]
+    unpatched = runs.about([each for each in results if _unpatched(each)])
+    lines += [
+        "",
+        "| reported | about our code | below ours | other | with the unpatched kernel |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for what in sorted({*unpatched, *counts[0], *counts[1], *counts[2]}):
+        numbers = (count.get(what, 0) for count in (*counts, unpatched))
+        lines.append(f"| {what} | {' | '.join(map(str, numbers))} |")
     return "\n".join([*lines, ""])
 
 

@@ -99,6 +99,14 @@ class Symbols:
         return found
 
 
+def _function(frame: Frame, places: Sequence[Place]) -> str:
+    """The innermost function in a C file: into which others the compiler puts it, differs between
+    kernels, and those of headers are in many.
+    """
+    written = (place.function for place in places if place.file.endswith(".c"))
+    return next(written, frame.function)
+
+
 def _later(sized: Sequence[tuple[int, str]]) -> list[int]:
     """For each symbol, where the next one begins that is elsewhere."""
     found, after = [0] * len(sized), sized[-1][0] if sized else 0
@@ -157,6 +165,6 @@ def judge(
         whose = Whose.BELOW
     about = report.title
     if report.is_race:
-        about = " / ".join(sorted(frame.function for frame in tops))
+        about = " / ".join(sorted(_function(frame, lines[frame]) for frame in tops))
     places = tuple(lines[frame][0] for frame in tops if lines[frame])
     return Blamed(about, whose, places, report.text)

@@ -13,7 +13,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,25 +28,27 @@ from mptcplab.lab.smp_kernel import SmpKernel
 from mptcplab.tools import torture
 from mptcplab.tools.smp.blame import Symbols, Whose, blame
 from mptcplab.tools.smp.reports import parse
-from mptcplab.tools.troubles import Case, case
+from mptcplab.tools.troubles import Case, Connection, End, case
 
 #: The program, in the guest.
 PROGRAM = "/connections"
 # Losses by number need a kernel of the lab, and nothing races while there is no path.
 _WITHOUT = ("handshake", "outage")
-# So that CPUs race: so many connections at least, and bytes, of which there are then more.
-_CONNECTIONS, _BYTES, _MORE = 6, 500_000, 8
+# So that CPUs race: so many connections of the case at least, and for each CPU one beside them that
+# has always something to send, in both directions.
+_CONNECTIONS = 6
+_BUSY = End(bytes=50_000_000)
 # What comes after the last trouble, in real time.
-_AFTER_US = 60_000_000
+_AFTER_US = 30_000_000
 _LIMITS = Limits(wall_s=1200.0)
 # Every packet that comes in on a device is given to one of these CPUs, by its subflow.
 _ALL_CPUS = f"{(1 << smp_machine.CPUS) - 1:x}"
-# So many accesses are not watched, and then one is for so long, in us: long enough for another
-# CPU, which may wait for one of the host's, to come by.
+# At most so many accesses are not watched, and then one is, for at most so long, in us. Watching
+# for half of the time finds most: more leaves too little for others to come by.
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "kcsan": (
         "kcsan.early_enable=1",
-        *("kcsan.skip_watch=1000", "kcsan.udelay_task=2000", "kcsan.udelay_interrupt=1000"),
+        *("kcsan.skip_watch=2000", "kcsan.udelay_task=1000", "kcsan.udelay_interrupt=1000"),
     ),
     "kasan": (),
 }
@@ -120,10 +122,11 @@ def case_of(scheduler: str, seed: int) -> Case:
     ccs = ("cubic", "bbr", "reno")
     for number in itertools.count(100 * seed):
         found = case(number, scheduler, ccs[seed % len(ccs)], without=_WITHOUT)
-        bytes_each = [each.client.bytes + each.server.bytes for each in found.connections]
-        paths = found.flags.path or ()
-        if len(paths) > 1 and len(bytes_each) >= _CONNECTIONS and sum(bytes_each) >= _BYTES:
-            return found
+        paths = len(found.flags.path or ())
+        if paths > 1 and len(found.connections) >= _CONNECTIONS:
+            # the program's processes take connections in turn: each one of the busy
+            busy = (Connection(0, 1 + i % paths, _BUSY, _BUSY) for i in range(smp_machine.CPUS))
+            return replace(found, connections=(*busy, *found.connections))
     raise AssertionError
 
 
@@ -142,9 +145,8 @@ def plan_of(wanted: Case) -> str:
 
 
 def input_of(wanted: Case) -> str:
-    """What the program reads, with more data and an earlier end."""
-    text = re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
-    return re.sub(r"\bbytes=(\d+)", lambda found: f"bytes={_MORE * int(found[1])}", text)
+    """What the program reads, with an earlier end."""
+    return re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
 
 
 def make(
@@ -214,10 +216,11 @@ def found(blamed: Iterable[Any]) -> list[Found]:
     return list(kept.values())
 
 
-def about(results: Sequence[Result]) -> dict[str, int]:
-    """How often each thing was reported in some runs."""
+def about(results: Sequence[Result], whose: Whose | None = None) -> dict[str, int]:
+    """How often each thing was reported in some runs, of this kind or of any."""
     counts: dict[str, int] = {}
     for result in results:
         for each in result.reports:
-            counts[each.about] = counts.get(each.about, 0) + each.count
+            if whose is None or each.whose == whose.value:
+                counts[each.about] = counts.get(each.about, 0) + each.count
     return counts

@@ -373,8 +373,10 @@ def module(
         return found
 
     def compile_it(make: Make, progress: BuildProgress) -> None:
-        progress.say(kernel_module.compile(make, source, found.path))
+        # before the module, whose existence says that all is there
+        found.path.parent.mkdir(parents=True, exist_ok=True)
         found.path.with_name(OF_KERNEL).write_text(build.id)
+        progress.say(kernel_module.compile(make, source, found.path))
 
     _make_once(build, str(source_file), found.path, compile_it, commit=commit, quiet=quiet)
     return found

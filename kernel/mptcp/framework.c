@@ -45,10 +45,12 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 	*seg = mps_find_segment(conn, pick);
 	if (!*seg)
 		return "no such segment";
-	/* repeated for ever, it would fill the memory */
+	/* Repeated for ever, it would fill the memory. A scheduler that queues all on one
+	 * subflow, with what others carried that were away, stays below.
+	 */
 	if (pick->kind != MPS_NEW &&
-	    subflow->unsent_bytes > (u32)READ_ONCE(mps_sk(conn)->sk_sndbuf))
-		return "more waits there than a send buffer holds";
+	    subflow->unsent_bytes / 8 > (u32)READ_ONCE(mps_sk(conn)->sk_sndbuf))
+		return "more waits there than eight send buffers hold";
 	if (pick->kind == MPS_DUPLICATE &&
 	    (!mps_sent(*seg) || mps_carried_by(*seg, subflow)))
 		return "never sent, or sent on this subflow";

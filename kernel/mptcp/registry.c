@@ -58,6 +58,7 @@ int mps_register(const struct mps_ops *ops)
 		.table	= ops->params,
 		.num	= ops->num_params,
 	};
+	const struct mptcp_sched_ops *taken;
 	int err;
 
 	if (!mps_ops_valid(ops))
@@ -75,33 +76,46 @@ int mps_register(const struct mps_ops *ops)
 		.owner		= ops->owner,
 	};
 	strscpy(registration->sched.name, ops->name);
-	err = mptcp_register_scheduler(&registration->sched);
-	if (err) {
-		mps_refuse(ops->name, ".name is that of a scheduler that is registered already");
-		goto err_free;
-	}
-	err = mps_params_register(&registration->params);
+	rcu_read_lock();
+	taken = mptcp_sched_find(ops->name);
+	rcu_read_unlock();
+	err = taken ? -EEXIST : mps_params_register(&registration->params);
 	if (err)
-		goto err_unregister;
+		goto err_free;
+	/* last: from then on it may be a socket's, with its parameters */
+	err = mptcp_register_scheduler(&registration->sched);
+	if (err)
+		goto err_params;
 	return 0;
 
-err_unregister:
-	mptcp_unregister_scheduler(&registration->sched);
-	synchronize_rcu();
+err_params:
+	mps_params_unregister(&registration->params);
 err_free:
+	if (err == -EEXIST)
+		mps_refuse(ops->name, ".name is that of a scheduler that is registered already");
 	kfree(registration);
 	return err;
 }
 EXPORT_SYMBOL_GPL(mps_register);
 
+/* One of ours of that name; NULL: there is none. Under RCU. */
+static struct mps_registration *mps_registered(const char *name)
+{
+	struct mptcp_sched_ops *sched = mptcp_sched_find(name);
+
+	return sched && sched->init == mps_conn_init ? mps_registration(sched) : NULL;
+}
+
 void mps_unregister(const struct mps_ops *ops)
 {
 	struct mps_registration *registration;
 
-	/* it is registered, and by nobody else */
 	rcu_read_lock();
-	registration = mps_registration(mptcp_sched_find(ops->name));
+	registration = mps_registered(ops->name);
 	rcu_read_unlock();
+	/* refused, perhaps because another one has its name */
+	if (!registration || registration->ops != ops)
+		return;
 
 	mptcp_unregister_scheduler(&registration->sched);
 	mps_params_unregister(&registration->params);
@@ -113,13 +127,13 @@ EXPORT_SYMBOL_GPL(mps_unregister);
 
 const struct mps_ops *mps_find(const char *name)
 {
+	struct mps_registration *registration;
 	const struct mps_ops *ops = NULL;
-	struct mptcp_sched_ops *sched;
 
 	rcu_read_lock();
-	sched = mptcp_sched_find(name);
-	if (sched && sched->init == mps_conn_init)
-		ops = mps_registration(sched)->ops;
+	registration = mps_registered(name);
+	if (registration)
+		ops = registration->ops;
 	rcu_read_unlock();
 	return ops;
 }

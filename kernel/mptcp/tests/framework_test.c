@@ -118,6 +118,9 @@ static void registration_refuses_a_name_that_is_taken(struct kunit *test)
 
 	strscpy(ops.name, "roundrobin");
 	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EEXIST);
+	/* one that does not heed that it was refused takes no other away */
+	mps_unregister(&ops);
+	KUNIT_EXPECT_NOT_NULL(test, mps_find("roundrobin"));
 	strscpy(ops.name, "default");
 	KUNIT_EXPECT_EQ(test, register_for_a_moment(&ops), -EEXIST);
 }

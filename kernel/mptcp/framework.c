@@ -49,7 +49,7 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 	 * subflow, with what others carried that were away, stays below.
 	 */
 	if (pick->kind != MPS_NEW &&
-	    subflow->unsent_bytes / 8 > (u32)READ_ONCE(mps_sk(conn)->sk_sndbuf))
+	    subflow->unsent_bytes > 8ULL * READ_ONCE(mps_sk(conn)->sk_sndbuf))
 		return "more waits there than eight send buffers hold";
 	if (pick->kind == MPS_DUPLICATE &&
 	    (!mps_sent(*seg) || mps_carried_by(*seg, subflow)))

@@ -1735,7 +1735,7 @@ static void the_oldest_segment_is_repeated_where_the_scheduler_names_nothing(str
 	KUNIT_EXPECT_EQ(test, conn_core(conn)->forced_reinjections, 1U);
 }
 
-static void what_is_repeated_is_no_more_than_a_send_buffer(struct kunit *test)
+static void what_is_repeated_is_no_more_than_eight_send_buffers(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
 	struct mps_subflow *one = mps_test_subflow(conn);
@@ -1744,7 +1744,8 @@ static void what_is_repeated_is_no_more_than_a_send_buffer(struct kunit *test)
 	struct mps_pick pick;
 
 	mps_pick_duplicate(&pick, conn, other, sent);
-	other->unsent_bytes = mps_sk(conn)->sk_sndbuf;
+	mps_sk(conn)->sk_sndbuf = 10000;
+	other->unsent_bytes = 80000;
 	KUNIT_EXPECT_NULL(test, mps_check_pick(conn, &pick, &seg));
 	other->unsent_bytes++;
 	KUNIT_EXPECT_NOT_NULL(test, mps_check_pick(conn, &pick, &seg));
@@ -1863,7 +1864,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_timer_of_the_scheduler_forbids_no_forced_pick),
 	KUNIT_CASE(the_oldest_byte_is_forced_though_later_ones_were_sent),
 	KUNIT_CASE(the_oldest_segment_is_repeated_where_the_scheduler_names_nothing),
-	KUNIT_CASE(what_is_repeated_is_no_more_than_a_send_buffer),
+	KUNIT_CASE(what_is_repeated_is_no_more_than_eight_send_buffers),
 	KUNIT_CASE(of_a_subflow_that_is_gone_nothing_is_done),
 	{}
 };

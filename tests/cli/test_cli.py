@@ -118,8 +118,8 @@ def test_table_and_explain_say_what_was_done_in_the_place_of_a_scheduler(tmp_pat
     assert told.returncode == 0, told.stderr
     for text in (done.stdout, told.stdout):
         found = re.search(
-            r"sleepy: next_segment\(\) let nothing leave with nothing in flight\s+(\d+)\s+times:\s+a\s+"
-            r"segment\s+was\s+sent\s+for\s+it\.",
+            r"sleepy: next_segment\(\) let nothing leave with nothing in flight\s+(\d+)\s+"
+            r"times:\s+a\s+segment\s+was\s+sent\s+for\s+it\.",
             text,
         )
         assert found

@@ -42,6 +42,8 @@ def test_every_command_of_the_page_works(lab_kernel: KernelBuild, tmp_path: Path
         if language == "c":
             replace_function(tmp_path / "mine.c", block)
             continue
+        if language == "text":
+            continue  # what a command says
         assert language == "sh"
         for command in commands(block):
             assert command[0] in ("mptcplab", "python"), command

@@ -373,10 +373,7 @@ def module(
         return found
 
     def compile_it(make: Make, progress: BuildProgress) -> None:
-        # before the module, whose existence says that all is there
-        found.path.parent.mkdir(parents=True, exist_ok=True)
-        found.path.with_name(OF_KERNEL).write_text(build.id)
-        progress.say(kernel_module.compile(make, source, found.path))
+        progress.say(kernel_module.compile(make, source, found.path, {OF_KERNEL: build.id}))
 
     _make_once(build, str(source_file), found.path, compile_it, commit=commit, quiet=quiet)
     return found
@@ -504,6 +501,8 @@ def _make_once(
 ) -> None:
     """Compiles `found` with the objects of a kernel, if it does not exist."""
     if found.exists():
+        # a process may have been killed as soon as it had put it there
+        remove_abandoned(found.parent)
         return
     with _refusals_as_failure():
         doctor.require(*doctor.BUILD_CHECKS)

@@ -89,9 +89,10 @@ def read(file: Path, taken: Sequence[str]) -> Scheduler:
     return Scheduler(name, file, text)
 
 
-def compile(make: Make, scheduler: Scheduler, target: Path) -> list[str]:
+def compile(make: Make, scheduler: Scheduler, target: Path, notes: Mapping[str, str]) -> list[str]:
     """Makes the module `target`, whole or not at all; returns the compiler's warnings.
 
+    `notes` are texts to put beside it, by name.
     Raises MptcplabError with the compiler's output, or if the module registers no scheduler.
     """
     directory = prepare(make, scheduler)
@@ -101,7 +102,7 @@ def compile(make: Make, scheduler: Scheduler, target: Path) -> list[str]:
     except MakeFailedError as failure:
         lines = said(failure.log, directory, scheduler, places)
         raise failed(scheduler, "does not compile", lines) from None
-    put(directory / f"{scheduler.name}.ko", scheduler, target)
+    put(directory / f"{scheduler.name}.ko", scheduler, target, notes)
     return said(log, directory, scheduler, places)
 
 
@@ -121,8 +122,8 @@ def write(directory: Path, scheduler: Scheduler) -> None:
     (directory / "intree.h").write_text(_INTREE)
 
 
-def put(module: Path, scheduler: Scheduler, target: Path) -> None:
-    """Puts a finished module to its place, whole or not at all.
+def put(module: Path, scheduler: Scheduler, target: Path, notes: Mapping[str, str]) -> None:
+    """Puts a finished module to its place, whole or not at all: where it is, all beside it is.
 
     Raises MptcplabError if it registers no scheduler.
     """
@@ -130,6 +131,8 @@ def put(module: Path, scheduler: Scheduler, target: Path) -> None:
         needed = "a scheduler ends with mps_scheduler(OPS);"
         raise failed(scheduler, "registers no scheduler", [needed])
     target.parent.mkdir(parents=True, exist_ok=True)
+    for name, text in notes.items():
+        target.with_name(name).write_text(text)
     # for who says where it is wrong, if the kernel refuses it
     with new_file(target.with_suffix(".c")) as part:
         part.write_bytes(scheduler.text)

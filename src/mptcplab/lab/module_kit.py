@@ -164,7 +164,7 @@ def compile(kit: Path, scheduler: Scheduler, target: Path) -> list[str]:
         linked = run(recipe.link)
         if linked.returncode:
             raise kernel_module.failed(scheduler, "does not compile", said(linked.stdout))
-        kernel_module.put(directory / f"{scheduler.name}.ko", scheduler, target)
+        kernel_module.put(directory / f"{scheduler.name}.ko", scheduler, target, {})
         return said(compiled.stdout)
 
 

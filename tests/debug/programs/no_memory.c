@@ -6,8 +6,9 @@
  *	no_memory pages
  *
  * First those that the client's system calls ask for (fail-nth), then those of interrupts, at
- * both ends (failslab), until a connection asks for none that was not refused once. Data goes both ways, the client's as a unit, and must arrive whole; a call that fails for
- * want of memory is made again. Prints how many were refused, and how many connections of the
+ * both ends (failslab), until a connection asks for none that was not refused once. Data goes
+ * both ways, the client's as a unit, and must arrive whole; a call that fails for want of
+ * memory is made again. Prints how many were refused, and how many connections of the
  * client and of the server had the default scheduler.
  *
  * `pages` is a client, too: every second page that interrupts ask for is refused (fail_page_alloc).

@@ -65,16 +65,14 @@ class Symbols:
     def __init__(self, vmlinux: Path) -> None:
         self._vmlinux = vmlinux
         self._starts: dict[tuple[str, int], list[int]] = {}
-        sized, last = [], 0
+        sized = []
         for line in _output("nm", "--numeric-sort", str(vmlinux)).splitlines():
             words = line.split()
             if len(words) == 3 and words[1] in "tTwW":
                 sized.append((int(words[0], 16), words[2]))
         # the kernel takes the next symbol for a function's end, as it has no sizes
-        following = {at: later for (at, _), later in zip(sized, _later(sized), strict=True)}
-        for at, name in sized:
-            last = following[at]
-            self._starts.setdefault((name, last - at), []).append(at)
+        for (at, name), later in zip(sized, _later(sized), strict=True):
+            self._starts.setdefault((name, later - at), []).append(at)
             self._starts.setdefault((name, 0), []).append(at)
 
     def address(self, frame: Frame) -> int | None:

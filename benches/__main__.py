@@ -24,8 +24,8 @@ from benches.figures import Machine, Measured
 from benches.lab import Lab
 from mptcplab.errors import InputError, Problem, status_of
 from mptcplab.lab import doctor, guest, kernel
+from mptcplab.mistakes import first_of
 from mptcplab.runs import experiment
-from mptcplab.spec.mistakes import first_of
 from mptcplab.tools import bench
 
 _ROUNDS = 3

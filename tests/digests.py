@@ -19,10 +19,11 @@ from mptcplab import resources
 from mptcplab.lab import engine, guest, kernel
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec import designs, plan, preset_traces, radio
+from mptcplab.spec import designs, plan
 from mptcplab.spec.workload import Program
 from mptcplab.tools.fuzz import Case, perform
 from mptcplab.tools.many import Builds
+from mptcplab.traces import preset_traces, radio
 from tests.vocabulary import scenario_of
 
 # RED's parameters are computed in the guest

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab import units
 from mptcplab.runs import experiment
-from mptcplab.spec import units
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.presets import PRESETS
 from mptcplab.spec.resolve import from_flags

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from mptcplab.spec import links, plan, units
+from mptcplab import units
+from mptcplab.spec import links, plan
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import NO_RATE_BPS, Direction
 from mptcplab.spec.resolve import from_flags

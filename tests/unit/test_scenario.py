@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mptcplab.errors import InputError, Problem
+from mptcplab.mistakes import Mistakes
 from mptcplab.spec import flags, resolve
 from mptcplab.spec import scenario as sc
 from mptcplab.spec.flags import Flags, parse_path_flag
 from mptcplab.spec.literal import LiteralWorkload, json_schema
-from mptcplab.spec.mistakes import Mistakes
 from mptcplab.spec.resolve import Request, from_flags, load_file
 from mptcplab.spec.scheduler import Choice, Parameter, Scheduler
 

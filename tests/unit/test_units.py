@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec import units
+from mptcplab import units
 
 
 @pytest.mark.parametrize(

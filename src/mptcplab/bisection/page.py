@@ -15,7 +15,7 @@ from mptcplab.report import tables
 from mptcplab.runs.entries import Entry, document
 from mptcplab.runs.store import Store
 from mptcplab.spec.resolve import Request
-from mptcplab.spec.units import counted
+from mptcplab.units import counted
 
 # More files, or candidates, than these are counted.
 _MOST = 20

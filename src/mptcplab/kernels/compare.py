@@ -45,7 +45,7 @@ from mptcplab.runs.tasks import Task, task_of
 from mptcplab.spec import plan, testbed
 from mptcplab.spec.limits import IpVersion
 from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.units import NS_PER_S
 
 _CAPTURES, _SAMPLES = ".pcapng", ".samples"
 # What a run leaves that is not its own story.

@@ -20,7 +20,7 @@ from mptcplab.kernels.document import (
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.spec.amounts import text_of
-from mptcplab.spec.units import counted
+from mptcplab.units import counted
 
 # More scenarios than these are counted.
 _MOST = 3

@@ -31,7 +31,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mptcplab import files
+from mptcplab import files, units
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import doctor, kernel_module, run_directory
 from mptcplab.lab.choices import Limits
@@ -39,7 +39,6 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import overruled, records
 from mptcplab.metrics.records import Samples
-from mptcplab.spec import units
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
 

@@ -29,8 +29,8 @@ from mptcplab.spec import resolve, scheduler, timeline
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import PACKET_BYTES
 from mptcplab.spec.scenario import LONGEST_NS, Scenario, Shape
-from mptcplab.spec.units import format_fraction, format_rate, format_time
 from mptcplab.spec.workload import opens_connections
+from mptcplab.units import format_fraction, format_rate, format_time
 
 # The levels of factors: the upper ends of all but the last.
 _APART = (3, 10, 100)

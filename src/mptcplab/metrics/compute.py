@@ -21,7 +21,7 @@ from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.sender_states import State
 from mptcplab.spec import scheduler, timeline
 from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.units import NS_PER_S
 
 _NS_PER_US = 1_000
 _BITS_PER_BYTE = 8

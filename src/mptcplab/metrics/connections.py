@@ -33,7 +33,7 @@ from mptcplab.spec import links, plan, timeline
 from mptcplab.spec.limits import DIRECTIONS, NO_RATE_BPS
 from mptcplab.spec.links import Spots
 from mptcplab.spec.scenario import Link, Pair, Scenario
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others belong to a connection.
 SUMS = (

@@ -20,8 +20,8 @@ from mptcplab.metrics.records import UNSCHEDULED, Records, Samples, path_indices
 from mptcplab.spec import links
 from mptcplab.spec.limits import Direction
 from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import format_time
 from mptcplab.spec.workload import Program
+from mptcplab.units import format_time
 
 Times = npt.NDArray[np.int64]
 

@@ -21,12 +21,13 @@ from mptcplab import extras
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.recorded import link_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
-from mptcplab.spec import links, timeline, trace_file, trace_steps
+from mptcplab.spec import links, timeline
 from mptcplab.spec.limits import DIRECTIONS
-from mptcplab.spec.link_trace import SINR, Source, TraceError
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import DEFAULT
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.traces import trace_file, trace_steps
+from mptcplab.traces.link_trace import SINR, Source, TraceError
+from mptcplab.units import NS_PER_S
 
 if TYPE_CHECKING:
     import polars as pl

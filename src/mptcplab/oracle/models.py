@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError
+from mptcplab.mistakes import shown
 from mptcplab.oracle.backup import Backup
 from mptcplab.oracle.blest import Blest
 from mptcplab.oracle.burst import Burst
@@ -29,7 +30,6 @@ from mptcplab.oracle.thinstream import ThinStream
 from mptcplab.oracle.v09x import Model
 from mptcplab.oracle.weighted import Weighted
 from mptcplab.spec import scheduler as schedulers
-from mptcplab.spec.mistakes import shown
 
 MODELS: Mapping[str, type[Model]] = {
     "first": First,

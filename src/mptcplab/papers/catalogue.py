@@ -23,10 +23,10 @@ from pydantic import BaseModel, Field
 
 from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.mistakes import ABSENT, shown, suggestion
 from mptcplab.spec import space
 from mptcplab.spec.designs import MAX_POINTS, Point
 from mptcplab.spec.formulas import Formula, FormulaError, names_in
-from mptcplab.spec.mistakes import ABSENT, shown, suggestion
 from mptcplab.spec.space import (
     FormulaText,
     Name,
@@ -446,7 +446,7 @@ def settings(
 
 def _drive(drive: Drive, point: Point, folder: Path) -> Path:
     """The directory of a point's drive, which is written if it does not exist."""
-    from mptcplab.spec import drive_settings, radio  # both need NumPy
+    from mptcplab.traces import drive_settings, radio  # both need NumPy
 
     seed = fill_in(drive.seed, point)
     settings = [text for text in fill_in(drive.settings, point) if text]

@@ -13,7 +13,7 @@ from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.tables import Table, markdown
 from mptcplab.papers.timeline import Track
 from mptcplab.runs import sweep
-from mptcplab.spec.units import counted
+from mptcplab.units import counted
 
 #: The page that says how experiments are run and judged, as seen from a page.
 HOW_TO = "../papers.md"

@@ -11,7 +11,7 @@ import numpy as np
 
 from mptcplab.papers.catalogue import Figure, Metric
 from mptcplab.papers.claims import Judged, Outcome
-from mptcplab.spec.units import counted
+from mptcplab.units import counted
 
 _DIGITS = 4
 

@@ -27,7 +27,7 @@ from mptcplab.runs.collection import Collection, Found, Group, Value, in_words
 from mptcplab.runs.entries import Entry, compared, ended_well
 from mptcplab.spec import timeline
 from mptcplab.spec.bottlenecks import capacity_together
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.units import NS_PER_S
 
 #: The unit in which a figure is shown, by the unit of its definition: its name and the divisor.
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}

@@ -27,7 +27,7 @@ from mptcplab.spec import timeline
 from mptcplab.spec.bottlenecks import capacity_together
 from mptcplab.spec.scenario import LONGEST_NS, Scenario
 from mptcplab.spec.scheduler import DEFAULT
-from mptcplab.spec.units import format_time
+from mptcplab.units import format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -31,7 +31,7 @@ from mptcplab.runs import documents, store
 from mptcplab.spec import links, timeline
 from mptcplab.spec.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_S, format_time
+from mptcplab.units import NS_PER_S, format_time
 
 _BITS_PER_BYTE = 8
 _MBIT = 1e6

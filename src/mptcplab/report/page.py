@@ -20,6 +20,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from mptcplab import units
 from mptcplab.lab.engine import LINKS_SAMPLES
 from mptcplab.report import page_tables, palette, paper_figures
 from mptcplab.report.charts import Chart, Heat, OverTime, first_runs, has_series
@@ -29,9 +30,8 @@ from mptcplab.report.plotly_charts import PERCENT, Json, plot
 from mptcplab.report.plotly_run import run_data
 from mptcplab.runs.collection import Collection, Found, Group
 from mptcplab.runs.entries import compared, ended_well
-from mptcplab.spec import units
 from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import counted
+from mptcplab.units import counted
 
 _FIRST_CHARTS = 4  # charts of a scenario; the others are one click away
 _PREVIEWS = 4  # charts that are pictures until the library is loaded

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
+from mptcplab import units
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures
 from mptcplab.metrics.inference import Difference, differences, summary
 from mptcplab.metrics.schema import Figures
@@ -17,7 +18,6 @@ from mptcplab.report.plotly_charts import PERCENT, spread
 from mptcplab.report.tables import how
 from mptcplab.runs.collection import Found, Group
 from mptcplab.runs.entries import Entry, by_seed, compared, ended_well, seeds_changed_nothing
-from mptcplab.spec import units
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import Scenario, Shape
 

@@ -29,7 +29,7 @@ from mptcplab.runs.entries import (
     ended_well,
     seeds_changed_nothing,
 )
-from mptcplab.spec.units import counted, format_time
+from mptcplab.units import counted, format_time
 
 # A direction of a link that is used less than this carries only acknowledgments.
 _WORTH_TELLING = 0.1

@@ -29,10 +29,10 @@ from mptcplab.metrics.definitions import (
 )
 from mptcplab.metrics.inference import quantile, standard_deviation
 from mptcplab.metrics.schema import Figures, metrics_of, short_name
+from mptcplab.mistakes import one_of, printable, shown, suggestion
 from mptcplab.runs.entries import Entry, Expectation, FigureValue, compared, run_entry
 from mptcplab.spec.amounts import UNITS, Amount, Literal, literals
 from mptcplab.spec.formulas import BASICS, Formula, FormulaError, MissingError, UndefinedError
-from mptcplab.spec.mistakes import one_of, printable, shown, suggestion
 from mptcplab.spec.scenario import Scenario
 
 #: The option that gives them.

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from mptcplab import units
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import engine, run_directory
-from mptcplab.spec import testbed, units
+from mptcplab.mistakes import is_utf8
+from mptcplab.spec import testbed
 from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.mistakes import is_utf8
 from mptcplab.spec.scenario import Scenario, Shape
 
 #: Virtual time after which a program that has not ended is ended.

@@ -26,6 +26,7 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.mistakes import Mistakes, shown
 from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
 from mptcplab.runs.entries import CURRENT, Entry, failed_entry, with_benefits
@@ -38,7 +39,6 @@ from mptcplab.spec.designs import Point
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.formulas import Formula, FormulaError
 from mptcplab.spec.limits import COMPARED_SEEDS
-from mptcplab.spec.mistakes import Mistakes, shown
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Scheduler

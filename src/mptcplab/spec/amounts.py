@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from mptcplab.spec import units
+from mptcplab import units
+from mptcplab.mistakes import suggestion
 from mptcplab.spec.formulas import FormulaError
-from mptcplab.spec.mistakes import suggestion
 
 # A number with its unit, after what must not be searched for one: texts, words, and exponents.
 _TOKEN = re.compile(

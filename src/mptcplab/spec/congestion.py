@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.spec.mistakes import one_of, suggestion
+from mptcplab.mistakes import one_of, suggestion
 from mptcplab.spec.scheduler import (
     Choice,
     Parameter,

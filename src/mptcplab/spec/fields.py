@@ -14,7 +14,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 from pydantic_core import CoreSchema, core_schema
 
-from mptcplab.spec import congestion, units
+from mptcplab import units
+from mptcplab.mistakes import one_of, shown, suggestion
+from mptcplab.spec import congestion
 from mptcplab.spec.limits import (
     IP_VERSIONS,
     MAX_BITRATES,
@@ -24,11 +26,6 @@ from mptcplab.spec.limits import (
     MAX_LOSS,
     MAX_QUEUE_PACKETS,
     PACKET_BYTES,
-)
-from mptcplab.spec.mistakes import (
-    one_of,
-    shown,
-    suggestion,
 )
 
 _LIST_SEPARATOR = "/"  # in flags, where a comma ends the value

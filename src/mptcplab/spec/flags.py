@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from mptcplab.mistakes import Mistakes, shown, suggestion
 from mptcplab.spec.literal import LiteralWorkload
-from mptcplab.spec.mistakes import Mistakes, shown, suggestion
 from mptcplab.spec.presets import PRESETS
 from mptcplab.spec.workload import Program
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import simpleeval
 
-from mptcplab.spec.mistakes import suggestion
+from mptcplab.mistakes import suggestion
 
 Functions = Mapping[str, Callable[..., Any]]
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mptcplab.spec import testbed, units
+from mptcplab import units
+from mptcplab.spec import testbed
 from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES, Direction
 from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import Shape

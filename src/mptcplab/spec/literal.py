@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
 from mptcplab.spec import fields, option_keys
 from mptcplab.spec.fields import Cross, Delay, Drops, Jitter, Loss, Part, Queue, Rate, Reads
 from mptcplab.spec.limits import (
@@ -38,16 +39,8 @@ from mptcplab.spec.limits import (
     Start,
     Transport,
 )
-from mptcplab.spec.link_trace import COLUMNS
-from mptcplab.spec.mistakes import (
-    ABSENT,
-    Mistakes,
-    Place,
-    is_utf8,
-    one_of,
-    suggestion,
-)
 from mptcplab.spec.presets import PRESETS
+from mptcplab.traces.link_trace import COLUMNS
 
 
 def _key(description: str, examples: Sequence[object], default: object = None) -> Any:

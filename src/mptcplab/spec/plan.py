@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mptcplab.spec import congestion, links, scheduler, testbed, timeline, units, workload
+from mptcplab import units
+from mptcplab.spec import congestion, links, scheduler, testbed, timeline, workload
 from mptcplab.spec.limits import NO_RATE_BPS, Direction, IpVersion
 from mptcplab.spec.links import Spots
 from mptcplab.spec.scenario import PRIORITY, Link, Pair, Path, Scenario, Shape

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mptcplab.spec.preset_traces import FOLDER
+from mptcplab.traces.preset_traces import FOLDER
 
 NO_SOURCE = "typical, no source"
 

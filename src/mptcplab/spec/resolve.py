@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mptcplab.mistakes import Mistakes, first_of, printable
 from mptcplab.spec import (
     congestion,
-    link_trace,
     resolve_connections,
     resolve_events,
     resolve_paths,
@@ -28,10 +28,10 @@ from mptcplab.spec import (
 from mptcplab.spec.flags import Flags, merge
 from mptcplab.spec.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED, Transport
 from mptcplab.spec.literal import LiteralScenario, validate
-from mptcplab.spec.mistakes import Mistakes, first_of, printable
 from mptcplab.spec.scenario import Connection, Scenario
 from mptcplab.spec.scheduler import Choice, Scheduler
 from mptcplab.spec.workload import AnyWorkload, Program
+from mptcplab.traces import link_trace
 
 #: A router of an unmodified kernel takes 17 us for a packet on an emulated machine; two hosts and
 #: a router make some 50 us.

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 
-from mptcplab.spec import resolve_workload, scheduler, units, workload
+from mptcplab import units
+from mptcplab.mistakes import Mistakes, Place, unknown
+from mptcplab.spec import resolve_workload, scheduler, workload
 from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, WORKLOAD_KEYS, Transport
 from mptcplab.spec.literal import LiteralConnection, LiteralPath, LiteralScenario, LiteralWorkload
-from mptcplab.spec.mistakes import Mistakes, Place, unknown
 from mptcplab.spec.scenario import Connection, Event, Path
 from mptcplab.spec.scheduler import Choice, Scheduler, SpecError
 from mptcplab.spec.workload import AnyWorkload, Program, Video

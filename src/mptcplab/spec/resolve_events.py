@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mptcplab.spec import units
+from mptcplab import units
+from mptcplab.mistakes import Mistakes, Place, unknown
 from mptcplab.spec.fields import Factor
 from mptcplab.spec.limits import MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
 from mptcplab.spec.literal import LiteralChange, LiteralEvent, LiteralLink, LiteralScenario
-from mptcplab.spec.mistakes import Mistakes, Place, unknown
 from mptcplab.spec.resolve_paths import loss_mistake
 from mptcplab.spec.scenario import (
     LONGEST_NS,

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from mptcplab.spec import link_trace, units
+from mptcplab import units
+from mptcplab.mistakes import Mistakes, Place, one_of, unknown
 from mptcplab.spec.fields import Bytes
 from mptcplab.spec.limits import (
     MAX_LINKS,
@@ -18,7 +19,6 @@ from mptcplab.spec.limits import (
     PACKET_BYTES,
     loss_range,
 )
-from mptcplab.spec.link_trace import Step
 from mptcplab.spec.literal import (
     LiteralDirection,
     LiteralLink,
@@ -26,10 +26,11 @@ from mptcplab.spec.literal import (
     LiteralScenario,
     LiteralTrace,
 )
-from mptcplab.spec.mistakes import Mistakes, Place, one_of, unknown
 from mptcplab.spec.presets import PRESETS
 from mptcplab.spec.scenario import LONGEST_NS, Link, Path, Shape
 from mptcplab.spec.workload import Workload
+from mptcplab.traces import link_trace
+from mptcplab.traces.link_trace import Step
 
 # The default queue is one bandwidth-delay product in packets of an Ethernet frame without its
 # checksum, which is the size netem counts on a veth of MTU 1500; 20 keeps slow links usable.
@@ -75,7 +76,7 @@ class Traces:
         self, literal: LiteralTrace, file: FilePath, place: Place
     ) -> tuple[Sequence[Step], link_trace.Source] | None:
         # NumPy is slow to import: only scenarios with traces need it
-        from mptcplab.spec import trace_file, trace_steps
+        from mptcplab.traces import trace_file, trace_steps
 
         try:
             found = trace_file.read(

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mptcplab.spec import units, web_page
+from mptcplab import units
+from mptcplab.mistakes import Mistakes, one_of
+from mptcplab.spec import web_page
 from mptcplab.spec.limits import WORKLOAD_KEYS, Start
 from mptcplab.spec.literal import LiteralWorkload
-from mptcplab.spec.mistakes import Mistakes, one_of
 from mptcplab.spec.web_page import PageError
 from mptcplab.spec.workload import (
     MAX_MESSAGES,

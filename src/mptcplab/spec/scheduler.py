@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.spec.mistakes import no_such_file, printable, shown, suggestion
+from mptcplab.mistakes import no_such_file, printable, shown, suggestion
 
 # The name that is replaced in the templates, also where it is part of another word.
 _TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")

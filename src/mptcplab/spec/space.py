@@ -18,11 +18,11 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from mptcplab.mistakes import ABSENT, Mistakes, Place, printable, shown, suggestion
 from mptcplab.spec import designs, toml_file
 from mptcplab.spec.designs import MAX_POINTS, Kind, Point, Range
 from mptcplab.spec.formulas import Formula, FormulaError, fill, names_in
 from mptcplab.spec.limits import MAX_SEED
-from mptcplab.spec.mistakes import ABSENT, Mistakes, Place, printable, shown, suggestion
 
 # The key of a table in a list whose formula says whether the table is included.
 IF = "if"

@@ -17,10 +17,10 @@ from typing import Literal
 
 from numpy.random import Generator
 
-from mptcplab.spec import link_trace
 from mptcplab.spec.limits import NO_RATE_BPS, Direction
 from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Link, Scenario, Shape, TraceStep
+from mptcplab.traces import link_trace
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several
 # seconds (Cech 2020, section 5). The distribution within these bounds is not published.

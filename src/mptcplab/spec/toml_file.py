@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from mptcplab.spec.mistakes import Mistakes, no_such_file, printable
+from mptcplab.mistakes import Mistakes, no_such_file, printable
 
 _MAX_FILE_BYTES = 1 << 20
 

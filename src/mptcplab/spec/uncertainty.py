@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from mptcplab import units
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec import link_trace, units
+from mptcplab.mistakes import one_of, shown
 from mptcplab.spec.limits import (
     MAX_QUEUE_PACKETS,
     MIN_RED_PACKETS,
@@ -20,8 +21,8 @@ from mptcplab.spec.limits import (
     PACKET_BYTES,
     loss_range,
 )
-from mptcplab.spec.mistakes import one_of, shown
 from mptcplab.spec.scenario import Change, Link, Scenario, Shape, TraceStep, Varied
+from mptcplab.traces import link_trace
 
 L = TypeVar("L", bound=Link)
 

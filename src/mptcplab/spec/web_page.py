@@ -24,8 +24,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from mptcplab.spec import units
-from mptcplab.spec.mistakes import printable, shown, suggestion
+from mptcplab import units
+from mptcplab.mistakes import printable, shown, suggestion
 
 MAX_OBJECTS = 5000
 MAX_OBJECT_BYTES = 10**9

@@ -23,12 +23,13 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
+from mptcplab import units
 from mptcplab.errors import status_of
 from mptcplab.lab import doctor, engine, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
-from mptcplab.spec import links, plan, testbed, units
+from mptcplab.spec import links, plan, testbed
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import MAX_PATHS, PACKET_BYTES
 from mptcplab.spec.resolve import from_flags

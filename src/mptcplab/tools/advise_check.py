@@ -34,7 +34,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab import files
+from mptcplab import files, units
 from mptcplab.advice import advise
 from mptcplab.advice.advise import REFERENCE, Candidate, Effort
 from mptcplab.advice.goals import Goal, Name, Span, goals
@@ -47,7 +47,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
-from mptcplab.spec import congestion, designs, scheduler, uncertainty, units
+from mptcplab.spec import congestion, designs, scheduler, uncertainty
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import PACKET_BYTES
 from mptcplab.spec.presets import PRESETS

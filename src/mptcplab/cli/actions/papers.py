@@ -16,14 +16,14 @@ from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledErro
 from mptcplab.lab import guest, kernel, kernel_names, stock_package
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.mistakes import suggestion
 from mptcplab.papers import catalogue, data, reproduce, results, stale
 from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import experiment, sweep
 from mptcplab.spec.fields import read_kernels
-from mptcplab.spec.mistakes import suggestion
-from mptcplab.spec.units import counted
+from mptcplab.units import counted
 
 
 def run(names: Sequence[str], options: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import doctor, guest
 from mptcplab.lab.kernel import compiler_version
-from mptcplab.spec.mistakes import is_utf8, printable
+from mptcplab.mistakes import is_utf8, printable
 from mptcplab.tools.selftests.scripts import OTHER_PACKETS, PACKETS, Script, Tools
 
 #: Of our scripts, in microseconds of virtual time.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The traces of presets that vary: an hour of each, drawn once, in the CSV files of traces/.
+"""The traces of presets that vary: an hour of each, drawn once, in the CSV files of presets/.
 
-`python -m mptcplab.spec.preset_traces` writes them anew. Runs read the files, so that a path is the
-same whatever draws random numbers; `presets.py` has the source of each number here.
+`python -m mptcplab.traces.preset_traces` writes them anew. Runs read the files, so that a path is
+the same whatever draws random numbers; `presets.py` has the source of each number here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "traces"
+FOLDER = Path(__file__).parent / "presets"
 
 #: Both directions of a row; they change together.
 _HEADER = "time_s,up_mbit,down_mbit"

@@ -15,8 +15,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from mptcplab.spec import units
-from mptcplab.spec.link_trace import (
+from mptcplab import units
+from mptcplab.mistakes import one_of, printable, shown, suggestion
+from mptcplab.traces.link_trace import (
     ACCEPTED,
     CSV_ACCEPTED,
     MAX_DELAY_NS,
@@ -25,8 +26,7 @@ from mptcplab.spec.link_trace import (
     SINR,
     TraceError,
 )
-from mptcplab.spec.mistakes import one_of, printable, shown, suggestion
-from mptcplab.spec.trace_steps import LOSS_STEPS, Int64s, Trace
+from mptcplab.traces.trace_steps import LOSS_STEPS, Int64s, Trace
 
 #: The longest trace.
 MAX_LENGTH_NS = 366 * 24 * 3600 * 10**9

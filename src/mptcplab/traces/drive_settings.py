@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mptcplab import units
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec import units
-from mptcplab.spec.mistakes import one_of, printable, shown, suggestion
-from mptcplab.spec.radio import ENVIRONMENTS, MATERIALS, Building, Cell, Drive
+from mptcplab.mistakes import one_of, printable, shown, suggestion
+from mptcplab.traces.radio import ENVIRONMENTS, MATERIALS, Building, Cell, Drive
 
 _NO_BUILDING = "none"
 _NUMBER = re.compile(r"\s*([-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(.*)", re.DOTALL)

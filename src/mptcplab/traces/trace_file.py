@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mptcplab.spec import trace_csv, units
-from mptcplab.spec.link_trace import ACCEPTED, MAHIMAHI_ACCEPTED, MAX_RATE_BPS, TraceError
-from mptcplab.spec.mistakes import no_such_file
-from mptcplab.spec.trace_csv import MAX_LENGTH_NS, complaint, quoted
-from mptcplab.spec.trace_steps import Int64s, Trace
+from mptcplab import units
+from mptcplab.mistakes import no_such_file
+from mptcplab.traces import trace_csv
+from mptcplab.traces.link_trace import ACCEPTED, MAHIMAHI_ACCEPTED, MAX_RATE_BPS, TraceError
+from mptcplab.traces.trace_csv import MAX_LENGTH_NS, complaint, quoted
+from mptcplab.traces.trace_steps import Int64s, Trace
 
 #: Where Mahimahi's link passes 1504 bytes it passes one IP packet of 1500: 4 are framing of its
 #: tunnel device (PACKET_SIZE in its link_queue, struct tun_pi in Linux).

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.spec.link_trace import MIN_RATE_BPS, Step
+from mptcplab.traces.link_trace import MIN_RATE_BPS, Step
 
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab.spec import units
+from mptcplab import units
 
 #: What a scenario accepts; a lower rate is an outage. netem does not support a rate of 0.
 MIN_RATE_BPS = units.parse_rate("1kbit")

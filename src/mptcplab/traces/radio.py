@@ -25,10 +25,10 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab import units
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.spec import units
-from mptcplab.spec.link_trace import MAX_DELAY_NS, MIN_RATE_BPS
-from mptcplab.spec.units import NS_PER_MS, NS_PER_S
+from mptcplab.traces.link_trace import MAX_DELAY_NS, MIN_RATE_BPS
+from mptcplab.units import NS_PER_MS, NS_PER_S
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -108,7 +108,7 @@ $(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type 
 	cd $(GALLERY) && PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail -c "$$(sed -n '/^```/,/^```/{/^```/!p}' $(CURDIR)/$<)"
 	@touch $@
 
-# MUTANTS_ARGS: some of the modules, such as "runs.store spec.plan".
+# MUTANTS_ARGS: some of the modules, such as "runs.store plan.plan".
 mutants: venv-mutants ## do the tests notice it if what decides what is true is wrong? (10 min)
 	$(VENV_MUTANTS)/bin/python -m tests.mutants $(MUTANTS_ARGS)
 

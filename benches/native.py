@@ -20,8 +20,8 @@ from benches.figures import Cost
 from benches.lab import sending_s
 from mptcplab.errors import RunError
 from mptcplab.lab import doctor
+from mptcplab.plan import plan
 from mptcplab.runs import experiment
-from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 
 # Processes that are left when the first one ends are killed, and namespaces go with them.

@@ -17,9 +17,10 @@ from pathlib import Path
 
 from mptcplab import resources
 from mptcplab.lab import engine, guest, kernel
+from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec import designs, plan
+from mptcplab.spec import designs
 from mptcplab.spec.workload import Program
 from mptcplab.tools.fuzz import Case, perform
 from mptcplab.tools.many import Builds

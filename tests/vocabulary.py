@@ -19,7 +19,8 @@ from mptcplab.lab.engine import Outcome
 from mptcplab.metrics import records
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.spec import congestion, plan
+from mptcplab.plan import plan
+from mptcplab.spec import congestion
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import Request, from_flags
 from mptcplab.spec.scenario import Scenario

@@ -14,7 +14,7 @@ import pytest
 from mptcplab import resources
 from mptcplab.capture import analyze
 from mptcplab.lab import engine
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests import every_call
 from tests.vocabulary import RunScenario
 

@@ -10,7 +10,7 @@ import numpy as np
 from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from mptcplab.tools import accuracy
 from tests.vocabulary import scenario_of
 

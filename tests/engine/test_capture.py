@@ -7,7 +7,7 @@ import numpy as np
 
 from mptcplab.lab import engine
 from mptcplab.metrics import records
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests.pcapng import Capture
 from tests.vocabulary import Run, RunScenario
 

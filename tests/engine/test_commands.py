@@ -11,8 +11,8 @@ import pytest
 from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan, testbed
 from mptcplab.runs.program import find
-from mptcplab.spec import plan, testbed
 from mptcplab.spec.workload import Program
 from tests.vocabulary import scenario_of
 

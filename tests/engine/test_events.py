@@ -12,7 +12,7 @@ from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests import pcapng
 from tests.vocabulary import RunScenario, scenario_of
 

@@ -11,8 +11,8 @@ import pytest
 from mptcplab.errors import InputError, RunError
 from mptcplab.lab.engine import Outcome
 from mptcplab.metrics.definitions import LinkFigures
+from mptcplab.plan import plan
 from mptcplab.runs import single
-from mptcplab.spec import plan
 from mptcplab.spec.workload import Program
 from tests import pcapng
 from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, scenario_of

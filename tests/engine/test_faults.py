@@ -29,8 +29,8 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan
 from mptcplab.runs import experiment, store
-from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from tests.vocabulary import children_of, in_mount_namespace, kernel_processes, scenario_of
 

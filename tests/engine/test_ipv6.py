@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from mptcplab.capture import dissect
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 

@@ -16,9 +16,9 @@ from mptcplab.kernels.document import Compared
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import testbed
 from mptcplab.runs import captures
 from mptcplab.runs.store import Store
-from mptcplab.spec import testbed
 from tests.vocabulary import RunScenario
 
 

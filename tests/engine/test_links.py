@@ -13,7 +13,7 @@ from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from mptcplab.spec.limits import DISCIPLINES
 from tests.vocabulary import Run, RunScenario, scenario_of
 

@@ -16,7 +16,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests.vocabulary import scenario_of
 
 SCHEDULER = """\

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mptcplab.lab import engine, kernel
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests import pcapng, wire
 from tests.vocabulary import RunProgram, output
 

@@ -17,9 +17,9 @@ from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
+from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec import plan
 from mptcplab.spec.workload import Program
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, ours, scenario_of

@@ -13,7 +13,7 @@ from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests.vocabulary import RunScenario, scenario_of
 
 STRANGE = Path(__file__).parent / "schedulers"

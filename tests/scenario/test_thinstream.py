@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mptcplab.metrics import records
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from mptcplab.spec.scenario import Scenario
 from tests.vocabulary import Run, RunScenario
 

@@ -14,7 +14,8 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.metrics import connections, recorded
-from mptcplab.spec import plan, scenario, timeline
+from mptcplab.plan import plan, timeline
+from mptcplab.spec import scenario
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.resolve import from_flags, load_file

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from mptcplab.tools import fuzz, many
 from mptcplab.tools.fuzz import CALLS_PER_GUEST, Case, Result, cases, main, parse, table
 

@@ -9,7 +9,8 @@ import pytest
 
 from mptcplab.advice.goals import Goal, capacity_bps, goals
 from mptcplab.metrics.definitions import RunFigures
-from mptcplab.spec import resolve_workload, timeline, workload
+from mptcplab.plan import timeline
+from mptcplab.spec import resolve_workload, workload
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario

@@ -28,11 +28,11 @@ from mptcplab.metrics import records
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.papers import stale
+from mptcplab.plan import plan, testbed
 from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry, failed_entry, run_entry
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
-from mptcplab.spec import plan, testbed
 from mptcplab.spec.scenario import Scenario
 from tests.packets import Datagram, Packet, write_pcapng
 from tests.unit import synthetic

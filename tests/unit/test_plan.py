@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec import plan, workload
+from mptcplab.plan import plan
+from mptcplab.spec import workload
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario

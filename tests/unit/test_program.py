@@ -18,9 +18,9 @@ from mptcplab.lab import engine
 from mptcplab.lab.engine import Outcome
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import RunFigures
+from mptcplab.plan import plan
 from mptcplab.runs import program, tasks
 from mptcplab.runs.program import CommandError, Outputs
-from mptcplab.spec import plan
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario

@@ -30,9 +30,9 @@ from mptcplab.lab.engine import Outcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Stock
 from mptcplab.metrics import records
+from mptcplab.plan import plan
 from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
-from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import __main__ as command
 from mptcplab.tools.stock import early, packets, rows, runs

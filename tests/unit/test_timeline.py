@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import timeline
+from mptcplab.plan import timeline
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.resolve import from_flags, load_file

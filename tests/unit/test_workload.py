@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import plan, web_page, workload
+from mptcplab.plan import plan
+from mptcplab.spec import web_page, workload
 from mptcplab.spec.flags import Flags, parse_workload_flag
 from mptcplab.spec.limits import WORKLOAD_KEYS, WORKLOADS
 from mptcplab.spec.literal import LiteralWorkload

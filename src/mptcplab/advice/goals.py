@@ -17,7 +17,8 @@ import numpy as np
 from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_direction
-from mptcplab.spec import resolve_workload, timeline, workload
+from mptcplab.plan import timeline
+from mptcplab.spec import resolve_workload, workload
 from mptcplab.spec.limits import DIRECTIONS, Direction
 from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Scenario
 from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests

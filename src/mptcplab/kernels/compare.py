@@ -38,11 +38,11 @@ from mptcplab.metrics import records
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.metrics.records import Records
 from mptcplab.metrics.schema import Figures, Value, metrics_of
+from mptcplab.plan import plan, testbed
 from mptcplab.runs import captures, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Task, task_of
-from mptcplab.spec import plan, testbed
 from mptcplab.spec.limits import IpVersion
 from mptcplab.spec.scenario import Scenario
 from mptcplab.units import NS_PER_S

@@ -30,7 +30,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from mptcplab.spec.scenario import Scenario
 
 #: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.

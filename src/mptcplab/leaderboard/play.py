@@ -21,11 +21,12 @@ from mptcplab.leaderboard import sets
 from mptcplab.leaderboard.sets import Drawn
 from mptcplab.leaderboard.standings import Played
 from mptcplab.metrics.recorded import measured_direction
+from mptcplab.plan import timeline
 from mptcplab.runs import cost, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import Plan, Planned
-from mptcplab.spec import resolve, scheduler, timeline
+from mptcplab.spec import resolve, scheduler
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import PACKET_BYTES
 from mptcplab.spec.scenario import LONGEST_NS, Scenario, Shape

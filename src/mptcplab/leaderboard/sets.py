@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from mptcplab.spec import designs, presets, resolve, scheduler, timeline
+from mptcplab.plan import timeline
+from mptcplab.spec import designs, presets, resolve, scheduler
 from mptcplab.spec.designs import Point, Range
 from mptcplab.spec.limits import DIRECTIONS, PACKET_BYTES, Direction
 from mptcplab.spec.resolve import Request

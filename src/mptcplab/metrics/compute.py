@@ -19,7 +19,8 @@ from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFig
 from mptcplab.metrics.recorded import Flow, Interval, Subflow, increase, measured, summed
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.sender_states import State
-from mptcplab.spec import scheduler, timeline
+from mptcplab.plan import timeline
+from mptcplab.spec import scheduler
 from mptcplab.spec.scenario import Scenario
 from mptcplab.units import NS_PER_S
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mptcplab.metrics.recorded import Flow, Subflow, counted
-from mptcplab.spec import timeline
+from mptcplab.plan import timeline
 from mptcplab.spec.limits import Direction
 from mptcplab.spec.scenario import Scenario
 from mptcplab.traces import link_trace

@@ -21,7 +21,7 @@ from mptcplab import extras
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.recorded import link_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
-from mptcplab.spec import links, timeline
+from mptcplab.plan import qdiscs, timeline
 from mptcplab.spec.limits import DIRECTIONS
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import DEFAULT
@@ -162,7 +162,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
                 rate = _mean_rates(rates[link.name], edges)
                 goodput.append(Series("link_bps", link.name, rate, what="link"))
             shape = getattr(link, direction)
-            device = links.bottleneck(links.link_spots(m), direction, shape).device
+            device = qdiscs.bottleneck(qdiscs.link_spots(m), direction, shape).device
             records = link_records(queues, device)
             metric = "queue_packets" if direction == "up" else "queue_down_packets"
             what = f"queue {direction}"

@@ -22,11 +22,11 @@ from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.schema import Metric, metrics_of
 from mptcplab.metrics.series import Floats
 from mptcplab.metrics.views import shown_metrics
+from mptcplab.plan import timeline
+from mptcplab.plan.bottlenecks import capacity_together
 from mptcplab.runs import documents, store
 from mptcplab.runs.collection import Collection, Found, Group, Value, in_words
 from mptcplab.runs.entries import Entry, compared, ended_well
-from mptcplab.spec import timeline
-from mptcplab.spec.bottlenecks import capacity_together
 from mptcplab.units import NS_PER_S
 
 #: The unit in which a figure is shown, by the unit of its definition: its name and the divisor.

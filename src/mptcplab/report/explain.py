@@ -27,9 +27,9 @@ from mptcplab.metrics.connections import OfConnection
 from mptcplab.metrics.recorded import Flow, increase, within
 from mptcplab.metrics.records import Records
 from mptcplab.metrics.sender_states import State, path_states
+from mptcplab.plan import qdiscs, timeline
+from mptcplab.plan.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.runs import documents, store
-from mptcplab.spec import links, timeline
-from mptcplab.spec.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.spec.scenario import Scenario
 from mptcplab.units import NS_PER_S, format_time
 
@@ -320,11 +320,11 @@ class _Place:
         scenario, direction = self._scenario, self._flow.direction
         for index, path in enumerate(scenario.paths):
             if path.name == name:
-                spots = links.path_spots(scenario.first_path + index)
-                return links.bottleneck(spots, direction, getattr(path, direction)).device
+                spots = qdiscs.path_spots(scenario.first_path + index)
+                return qdiscs.bottleneck(spots, direction, getattr(path, direction)).device
         number = next(m for m, link in enumerate(scenario.links, 1) if link.name == name)
         shape = getattr(scenario.links[number - 1], direction)
-        return links.bottleneck(links.link_spots(number), direction, shape).device
+        return qdiscs.bottleneck(qdiscs.link_spots(number), direction, shape).device
 
     def figures(self) -> dict[str, Any]:
         """Those of its queue, with the packets lost at random on all the way of its paths."""

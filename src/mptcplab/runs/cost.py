@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from mptcplab import extras
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import timeline, workload
+from mptcplab.plan import timeline
+from mptcplab.spec import workload
 from mptcplab.spec.limits import DIRECTIONS
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Bulk

@@ -15,7 +15,7 @@ from mptcplab import units
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import engine, run_directory
 from mptcplab.mistakes import is_utf8
-from mptcplab.spec import testbed
+from mptcplab.plan import testbed
 from mptcplab.spec.limits import NO_RATE_BPS
 from mptcplab.spec.scenario import Scenario, Shape
 

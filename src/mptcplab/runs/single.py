@@ -25,7 +25,7 @@ from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.metrics.definitions import LinkFigures, UdpFigures
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.spec import plan, testbed
+from mptcplab.plan import plan, testbed
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
 

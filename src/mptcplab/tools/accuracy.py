@@ -28,8 +28,8 @@ from mptcplab.errors import status_of
 from mptcplab.lab import doctor, engine, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan, qdiscs, testbed
 from mptcplab.runs import experiment
-from mptcplab.spec import links, plan, testbed
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import MAX_PATHS, PACKET_BYTES
 from mptcplab.spec.resolve import from_flags
@@ -297,7 +297,7 @@ def _losses(count: int) -> Iterator[Setting]:
         (5, 50, 30, 1),
     ):
         keys = f"loss={loss}%,loss_burst={burst},loss_bad={bad}%,loss_good={good}%"
-        p, r = links.gilbert(loss / 100, burst, good=good / 100, bad=bad / 100)
+        p, r = qdiscs.gilbert(loss / 100, burst, good=good / 100, bad=bad / 100)
         # The variance of a mean of correlated values: the variance of one, and twice the sum of the
         # covariances, which fall by 1 - p - r from one packet to the next.
         share, falls = p / (p + r), 1 - p - r

@@ -27,8 +27,8 @@ from mptcplab.lab.engine import Outcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics
+from mptcplab.plan import plan
 from mptcplab.runs import cost, experiment
-from mptcplab.spec import plan
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import IpVersion
 from mptcplab.spec.resolve import from_flags

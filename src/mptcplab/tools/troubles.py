@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
-from mptcplab.spec import links, plan, testbed
+from mptcplab.plan import plan, qdiscs, testbed
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario, Shape
@@ -328,8 +328,8 @@ class _World:
             now[key] = now["out"] + value if key == "out" else value
             path = scenario.paths[i - 1]
             for side, link in (("up", path.up), ("down", path.down)):
-                qdiscs = links.shaping(links.path_spots(i), side, _like(link, now))  # type: ignore[arg-type]
-                for qdisc in qdiscs:
+                shaping = qdiscs.shaping(qdiscs.path_spots(i), side, _like(link, now))  # type: ignore[arg-type]
+                for qdisc in shaping:
                     yield us, qdisc.command("change")
 
 

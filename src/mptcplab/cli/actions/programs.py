@@ -23,11 +23,11 @@ from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.definitions import UdpFigures
+from mptcplab.plan import plan
 from mptcplab.report import tables
 from mptcplab.runs import entries, experiment, program
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.workload import Program
 

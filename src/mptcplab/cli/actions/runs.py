@@ -16,12 +16,12 @@ from mptcplab.cli.actions import common, expected
 from mptcplab.cli.actions.expected import Wanted
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import guest
+from mptcplab.plan import plan
 from mptcplab.report import comparison_chart, tables
 from mptcplab.report import expected as expected_report
 from mptcplab.runs import archive, experiment, store
 from mptcplab.runs.entries import Document
 from mptcplab.runs.store import DOCUMENT
-from mptcplab.spec import plan
 from mptcplab.spec.resolve import Request
 
 

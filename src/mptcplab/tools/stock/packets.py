@@ -13,8 +13,8 @@ from pathlib import Path
 
 from mptcplab.capture import difference
 from mptcplab.capture.difference import FIELDS, Lines, Place
+from mptcplab.plan import plan
 from mptcplab.runs import captures
-from mptcplab.spec import plan
 
 _COMPARED = ("flags", "payload", "sequence", "acknowledges", "data sequence")
 

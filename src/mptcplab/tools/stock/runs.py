@@ -28,11 +28,11 @@ from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
+from mptcplab.plan import plan
 from mptcplab.runs import cost, documents, experiment, single, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
-from mptcplab.spec import plan
 from mptcplab.spec.scenario import Scenario
 from mptcplab.tools.stock import early
 from mptcplab.tools.stock.early import Sender

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mptcplab.spec import timeline
+from mptcplab.plan import timeline
 from mptcplab.spec.limits import MAX_PATHS, Direction
 from mptcplab.spec.scenario import Scenario
 

@@ -20,11 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mptcplab import units
-from mptcplab.spec import testbed
+from mptcplab.plan import testbed
+from mptcplab.plan.testbed import End
 from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES, Direction
 from mptcplab.spec.randomness import generator
 from mptcplab.spec.scenario import Shape
-from mptcplab.spec.testbed import End
 
 # netem's lowest rate; it takes 0 as no limit.
 _OUTAGE_BPS = 8

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mptcplab import units
-from mptcplab.spec import congestion, links, scheduler, testbed, timeline, workload
+from mptcplab.plan import qdiscs, testbed, timeline
+from mptcplab.plan.qdiscs import Spots
+from mptcplab.plan.testbed import End
+from mptcplab.plan.timeline import Instant
+from mptcplab.spec import congestion, scheduler, workload
 from mptcplab.spec.limits import NO_RATE_BPS, Direction, IpVersion
-from mptcplab.spec.links import Spots
 from mptcplab.spec.scenario import PRIORITY, Link, Pair, Path, Scenario, Shape
-from mptcplab.spec.testbed import End
-from mptcplab.spec.timeline import Instant
 from mptcplab.spec.workload import Message, Program, Video
 
 PORT = 5001
@@ -88,7 +89,7 @@ def render(
         line
         for i, path in paths
         for direction, link in _shapes(path)
-        for line in links.exact_losses(i, direction, link)
+        for line in qdiscs.exact_losses(i, direction, link)
     ]
     if losses:
         sections.append(("packets that are lost, counted from the start of measuring", losses))
@@ -142,13 +143,12 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
     for number, each in enumerate(everything):
         i = number - len(scenario.paths)
         title = f"path {number + 1}" if i < 0 else f"link {i + 1}"
-        qdiscs = [
-            qdisc
+        shaping = [
+            qdisc.command("add")
             for direction, link in _shapes(each)
             if direction in spots[each.name].further_ns or _is_shaped(scenario, each, link)
-            for qdisc in links.shaping(spots[each.name], direction, link)
+            for qdisc in qdiscs.shaping(spots[each.name], direction, link)
         ]
-        shaping = [qdisc.command("add") for qdisc in qdiscs]
         if shaping:
             yield f"{title}, {each.name}: client to server, server to client", shaping
     for choice in scenario.choices():
@@ -175,16 +175,16 @@ def _is_shaped(scenario: Scenario, each: Link, link: Shape) -> bool:
 def spots_of(scenario: Scenario) -> dict[str, Spots]:
     """Where each path and each link of a run is shaped, by its name."""
     found = {
-        path.name: links.path_spots(
+        path.name: qdiscs.path_spots(
             i,
             pair.client,
             pair.server,
-            links.seed_delays(scenario.seed, i, scenario.seed_delay_ns),
+            qdiscs.seed_delays(scenario.seed, i, scenario.seed_delay_ns),
         )
         for pair in scenario.pairs()
         for i, path in zip(pair.numbers, pair.paths, strict=True)
     }
-    return found | {link.name: links.link_spots(m) for m, link in enumerate(scenario.links, 1)}
+    return found | {link.name: qdiscs.link_spots(m) for m, link in enumerate(scenario.links, 1)}
 
 
 def captured(scenario: Scenario) -> dict[str, str]:
@@ -665,8 +665,8 @@ def _commands(
         present[instant.path, direction] = link
         # each netem command sets all values: an omitted one would be reset
         pairs = zip(
-            links.shaping(spots, direction, before),
-            links.shaping(spots, direction, link),
+            qdiscs.shaping(spots, direction, before),
+            qdiscs.shaping(spots, direction, link),
             strict=True,
         )
         for old, new in pairs:

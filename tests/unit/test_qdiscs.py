@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from mptcplab import units
-from mptcplab.spec import links, plan
+from mptcplab.plan import plan, qdiscs
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import NO_RATE_BPS, Direction
 from mptcplab.spec.resolve import from_flags
 from mptcplab.spec.scenario import Scenario, Shape
 from tests.vocabulary import scenario_of
 
-PATH = links.path_spots(1)
+PATH = qdiscs.path_spots(1)
 
 
 def up(keys: str) -> Shape:
@@ -27,7 +27,7 @@ def up(keys: str) -> Shape:
 
 
 def commands(keys: str, side: Direction = "up") -> list[str]:
-    return [qdisc.command("add") for qdisc in links.shaping(PATH, side, up(keys))]
+    return [qdisc.command("add") for qdisc in qdiscs.shaping(PATH, side, up(keys))]
 
 
 LINE = "tc -n router1 qdisc add dev rs1 root handle 1: netem limit 1000000 rate 1000tbit"
@@ -100,7 +100,7 @@ def test_a_direction_is_made_of_these_commands(keys: str, expected: list[str]) -
 
 
 def test_a_direction_is_at_the_router_and_the_host_that_send() -> None:
-    found = links.path_spots(3)
+    found = qdiscs.path_spots(3)
     assert {direction: end.namespace for direction, end in found.routers.items()} == dict.fromkeys(
         ("up", "down"), "router3"
     )
@@ -112,9 +112,9 @@ def test_a_direction_is_at_the_router_and_the_host_that_send() -> None:
         "up": ("c3", "client"),
         "down": ("s3", "server"),
     }
-    others = links.path_spots(4, "client2", "server2", {"up": 5}).hosts.values()
+    others = qdiscs.path_spots(4, "client2", "server2", {"up": 5}).hosts.values()
     assert [end.namespace for end in others] == ["client2", "server2"]
-    link = links.link_spots(2)
+    link = qdiscs.link_spots(2)
     assert {direction: end[:2] for direction, end in link.routers.items()} == {
         "up": ("n2", "near2"),
         "down": ("f2", "far2"),
@@ -123,12 +123,12 @@ def test_a_direction_is_at_the_router_and_the_host_that_send() -> None:
 
 
 def test_what_a_seed_adds_makes_room_only_where_nothing_else_waits() -> None:
-    spots = links.path_spots(1, further_ns={"up": 5000})
+    spots = qdiscs.path_spots(1, further_ns={"up": 5000})
     link = up(",queue=200")
 
     def limit(rate_bps: int, delay_ns: int) -> str:
         asked = link.model_copy(update={"rate_bps": rate_bps, "delay_ns": delay_ns})
-        return links.shaping(spots, "up", asked)[0].options.split()[1]
+        return qdiscs.shaping(spots, "up", asked)[0].options.split()[1]
 
     assert limit(NO_RATE_BPS, 0) == "1000000"
     assert [limit(NO_RATE_BPS, 1000), limit(10**6, 0), limit(10**6, 1000)] == ["200"] * 3
@@ -136,7 +136,7 @@ def test_what_a_seed_adds_makes_room_only_where_nothing_else_waits() -> None:
 
 def options(keys: str, **changed: Any) -> str:
     """Those of the first discipline of a direction that is changed to what flags refuse."""
-    return links.shaping(PATH, "up", up(keys).model_copy(update=changed))[0].options
+    return qdiscs.shaping(PATH, "up", up(keys).model_copy(update=changed))[0].options
 
 
 def test_what_only_events_and_traces_make_of_a_direction() -> None:
@@ -149,7 +149,7 @@ def test_what_only_events_and_traces_make_of_a_direction() -> None:
     many = options(",loss=2%,loss_burst=5", loss=0.9, loss_burst=1)
     assert many.endswith(" loss gemodel 100.0000000% 100.0000000%")
     # a mean as high as the bad state's: it is never left
-    assert links.gilbert(0.5, 2, good=0.0, bad=0.5) == (float("inf"), 0.5)
+    assert qdiscs.gilbert(0.5, 2, good=0.0, bad=0.5) == (float("inf"), 0.5)
 
 
 def test_packets_that_come_twice_are_netems() -> None:
@@ -164,7 +164,7 @@ def test_a_red_of_bytes_has_its_thresholds_of_them() -> None:
 
 
 def test_with_packets_that_overtake_the_queue_is_in_the_outer_netem() -> None:
-    assert links.bottleneck(PATH, "up", up(",reorder=1%")).place == "root handle 1:"
+    assert qdiscs.bottleneck(PATH, "up", up(",reorder=1%")).place == "root handle 1:"
 
 
 def test_the_other_direction_is_shaped_at_the_other_devices() -> None:
@@ -188,9 +188,9 @@ def test_the_other_direction_is_shaped_at_the_other_devices() -> None:
 def test_the_bottleneck_is_the_one_that_holds_the_queue(
     keys: str, where: tuple[str, str], kind: str
 ) -> None:
-    found = links.bottleneck(PATH, "up", up(keys))
+    found = qdiscs.bottleneck(PATH, "up", up(keys))
     assert ((found.namespace, found.device), found.kind) == (where, kind)
-    assert found in links.shaping(PATH, "up", up(keys))
+    assert found in qdiscs.shaping(PATH, "up", up(keys))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_the_bottleneck_is_the_one_that_holds_the_queue(
 def test_the_two_states_have_the_mean_loss(
     loss: float, burst: int, good: float, bad: float
 ) -> None:
-    p, r = links.gilbert(loss, burst, good=good, bad=bad)
+    p, r = qdiscs.gilbert(loss, burst, good=good, bad=bad)
     assert 1 / r == burst
     assert 0 < p <= 1
     # in the long run the states hold for r / (p + r) and p / (p + r)
@@ -219,7 +219,7 @@ def test_correlated_losses_are_netems() -> None:
 
 def test_packets_to_be_lost_are_named_where_they_come_to_the_router() -> None:
     path = scenario_of("a:1mbit,1ms,up.drop=17+5+100-120,down.drop_acks=1").paths[0]
-    assert [*links.exact_losses(1, "up", path.up), *links.exact_losses(1, "down", path.down)] == [
+    assert [*qdiscs.exact_losses(1, "up", path.up), *qdiscs.exact_losses(1, "down", path.down)] == [
         "ip netns exec router1 drop rc1 data 5,17,100-120",
         "ip netns exec router1 drop rs1 acks 1",
     ]

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mptcplab import resources
+from mptcplab.formulas import designs
 from mptcplab.lab import engine, guest, kernel
 from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec import designs
 from mptcplab.spec.workload import Program
 from mptcplab.tools.fuzz import Case, perform
 from mptcplab.tools.many import Builds

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import MptcplabError
+from mptcplab.formulas.formula import Formula, FormulaError, MissingError
+from mptcplab.formulas.space import Design, RangeTable
 from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.papers import claims
 from mptcplab.papers.catalogue import (
@@ -31,8 +33,6 @@ from mptcplab.papers.catalogue import (
 from mptcplab.papers.claims import Judged, Results, Verdict
 from mptcplab.papers.samples import NotRunError, Scope
 from mptcplab.runs.entries import Entry
-from mptcplab.spec.formulas import Formula, FormulaError, MissingError
-from mptcplab.spec.space import Design, RangeTable
 
 METRICS = [
     Metric(name="goodput", title="Goodput", unit="Mbit/s", value="goodput_bps / 1e6"),

@@ -11,13 +11,13 @@ from xml.etree import ElementTree
 import pytest
 
 from mptcplab.errors import InputError
+from mptcplab.formulas.amounts import UNITS
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.metrics.schema import metrics_of, short_name
 from mptcplab.report import expected as shown
 from mptcplab.runs import expectations
 from mptcplab.runs.entries import Entry, Expectation, run_entry
-from mptcplab.spec.amounts import UNITS
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.resolve import Request, from_flags, load_file
 from mptcplab.spec.scenario import Scenario

@@ -9,7 +9,7 @@ randomness varies with them.
 from __future__ import annotations
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec import designs
+from mptcplab.formulas import designs
 from mptcplab.spec.limits import MAX_SEED
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.uncertainty import Uncertainty, scaled

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from rich.console import Group
 from rich.table import Table
 
+from mptcplab.formulas.amounts import text_of
 from mptcplab.kernels.document import (
     Compared,
     Comparison,
@@ -19,7 +20,6 @@ from mptcplab.kernels.document import (
 )
 from mptcplab.metrics.views import shown_metrics
 from mptcplab.report.catalogue_tables import ruled
-from mptcplab.spec.amounts import text_of
 from mptcplab.units import counted
 
 # More scenarios than these are counted.

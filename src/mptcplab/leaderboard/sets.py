@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
+from mptcplab.formulas import designs
+from mptcplab.formulas.designs import Point, Range
 from mptcplab.plan import timeline
-from mptcplab.spec import designs, presets, resolve, scheduler
-from mptcplab.spec.designs import Point, Range
+from mptcplab.spec import presets, resolve, scheduler
 from mptcplab.spec.limits import DIRECTIONS, PACKET_BYTES, Direction
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario

@@ -23,11 +23,10 @@ from pydantic import BaseModel, Field
 
 from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.mistakes import ABSENT, shown, suggestion
-from mptcplab.spec import space
-from mptcplab.spec.designs import MAX_POINTS, Point
-from mptcplab.spec.formulas import Formula, FormulaError, names_in
-from mptcplab.spec.space import (
+from mptcplab.formulas import space
+from mptcplab.formulas.designs import MAX_POINTS, Point
+from mptcplab.formulas.formula import Formula, FormulaError, names_in
+from mptcplab.formulas.space import (
     FormulaText,
     Name,
     Scalar,
@@ -42,6 +41,7 @@ from mptcplab.spec.space import (
     shown_point,
     texts,
 )
+from mptcplab.mistakes import ABSENT, shown, suggestion
 
 if TYPE_CHECKING:
     from mptcplab.spec.resolve import Request

@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Any
 
 from mptcplab.errors import MptcplabError
+from mptcplab.formulas.formula import Formula, FormulaError, UndefinedError
 from mptcplab.papers.catalogue import (
     MIN_SAMPLES,
     OF_VARIANT,
@@ -37,7 +38,6 @@ from mptcplab.papers.samples import Results as Results
 from mptcplab.papers.samples import Row as Row
 from mptcplab.papers.samples import results as results
 from mptcplab.papers.samples import row as row
-from mptcplab.spec.formulas import Formula, FormulaError, UndefinedError
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95

@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from mptcplab import __version__, extras
 from mptcplab.errors import MptcplabError
+from mptcplab.formulas.formula import FormulaError
 from mptcplab.lab import kernel as lab_kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
@@ -32,7 +33,6 @@ from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
 from mptcplab.spec import scheduler
-from mptcplab.spec.formulas import FormulaError
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from mptcplab.formulas.designs import Point
+from mptcplab.formulas.formula import BASICS, Formula, FormulaError, MissingError
 from mptcplab.metrics.inference import quantile, standard_deviation
 from mptcplab.papers.catalogue import OF_VARIANT, Experiment, Metric
 from mptcplab.runs.entries import Entry
-from mptcplab.spec.designs import Point
-from mptcplab.spec.formulas import BASICS, Formula, FormulaError, MissingError
 
 #: How many resamples are drawn; if there are no more than these in all, each is taken.
 RESAMPLES = 2000

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mptcplab.formulas.amounts import text_of
 from mptcplab.mistakes import printable
 from mptcplab.report import junit as junit_report
 from mptcplab.report.junit import Case, Suite
 from mptcplab.runs.entries import Expectation
-from mptcplab.spec.amounts import text_of
 
 #: With more expectations that are met than these, only their number is shown.
 MOST_HELD = 40

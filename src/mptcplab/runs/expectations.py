@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mptcplab.errors import InputError, Problem
+from mptcplab.formulas.amounts import UNITS, Amount, Literal, literals
+from mptcplab.formulas.formula import BASICS, Formula, FormulaError, MissingError, UndefinedError
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import (
     ApplicationFigures,
@@ -31,8 +33,6 @@ from mptcplab.metrics.inference import quantile, standard_deviation
 from mptcplab.metrics.schema import Figures, metrics_of, short_name
 from mptcplab.mistakes import one_of, printable, shown, suggestion
 from mptcplab.runs.entries import Entry, Expectation, FigureValue, compared, run_entry
-from mptcplab.spec.amounts import UNITS, Amount, Literal, literals
-from mptcplab.spec.formulas import BASICS, Formula, FormulaError, MissingError, UndefinedError
 from mptcplab.spec.scenario import Scenario
 
 #: The option that gives them.

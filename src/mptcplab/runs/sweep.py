@@ -23,6 +23,10 @@ from pydantic import Field
 
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.formulas import space
+from mptcplab.formulas.designs import Point
+from mptcplab.formulas.formula import Formula, FormulaError
+from mptcplab.formulas.space import Space, Text, filled, shown_point
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -34,15 +38,12 @@ from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, task_of
 from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
-from mptcplab.spec import resolve, space
-from mptcplab.spec.designs import Point
+from mptcplab.spec import resolve
 from mptcplab.spec.flags import Flags
-from mptcplab.spec.formulas import Formula, FormulaError
 from mptcplab.spec.limits import COMPARED_SEEDS
 from mptcplab.spec.resolve import Request
 from mptcplab.spec.scenario import Scenario
 from mptcplab.spec.scheduler import Scheduler
-from mptcplab.spec.space import Space, Text, filled, shown_point
 
 if TYPE_CHECKING:
     import polars as pl

@@ -41,13 +41,14 @@ from mptcplab.advice.goals import Goal, Name, Span, goals
 from mptcplab.advice.ranking import Ranking, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import MptcplabError, status_of
+from mptcplab.formulas import designs
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
-from mptcplab.spec import congestion, designs, scheduler, uncertainty
+from mptcplab.spec import congestion, scheduler, uncertainty
 from mptcplab.spec.flags import Flags
 from mptcplab.spec.limits import PACKET_BYTES
 from mptcplab.spec.presets import PRESETS

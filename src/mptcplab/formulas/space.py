@@ -18,10 +18,11 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from mptcplab.formulas import designs
+from mptcplab.formulas.designs import MAX_POINTS, Kind, Point, Range
+from mptcplab.formulas.formula import Formula, FormulaError, fill, names_in
 from mptcplab.mistakes import ABSENT, Mistakes, Place, printable, shown, suggestion
-from mptcplab.spec import designs, toml_file
-from mptcplab.spec.designs import MAX_POINTS, Kind, Point, Range
-from mptcplab.spec.formulas import Formula, FormulaError, fill, names_in
+from mptcplab.spec import toml_file
 from mptcplab.spec.limits import MAX_SEED
 
 # The key of a table in a list whose formula says whether the table is included.

@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 from mptcplab import units
+from mptcplab.formulas.formula import FormulaError
 from mptcplab.mistakes import suggestion
-from mptcplab.spec.formulas import FormulaError
 
 # A number with its unit, after what must not be searched for one: texts, words, and exponents.
 _TOKEN = re.compile(

@@ -23,7 +23,7 @@ from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.metrics import records
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import (
     PROGRAM_PATHS,
     Run,

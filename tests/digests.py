@@ -21,7 +21,7 @@ from mptcplab.lab import engine, guest, kernel
 from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from mptcplab.tools.fuzz import Case, perform
 from mptcplab.tools.many import Builds
 from mptcplab.traces import preset_traces, radio

@@ -19,7 +19,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from mptcplab.tools import marked
 from tests.vocabulary import output, scenario_of
 

@@ -20,10 +20,10 @@ from mptcplab.metrics import records
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.plan import plan
-from mptcplab.spec import congestion
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request, from_flags
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import congestion
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request, from_flags
 from tests import pcapng
 from tests.pcapng import Capture
 

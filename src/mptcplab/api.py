@@ -27,10 +27,10 @@ from mptcplab.runs import archive, documents, experiment, index, single, store, 
 from mptcplab.runs.entries import Document, Entry, ended_well
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.spec import congestion, resolve, scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import congestion, resolve, scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
 
 if TYPE_CHECKING:
     import polars as pl

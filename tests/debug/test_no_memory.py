@@ -17,7 +17,7 @@ from mptcplab.errors import RunError
 from mptcplab.lab import engine
 from mptcplab.metrics import records
 from mptcplab.runs import single
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import RunProgram, output, scenario_of
 
 PROGRAM = str(Path(__file__).parent / "programs" / "no_memory.c")

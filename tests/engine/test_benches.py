@@ -16,8 +16,8 @@ from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.workload import Program
 from mptcplab.tools.bench import BENCH
 
 

@@ -16,8 +16,8 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 PATHS = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")

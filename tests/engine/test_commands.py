@@ -13,7 +13,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan, testbed
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 # A namespace, without the numbers that tell it, its devices and its qdiscs from others, without the

@@ -14,7 +14,7 @@ from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, scenario_of
 

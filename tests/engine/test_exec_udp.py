@@ -13,7 +13,7 @@ from mptcplab.lab.engine import Outcome
 from mptcplab.metrics.definitions import LinkFigures
 from mptcplab.plan import plan
 from mptcplab.runs import single
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests import pcapng
 from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, scenario_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from mptcplab.lab import engine
 from mptcplab.metrics import records
-from mptcplab.spec import congestion
+from mptcplab.scenario import congestion
 from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 

@@ -14,7 +14,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.plan import plan
-from mptcplab.spec.limits import DISCIPLINES
+from mptcplab.scenario.limits import DISCIPLINES
 from tests.vocabulary import Run, RunScenario, scenario_of
 
 

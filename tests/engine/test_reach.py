@@ -12,7 +12,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 REACH = Path(__file__).parent / "programs/reach.py"

@@ -31,7 +31,7 @@ from mptcplab.runs import arrivals, documents, experiment, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.tasks import Done, Task, failed, perform, task_of
 from mptcplab.runs.workers import InProcesses, InThreads, Perform, Workers, host, performed
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from tests.vocabulary import scenario_of
 
 SHORT = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")

@@ -16,7 +16,7 @@ from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import congestion
+from mptcplab.scenario import congestion
 from mptcplab.tools import torture, troubles
 from mptcplab.tools.many import Builds
 from mptcplab.tools.torture import Wanted

@@ -19,7 +19,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests import pcapng, wire
 from tests.vocabulary import scenario_of
 from tests.wire import Fields

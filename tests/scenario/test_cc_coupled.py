@@ -20,7 +20,7 @@ from mptcplab.metrics import records
 from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, ours, scenario_of
 

@@ -26,9 +26,9 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.runs import experiment
-from mptcplab.spec import congestion
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import load_file
+from mptcplab.scenario import congestion
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import load_file
 from tests.vocabulary import Run, RunScenario, ours
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

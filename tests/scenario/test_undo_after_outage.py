@@ -12,8 +12,8 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.runs import experiment
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import load_file
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import load_file
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "undo-after-outage.toml"
 

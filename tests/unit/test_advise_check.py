@@ -12,10 +12,10 @@ import pytest
 
 from mptcplab import units
 from mptcplab.runs import experiment
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.presets import PRESETS
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.presets import PRESETS
+from mptcplab.scenario.resolve import from_flags
 from mptcplab.tools import advise_check
 from mptcplab.tools.advise_check import Checked
 from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given

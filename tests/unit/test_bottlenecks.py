@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mptcplab.plan.bottlenecks import Bottleneck, bottlenecks
 from mptcplab.plan.timeline import link_rates
-from mptcplab.spec.limits import MAX_PATHS
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.limits import MAX_PATHS
+from mptcplab.scenario.model import Scenario
 from tests.vocabulary import request_of
 
 MBIT = 1_000_000

@@ -14,7 +14,7 @@ import pytest
 
 from mptcplab import resources
 from mptcplab.lab import engine
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 

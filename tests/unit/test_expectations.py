@@ -18,9 +18,9 @@ from mptcplab.metrics.schema import metrics_of, short_name
 from mptcplab.report import expected as shown
 from mptcplab.runs import expectations
 from mptcplab.runs.entries import Entry, Expectation, run_entry
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request, from_flags, load_file
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request, from_flags, load_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODELS = (RunFigures, PathFigures, ConnectionFigures, LinkFigures)

@@ -17,7 +17,7 @@ from mptcplab.metrics.recorded import flow as recorded_flow
 from mptcplab.report import explain
 from mptcplab.report.explain import Explanation
 from mptcplab.runs import store
-from mptcplab.spec.scenario import Change, Event
+from mptcplab.scenario.model import Change, Event
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 

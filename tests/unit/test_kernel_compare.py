@@ -33,7 +33,7 @@ from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry, failed_entry, run_entry
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from tests.packets import Datagram, Packet, write_pcapng
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0

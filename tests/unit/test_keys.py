@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from mptcplab.cli import load
-from mptcplab.spec import literal, option_keys, resolve
-from mptcplab.spec.flags import Flags
+from mptcplab.scenario import literal, option_keys, resolve
+from mptcplab.scenario.flags import Flags
 from mptcplab.tools import keys
 
 ROOT = Path(__file__).parents[2]

@@ -24,8 +24,8 @@ from mptcplab.runs import experiment, store, sweep
 from mptcplab.runs.entries import failed_entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Outcome, Plan
-from mptcplab.spec import scheduler
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.model import Scenario
 from mptcplab.tools import marked
 from tests.unit.advised import GUEST, KERNEL
 

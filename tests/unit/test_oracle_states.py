@@ -15,7 +15,7 @@ from mptcplab.oracle.known import KNOWN, Known
 from mptcplab.oracle.models import FORMS, MODELS, params_of
 from mptcplab.oracle.scenarios import SCENARIOS
 from mptcplab.oracle.state import NEW, WAIT, Answer, Asked, Done, Question, Segment, read
-from mptcplab.spec import scheduler as schedulers
+from mptcplab.scenario import scheduler as schedulers
 from mptcplab.tools import oracle
 
 # As the kernel writes them, spelled out by hand.

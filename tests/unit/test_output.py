@@ -19,7 +19,7 @@ from mptcplab import cli
 from mptcplab.errors import MptcplabError
 from mptcplab.report import comparison_chart
 from mptcplab.runs import store
-from mptcplab.spec import scheduler
+from mptcplab.scenario import scheduler
 from mptcplab.traces import radio
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW

@@ -12,7 +12,7 @@ import pytest
 from mptcplab.errors import InputError
 from mptcplab.papers import catalogue
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Setting
-from mptcplab.spec import scheduler
+from mptcplab.scenario import scheduler
 from mptcplab.traces import radio
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"

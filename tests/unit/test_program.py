@@ -21,10 +21,10 @@ from mptcplab.metrics.definitions import RunFigures
 from mptcplab.plan import plan
 from mptcplab.runs import program, tasks
 from mptcplab.runs.program import CommandError, Outputs
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.workload import Program
 from tests.unit import synthetic
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")

@@ -12,10 +12,10 @@ import pytest
 
 from mptcplab import units
 from mptcplab.plan import plan, qdiscs
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import NO_RATE_BPS, Direction
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario, Shape
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import NO_RATE_BPS, Direction
+from mptcplab.scenario.model import Scenario, Shape
+from mptcplab.scenario.resolve import from_flags
 from tests.vocabulary import scenario_of
 
 PATH = qdiscs.path_spots(1)

@@ -18,7 +18,7 @@ from mptcplab.report import charts, draw, page, palette, paper_figures, plotly_c
 from mptcplab.report.charts import Bars, Chart, Heat, Lines, OverTime, Shares
 from mptcplab.runs import store
 from mptcplab.runs.collection import Collection, collect
-from mptcplab.spec.resolve import load_file
+from mptcplab.scenario.resolve import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW, Flow
 from tests.unit.test_collection import comparison

@@ -33,7 +33,7 @@ from mptcplab.metrics import records
 from mptcplab.plan import plan
 from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from mptcplab.tools.stock import __main__ as command
 from mptcplab.tools.stock import early, packets, rows, runs
 from mptcplab.tools.stock.compare import Compared, Spread, State, compared

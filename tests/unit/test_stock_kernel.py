@@ -25,9 +25,9 @@ from mptcplab.metrics import sockets
 from mptcplab.papers import catalogue
 from mptcplab.report import explain
 from mptcplab.runs import cost, experiment, single, store, sweep
-from mptcplab.spec import resolve, scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario import resolve, scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import Request
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW
 from tests.unit.test_kernel_axis import GUEST, KERNELS

@@ -27,9 +27,9 @@ from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Plan
 from mptcplab.runs.tasks import Done, Task, failed, given_up, perform
 from mptcplab.runs.workers import Perform, Workers
-from mptcplab.spec import scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
 from tests.unit.stored import with_figures
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))

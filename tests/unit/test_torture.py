@@ -12,7 +12,7 @@ import pytest
 
 from mptcplab import resources
 from mptcplab.lab import kernel
-from mptcplab.spec import congestion
+from mptcplab.scenario import congestion
 from mptcplab.tools import torture, troubles
 from mptcplab.tools.torture import Total, Verdict, Wanted, command, judge, table
 from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case

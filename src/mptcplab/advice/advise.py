@@ -39,12 +39,12 @@ from mptcplab.runs import cost, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
-from mptcplab.spec import congestion, scheduler, workload
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Choice
-from mptcplab.spec.uncertainty import Uncertainty
-from mptcplab.spec.workload import Cbr
+from mptcplab.scenario import congestion, scheduler, workload
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.scheduler import Choice
+from mptcplab.scenario.uncertainty import Uncertainty
+from mptcplab.scenario.workload import Cbr
 
 #: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]

@@ -18,10 +18,10 @@ from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.plan import timeline
-from mptcplab.spec import resolve_workload, workload
-from mptcplab.spec.limits import DIRECTIONS, Direction
-from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Scenario
-from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
+from mptcplab.scenario import resolve_workload, workload
+from mptcplab.scenario.limits import DIRECTIONS, Direction
+from mptcplab.scenario.model import LONGEST_NS, Change, Event, Scenario
+from mptcplab.scenario.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
 
 Name = Literal["throughput", "latency", "resilience"]
 

@@ -29,7 +29,7 @@ from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.expectations import Expected
 from mptcplab.runs.store import Store, run_key
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario.resolve import Request
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from mptcplab.lab.git import Halfway, Repository
 from mptcplab.report import tables
 from mptcplab.runs.entries import Entry, document
 from mptcplab.runs.store import Store
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario.resolve import Request
 from mptcplab.units import counted
 
 # More files, or candidates, than these are counted.

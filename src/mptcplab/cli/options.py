@@ -17,8 +17,8 @@ from mptcplab.cli import completion
 from mptcplab.lab import choices
 from mptcplab.lab.choices import Limits
 from mptcplab.mistakes import one_of
-from mptcplab.spec import option_keys
-from mptcplab.spec.limits import ACTIONS, MAX_PATHS, WORKLOADS
+from mptcplab.scenario import option_keys
+from mptcplab.scenario.limits import ACTIONS, MAX_PATHS, WORKLOADS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

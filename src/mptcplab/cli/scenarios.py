@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from mptcplab.report import catalogue_tables
-from mptcplab.spec import limits, literal, presets
+from mptcplab.scenario import limits, literal, presets
 from mptcplab.traces import drive_settings, radio
 
 

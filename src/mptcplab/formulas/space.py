@@ -22,8 +22,8 @@ from mptcplab.formulas import designs
 from mptcplab.formulas.designs import MAX_POINTS, Kind, Point, Range
 from mptcplab.formulas.formula import Formula, FormulaError, fill, names_in
 from mptcplab.mistakes import ABSENT, Mistakes, Place, printable, shown, suggestion
-from mptcplab.spec import toml_file
-from mptcplab.spec.limits import MAX_SEED
+from mptcplab.scenario import toml_file
+from mptcplab.scenario.limits import MAX_SEED
 
 # The key of a table in a list whose formula says whether the table is included.
 IF = "if"

@@ -13,11 +13,11 @@ from pathlib import Path
 from mptcplab.errors import InputError, Problem
 from mptcplab.lab import kernel
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import congestion, resolve, scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Choice
+from mptcplab.scenario import congestion, resolve, scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.scheduler import Choice
 
 _ALIKE = ("a:50mbit,10ms", "b:20mbit,30ms")
 _LOSSY = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")

@@ -43,8 +43,8 @@ from mptcplab.runs import captures, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Task, task_of
-from mptcplab.spec.limits import IpVersion
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.limits import IpVersion
+from mptcplab.scenario.model import Scenario
 from mptcplab.units import NS_PER_S
 
 _CAPTURES, _SAMPLES = ".pcapng", ".samples"

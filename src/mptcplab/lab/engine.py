@@ -39,8 +39,8 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import overruled, records
 from mptcplab.metrics.records import Samples
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 
 #: Memory of the guest. The host provides only what is touched: some 30 MiB in a run with two paths.
 #: It is the same for all scenarios and kernels because the kernel sizes its hash tables by it. The

@@ -31,7 +31,7 @@ from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 #: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.
 MEMORY_MIB = 1024

@@ -26,11 +26,11 @@ from mptcplab.runs import cost, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import Plan, Planned
-from mptcplab.spec import resolve, scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import PACKET_BYTES
-from mptcplab.spec.scenario import LONGEST_NS, Scenario, Shape
-from mptcplab.spec.workload import opens_connections
+from mptcplab.scenario import resolve, scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import PACKET_BYTES
+from mptcplab.scenario.model import LONGEST_NS, Scenario, Shape
+from mptcplab.scenario.workload import opens_connections
 from mptcplab.units import format_fraction, format_rate, format_time
 
 # The levels of factors: the upper ends of all but the last.

@@ -18,11 +18,11 @@ from typing import Any, Literal, TypeVar, get_args
 from mptcplab.formulas import designs
 from mptcplab.formulas.designs import Point, Range
 from mptcplab.plan import timeline
-from mptcplab.spec import presets, resolve, scheduler
-from mptcplab.spec.limits import DIRECTIONS, PACKET_BYTES, Direction
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Scheduler
+from mptcplab.scenario import presets, resolve, scheduler
+from mptcplab.scenario.limits import DIRECTIONS, PACKET_BYTES, Direction
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.scheduler import Scheduler
 
 T = TypeVar("T")
 

@@ -20,8 +20,8 @@ from mptcplab.metrics.recorded import Flow, Interval, Subflow, increase, measure
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.sender_states import State
 from mptcplab.plan import timeline
-from mptcplab.spec import scheduler
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.model import Scenario
 from mptcplab.units import NS_PER_S
 
 _NS_PER_US = 1_000

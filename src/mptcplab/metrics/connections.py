@@ -31,8 +31,8 @@ from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Value
 from mptcplab.plan import plan, qdiscs, timeline
 from mptcplab.plan.qdiscs import Spots
-from mptcplab.spec.limits import DIRECTIONS, NO_RATE_BPS
-from mptcplab.spec.scenario import Link, Pair, Scenario
+from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS
+from mptcplab.scenario.model import Link, Pair, Scenario
 from mptcplab.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others belong to a connection.

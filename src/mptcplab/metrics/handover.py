@@ -15,8 +15,8 @@ import numpy as np
 
 from mptcplab.metrics.recorded import Flow, Subflow, counted
 from mptcplab.plan import timeline
-from mptcplab.spec.limits import Direction
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.limits import Direction
+from mptcplab.scenario.model import Scenario
 from mptcplab.traces import link_trace
 from mptcplab.units import NS_PER_S
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from mptcplab.errors import RunError
 from mptcplab.metrics.records import UNSCHEDULED, Records, Samples, path_indices, select
 from mptcplab.plan import qdiscs
-from mptcplab.spec.limits import Direction
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.limits import Direction
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 from mptcplab.units import format_time
 
 Times = npt.NDArray[np.int64]

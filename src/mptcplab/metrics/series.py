@@ -22,9 +22,9 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics.recorded import link_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
 from mptcplab.plan import qdiscs, timeline
-from mptcplab.spec.limits import DIRECTIONS
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import DEFAULT
+from mptcplab.scenario.limits import DIRECTIONS
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.scheduler import DEFAULT
 from mptcplab.traces import trace_file, trace_steps
 from mptcplab.traces.link_trace import SINR, Source, TraceError
 from mptcplab.units import NS_PER_S

@@ -29,7 +29,7 @@ from mptcplab.oracle.sttf import Sttf
 from mptcplab.oracle.thinstream import ThinStream
 from mptcplab.oracle.v09x import Model
 from mptcplab.oracle.weighted import Weighted
-from mptcplab.spec import scheduler as schedulers
+from mptcplab.scenario import scheduler as schedulers
 
 MODELS: Mapping[str, type[Model]] = {
     "first": First,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mptcplab.spec.flags import Flags
+from mptcplab.scenario.flags import Flags
 
 _FIRST_SEED = 91_001
 

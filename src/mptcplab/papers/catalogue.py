@@ -44,9 +44,9 @@ from mptcplab.formulas.space import (
 from mptcplab.mistakes import ABSENT, shown, suggestion
 
 if TYPE_CHECKING:
-    from mptcplab.spec.resolve import Request
-    from mptcplab.spec.scenario import Scenario
-    from mptcplab.spec.scheduler import Scheduler
+    from mptcplab.scenario.model import Scenario
+    from mptcplab.scenario.resolve import Request
+    from mptcplab.scenario.scheduler import Scheduler
 
 #: The file that describes a paper.
 PAPER = "paper.toml"
@@ -417,7 +417,7 @@ def settings(
 
     Raises InputError, naming the file and the point, if the scenario of a point is invalid.
     """
-    from mptcplab.spec import resolve  # takes longer than to read all experiments
+    from mptcplab.scenario import resolve  # takes longer than to read all experiments
 
     own = published.experiment
     chosen = own.part(part)

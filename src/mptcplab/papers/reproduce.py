@@ -32,9 +32,9 @@ from mptcplab.runs import cost, documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
-from mptcplab.spec import scheduler
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
 
 #: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]

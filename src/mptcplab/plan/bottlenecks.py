@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mptcplab.plan import timeline
-from mptcplab.spec.limits import MAX_PATHS, Direction
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.limits import MAX_PATHS, Direction
+from mptcplab.scenario.model import Scenario
 
 
 @dataclass(frozen=True)

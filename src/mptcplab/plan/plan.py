@@ -20,10 +20,10 @@ from mptcplab.plan import qdiscs, testbed, timeline
 from mptcplab.plan.qdiscs import Spots
 from mptcplab.plan.testbed import End
 from mptcplab.plan.timeline import Instant
-from mptcplab.spec import congestion, scheduler, workload
-from mptcplab.spec.limits import NO_RATE_BPS, Direction, IpVersion
-from mptcplab.spec.scenario import PRIORITY, Link, Pair, Path, Scenario, Shape
-from mptcplab.spec.workload import Message, Program, Video
+from mptcplab.scenario import congestion, scheduler, workload
+from mptcplab.scenario.limits import NO_RATE_BPS, Direction, IpVersion
+from mptcplab.scenario.model import PRIORITY, Link, Pair, Path, Scenario, Shape
+from mptcplab.scenario.workload import Message, Program, Video
 
 PORT = 5001
 

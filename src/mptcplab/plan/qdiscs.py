@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from mptcplab import units
 from mptcplab.plan import testbed
 from mptcplab.plan.testbed import End
-from mptcplab.spec.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES, Direction
-from mptcplab.spec.randomness import generator
-from mptcplab.spec.scenario import Shape
+from mptcplab.scenario.limits import MAX_QUEUE_PACKETS, NO_RATE_BPS, PACKET_BYTES, Direction
+from mptcplab.scenario.model import Shape
+from mptcplab.scenario.randomness import generator
 
 # netem's lowest rate; it takes 0 as no limit.
 _OUTAGE_BPS = 8

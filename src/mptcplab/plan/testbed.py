@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mptcplab.spec.limits import IpVersion
+from mptcplab.scenario.limits import IpVersion
 
 #: Of all IPv4 addresses the first byte, and the second one on the client's and the server's side.
 NETWORK = 10

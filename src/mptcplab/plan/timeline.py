@@ -17,9 +17,9 @@ from typing import Literal
 
 from numpy.random import Generator
 
-from mptcplab.spec.limits import NO_RATE_BPS, Direction
-from mptcplab.spec.randomness import generator
-from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Link, Scenario, Shape, TraceStep
+from mptcplab.scenario.limits import NO_RATE_BPS, Direction
+from mptcplab.scenario.model import LONGEST_NS, Change, Event, Link, Scenario, Shape, TraceStep
+from mptcplab.scenario.randomness import generator
 from mptcplab.traces import link_trace
 
 # 85 of 100 handovers are over in less than 100 ms, the others take more than one or even several

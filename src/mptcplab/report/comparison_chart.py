@@ -25,8 +25,8 @@ from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.report.tables import best_first
 from mptcplab.runs import store
 from mptcplab.runs.entries import Document, Entry, compared, ended_well, seeds_changed_nothing
-from mptcplab.spec.scenario import LONGEST_NS, Scenario
-from mptcplab.spec.scheduler import DEFAULT
+from mptcplab.scenario.model import LONGEST_NS, Scenario
+from mptcplab.scenario.scheduler import DEFAULT
 from mptcplab.units import format_time
 
 if TYPE_CHECKING:

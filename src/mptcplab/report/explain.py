@@ -30,7 +30,7 @@ from mptcplab.metrics.sender_states import State, path_states
 from mptcplab.plan import qdiscs, timeline
 from mptcplab.plan.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.runs import documents, store
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from mptcplab.units import NS_PER_S, format_time
 
 _BITS_PER_BYTE = 8

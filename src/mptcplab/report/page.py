@@ -30,7 +30,7 @@ from mptcplab.report.plotly_charts import PERCENT, Json, plot
 from mptcplab.report.plotly_run import run_data
 from mptcplab.runs.collection import Collection, Found, Group
 from mptcplab.runs.entries import compared, ended_well
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from mptcplab.units import counted
 
 _FIRST_CHARTS = 4  # charts of a scenario; the others are one click away

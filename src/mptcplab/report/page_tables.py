@@ -18,8 +18,8 @@ from mptcplab.report.plotly_charts import PERCENT, spread
 from mptcplab.report.tables import how
 from mptcplab.runs.collection import Found, Group
 from mptcplab.runs.entries import Entry, by_seed, compared, ended_well, seeds_changed_nothing
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.scenario import Scenario, Shape
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Scenario, Shape
 
 
 @dataclass(frozen=True)

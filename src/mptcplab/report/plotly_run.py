@@ -16,7 +16,7 @@ from mptcplab.report.palette import PATH_COLOURS
 from mptcplab.report.plotly_charts import Json, numbers, rounded, text
 from mptcplab.runs import store
 from mptcplab.runs.collection import Found
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 _SERIES_DIGITS = 3
 _MOST_DECISIONS = 1000

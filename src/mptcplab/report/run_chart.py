@@ -18,8 +18,8 @@ from mptcplab.plan import timeline
 from mptcplab.report import draw
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.runs import store
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.scenario import Change, Event, Link, Pair, Scenario, Shape
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Change, Event, Link, Pair, Scenario, Shape
 from mptcplab.units import NS_PER_S
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from mptcplab.metrics.inference import quantile, standard_deviation
 from mptcplab.metrics.schema import Figures, metrics_of, short_name
 from mptcplab.mistakes import one_of, printable, shown, suggestion
 from mptcplab.runs.entries import Entry, Expectation, FigureValue, compared, run_entry
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 #: The option that gives them.
 OPTION = "--expect"

@@ -27,7 +27,7 @@ from mptcplab.mistakes import is_utf8
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 if TYPE_CHECKING:
     import duckdb

@@ -16,8 +16,8 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import engine, run_directory
 from mptcplab.mistakes import is_utf8
 from mptcplab.plan import testbed
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.scenario import Scenario, Shape
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Scenario, Shape
 
 #: Virtual time after which a program that has not ended is ended.
 DEFAULT_TIME_LIMIT_NS = 600 * 10**9

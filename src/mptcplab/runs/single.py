@@ -26,8 +26,8 @@ from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.metrics.definitions import LinkFigures, UdpFigures
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.plan import plan, testbed
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 
 # In the entry of a run.
 _MOST_FLOWS = 100

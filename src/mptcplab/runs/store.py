@@ -35,7 +35,7 @@ from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE
 from mptcplab.runs.entries import Entry
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from mptcplab.traces import link_trace, trace_file
 
 RESULT = "result.json"

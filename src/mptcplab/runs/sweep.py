@@ -38,12 +38,12 @@ from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, task_of
 from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
-from mptcplab.spec import resolve
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import COMPARED_SEEDS
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Scheduler
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import COMPARED_SEEDS
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.scheduler import Scheduler
 
 if TYPE_CHECKING:
     import polars as pl

@@ -35,8 +35,8 @@ from mptcplab.runs import archive, store
 from mptcplab.runs.entries import Entry, failed_entry, nothing_measured, run_entry
 from mptcplab.runs.single import builds, figures, link_figures, own_modules, run, udp_figures
 from mptcplab.runs.store import Store
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 from mptcplab.traces import link_trace
 
 # More than one, so that a short lack of memory does not cost a run; but few, since the run itself

@@ -30,9 +30,9 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan, qdiscs, testbed
 from mptcplab.runs import experiment
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import MAX_PATHS, PACKET_BYTES
-from mptcplab.spec.resolve import from_flags
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import MAX_PATHS, PACKET_BYTES
+from mptcplab.scenario.resolve import from_flags
 from mptcplab.tools import marked
 from mptcplab.tools.command_line import parser_of
 

@@ -48,13 +48,13 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, store
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
-from mptcplab.spec import congestion, scheduler, uncertainty
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import PACKET_BYTES
-from mptcplab.spec.presets import PRESETS
-from mptcplab.spec.resolve import Request, from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.uncertainty import Uncertainty
+from mptcplab.scenario import congestion, scheduler, uncertainty
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import PACKET_BYTES
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.presets import PRESETS
+from mptcplab.scenario.resolve import Request, from_flags
+from mptcplab.scenario.uncertainty import Uncertainty
 from mptcplab.tools import marked
 from mptcplab.tools.command_line import chosen, natural, parser_of, say
 

@@ -29,10 +29,10 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.plan import plan
 from mptcplab.runs import cost, experiment
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import IpVersion
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import IpVersion
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
 
 #: The schedulers that should fill all paths with bulk data, and the wanted percentage of default.
 _FILLING = {

@@ -34,8 +34,8 @@ from mptcplab.lab.git import LINK, PROGRAM, Repository
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.runs import experiment
 from mptcplab.runs.store import Store
-from mptcplab.spec import resolve
-from mptcplab.spec.flags import Flags
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
 
 #: The scenario: losses and an outage, so that each fault changes the goodput.
 SCENARIO = (

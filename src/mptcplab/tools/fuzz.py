@@ -27,10 +27,10 @@ from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.runs.single import run
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.workload import Program
 from mptcplab.tools import many
 from mptcplab.tools.command_line import natural, parser_of
 

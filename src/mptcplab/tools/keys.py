@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from mptcplab import resources
-from mptcplab.spec import literal
-from mptcplab.spec.fields import Reads
-from mptcplab.spec.literal import (
+from mptcplab.scenario import literal
+from mptcplab.scenario.fields import Reads
+from mptcplab.scenario.literal import (
     LiteralChange,
     LiteralConnection,
     LiteralDirection,
@@ -27,7 +27,7 @@ from mptcplab.spec.literal import (
     LiteralWorkload,
     kinds_of,
 )
-from mptcplab.spec.option_keys import BY_DEFAULT
+from mptcplab.scenario.option_keys import BY_DEFAULT
 from mptcplab.tools import marked
 
 #: The schema that the examples name for editors.

@@ -38,8 +38,8 @@ from mptcplab.oracle.models import FORMS, params_of
 from mptcplab.oracle.scenarios import SCENARIOS
 from mptcplab.runs import experiment
 from mptcplab.runs.single import cpus
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import from_flags
 from mptcplab.tools import many, marked
 from mptcplab.tools.command_line import chosen, natural, parser_of
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import kernel
-from mptcplab.spec import congestion
+from mptcplab.scenario import congestion
 from mptcplab.tools import fuzz, many, marked, torture
 from mptcplab.tools.command_line import parser_of
 

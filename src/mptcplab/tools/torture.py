@@ -24,7 +24,7 @@ from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.runs.single import own_cpu
-from mptcplab.spec import congestion
+from mptcplab.scenario import congestion
 from mptcplab.tools import many
 from mptcplab.tools.command_line import chosen, natural, parser_of
 from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case

@@ -17,11 +17,11 @@ from functools import partial
 from random import Random
 
 from mptcplab.plan import plan, qdiscs, testbed
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario, Shape
-from mptcplab.spec.scheduler import Parameter, known
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario, Shape
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.scheduler import Parameter, known
+from mptcplab.scenario.workload import Program
 
 _MS = 1000
 _S = 1_000_000

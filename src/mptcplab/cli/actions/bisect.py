@@ -23,7 +23,7 @@ from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_tree import SourceError
 from mptcplab.runs.expectations import Expected
 from mptcplab.runs.store import Store, run_key
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario.resolve import Request
 
 
 def find(request: Request, expected: Sequence[Expected], options: Mapping[str, Any]) -> None:

@@ -22,8 +22,8 @@ from click.core import ParameterSource
 from mptcplab import files
 from mptcplab.errors import MptcplabError, RunCancelledError, from_program
 from mptcplab.lab.choices import Limits
-from mptcplab.spec import congestion
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import congestion
+from mptcplab.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from mptcplab.lab.kernel import KernelBuild

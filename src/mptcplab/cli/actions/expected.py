@@ -21,7 +21,7 @@ from mptcplab.report import expected as expected_report
 from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry, Expectation
 from mptcplab.runs.expectations import Expected
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 
 @dataclass(frozen=True)

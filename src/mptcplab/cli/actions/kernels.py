@@ -22,7 +22,7 @@ from mptcplab.lab import doctor, guest, kernel, kernel_names, stock_package
 from mptcplab.lab.choices import CURRENT
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store, write_json
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 
 def compare_kernels(

@@ -22,7 +22,7 @@ from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import experiment, sweep
-from mptcplab.spec.fields import read_kernels
+from mptcplab.scenario.fields import read_kernels
 from mptcplab.units import counted
 
 

@@ -28,8 +28,8 @@ from mptcplab.report import tables
 from mptcplab.runs import entries, experiment, program
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 
 # In the table; a resolver that asks often has many.
 _MOST_FLOWS = 16

@@ -22,7 +22,7 @@ from mptcplab.report import expected as expected_report
 from mptcplab.runs import archive, experiment, store
 from mptcplab.runs.entries import Document
 from mptcplab.runs.store import DOCUMENT
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario.resolve import Request
 
 
 def make(

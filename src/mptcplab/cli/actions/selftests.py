@@ -18,7 +18,7 @@ from mptcplab.cli.actions import common
 from mptcplab.errors import MptcplabError, NotMetError
 from mptcplab.lab import doctor
 from mptcplab.runs.store import make_directory
-from mptcplab.spec.scheduler import ALL, known
+from mptcplab.scenario.scheduler import ALL, known
 from mptcplab.tools.selftests import campaign, expected, jobs, packetdrill, reports, scripts
 from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
 from mptcplab.tools.selftests.expected import Expectations

@@ -25,7 +25,7 @@ from mptcplab.report import tables
 from mptcplab.runs import archive, experiment, index, sweep
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.spec import scheduler
+from mptcplab.scenario import scheduler
 
 _LINE_EVERY_S = 10.0
 

@@ -13,7 +13,7 @@ from mptcplab.errors import InputError, Problem
 from mptcplab.lab import kernel, kernel_names
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import OURS, UPSTREAM
-from mptcplab.spec.scheduler import known
+from mptcplab.scenario.scheduler import known
 from mptcplab.tools.selftests import expected
 from mptcplab.tools.selftests.expected import Case, Expectations
 from mptcplab.tools.selftests.jobs import DEFAULT_SCHEDULER, Job, Ran, choice

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from mptcplab.errors import MptcplabError
-from mptcplab.spec.scheduler import known
+from mptcplab.scenario.scheduler import known
 from mptcplab.tools.selftests.jobs import DEFAULT_SCHEDULER, choice
 from mptcplab.tools.selftests.scripts import OTHER_PACKETS, PACKETS, SCRIPTS
 from mptcplab.tools.tap import Result, compare

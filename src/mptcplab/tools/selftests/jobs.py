@@ -21,9 +21,9 @@ from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.single import own_cpu
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scheduler import Choice, SpecError, choose, known
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.scheduler import Choice, SpecError, choose, known
 from mptcplab.tools.selftests.scripts import PACKETS, Script, Tools
 from mptcplab.tools.tap import Result, parse
 

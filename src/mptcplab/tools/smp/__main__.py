@@ -21,7 +21,7 @@ from mptcplab import resources
 from mptcplab.errors import status_of
 from mptcplab.lab import guest, kernel, smp_kernel, smp_machine
 from mptcplab.lab.engine import Watch
-from mptcplab.spec.scheduler import DEFAULT
+from mptcplab.scenario.scheduler import DEFAULT
 from mptcplab.tools import marked
 from mptcplab.tools.command_line import chosen, natural, parser_of, say
 from mptcplab.tools.smp import runs

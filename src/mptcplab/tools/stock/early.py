@@ -20,7 +20,7 @@ from mptcplab.lab import engine
 from mptcplab.metrics import recorded, records
 from mptcplab.metrics.records import Records
 from mptcplab.runs import documents
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from mptcplab.tools.stock.settings import STEP_NS
 
 #: How long everything should be equal at first.

@@ -33,7 +33,7 @@ from mptcplab.runs import cost, documents, experiment, single, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from mptcplab.tools.stock import early
 from mptcplab.tools.stock.early import Sender
 from mptcplab.tools.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Setting

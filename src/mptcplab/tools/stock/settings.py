@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario, Shape
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario, Shape
+from mptcplab.scenario.resolve import from_flags
 
 #: Samples are compared one by one, in these steps of virtual time.
 STEP_NS = 100_000_000

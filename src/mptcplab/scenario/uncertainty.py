@@ -14,14 +14,14 @@ from typing import TypeVar
 from mptcplab import units
 from mptcplab.errors import InputError, Problem
 from mptcplab.mistakes import one_of, shown
-from mptcplab.spec.limits import (
+from mptcplab.scenario.limits import (
     MAX_QUEUE_PACKETS,
     MIN_RED_PACKETS,
     NO_RATE_BPS,
     PACKET_BYTES,
     loss_range,
 )
-from mptcplab.spec.scenario import Change, Link, Scenario, Shape, TraceStep, Varied
+from mptcplab.scenario.model import Change, Link, Scenario, Shape, TraceStep, Varied
 from mptcplab.traces import link_trace
 
 L = TypeVar("L", bound=Link)
@@ -98,7 +98,7 @@ def drawn(scenario: Scenario) -> Scenario:
     """
     if not scenario.vary:
         return scenario
-    from mptcplab.spec.randomness import generator  # NumPy takes as long as all else here
+    from mptcplab.scenario.randomness import generator  # NumPy takes as long as all else here
 
     shares: dict[tuple[str, str], float] = {}
     for number, link in enumerate((*scenario.paths, *scenario.links)):

@@ -20,7 +20,7 @@ from pathlib import Path
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.mistakes import one_of, suggestion
-from mptcplab.spec.scheduler import (
+from mptcplab.scenario.scheduler import (
     Choice,
     Parameter,
     head_comment,

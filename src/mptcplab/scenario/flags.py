@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mptcplab.mistakes import Mistakes, shown, suggestion
-from mptcplab.spec.literal import LiteralWorkload
-from mptcplab.spec.presets import PRESETS
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.literal import LiteralWorkload
+from mptcplab.scenario.presets import PRESETS
+from mptcplab.scenario.workload import Program
 
 
 @dataclass(frozen=True)

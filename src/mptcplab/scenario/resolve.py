@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mptcplab.mistakes import Mistakes, first_of, printable
-from mptcplab.spec import (
+from mptcplab.scenario import (
     congestion,
     resolve_connections,
     resolve_events,
@@ -25,12 +25,12 @@ from mptcplab.spec import (
     toml_file,
     uncertainty,
 )
-from mptcplab.spec.flags import Flags, merge
-from mptcplab.spec.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED, Transport
-from mptcplab.spec.literal import LiteralScenario, validate
-from mptcplab.spec.scenario import Connection, Scenario
-from mptcplab.spec.scheduler import Choice, Scheduler
-from mptcplab.spec.workload import AnyWorkload, Program
+from mptcplab.scenario.flags import Flags, merge
+from mptcplab.scenario.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED, Transport
+from mptcplab.scenario.literal import LiteralScenario, validate
+from mptcplab.scenario.model import Connection, Scenario
+from mptcplab.scenario.scheduler import Choice, Scheduler
+from mptcplab.scenario.workload import AnyWorkload, Program
 from mptcplab.traces import link_trace
 
 #: A router of an unmodified kernel takes 17 us for a packet on an emulated machine; two hosts and

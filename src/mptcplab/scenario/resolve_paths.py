@@ -10,8 +10,8 @@ from pathlib import Path as FilePath
 
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, one_of, unknown
-from mptcplab.spec.fields import Bytes
-from mptcplab.spec.limits import (
+from mptcplab.scenario.fields import Bytes
+from mptcplab.scenario.limits import (
     MAX_LINKS,
     MAX_QUEUE_PACKETS,
     MIN_RED_PACKETS,
@@ -19,16 +19,16 @@ from mptcplab.spec.limits import (
     PACKET_BYTES,
     loss_range,
 )
-from mptcplab.spec.literal import (
+from mptcplab.scenario.literal import (
     LiteralDirection,
     LiteralLink,
     LiteralPath,
     LiteralScenario,
     LiteralTrace,
 )
-from mptcplab.spec.presets import PRESETS
-from mptcplab.spec.scenario import LONGEST_NS, Link, Path, Shape
-from mptcplab.spec.workload import Workload
+from mptcplab.scenario.model import LONGEST_NS, Link, Path, Shape
+from mptcplab.scenario.presets import PRESETS
+from mptcplab.scenario.workload import Workload
 from mptcplab.traces import link_trace
 from mptcplab.traces.link_trace import Step
 

@@ -7,11 +7,10 @@ from collections.abc import Collection, Sequence
 
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, unknown
-from mptcplab.spec.fields import Factor
-from mptcplab.spec.limits import MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
-from mptcplab.spec.literal import LiteralChange, LiteralEvent, LiteralLink, LiteralScenario
-from mptcplab.spec.resolve_paths import loss_mistake
-from mptcplab.spec.scenario import (
+from mptcplab.scenario.fields import Factor
+from mptcplab.scenario.limits import MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
+from mptcplab.scenario.literal import LiteralChange, LiteralEvent, LiteralLink, LiteralScenario
+from mptcplab.scenario.model import (
     LONGEST_NS,
     PRIORITY,
     UP_OR_NOT,
@@ -21,7 +20,8 @@ from mptcplab.spec.scenario import (
     Link,
     Path,
 )
-from mptcplab.spec.workload import Workload
+from mptcplab.scenario.resolve_paths import loss_mistake
+from mptcplab.scenario.workload import Workload
 
 _CHANGING = ("change", "handover")
 # The default of a handover, as measured at high speeds: a tenth of the throughput, three times the

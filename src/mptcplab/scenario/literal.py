@@ -13,9 +13,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
-from mptcplab.spec import fields, option_keys
-from mptcplab.spec.fields import Cross, Delay, Drops, Jitter, Loss, Part, Queue, Rate, Reads
-from mptcplab.spec.limits import (
+from mptcplab.scenario import fields, option_keys
+from mptcplab.scenario.fields import Cross, Delay, Drops, Jitter, Loss, Part, Queue, Rate, Reads
+from mptcplab.scenario.limits import (
     ACTIONS,
     BOTTLENECKS,
     DISCIPLINES,
@@ -39,7 +39,7 @@ from mptcplab.spec.limits import (
     Start,
     Transport,
 )
-from mptcplab.spec.presets import PRESETS
+from mptcplab.scenario.presets import PRESETS
 from mptcplab.traces.link_trace import COLUMNS
 
 

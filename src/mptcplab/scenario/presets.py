@@ -4,7 +4,7 @@
 A preset is a table that the user could have written under [[path]], and is read in the same way.
 What varies in it is in a trace, which `preset_traces.py` has drawn.
 Every number has a reason: what it is, with its source in brackets, or a statement that it has none.
-`python -m mptcplab.spec.presets` prints docs/presets.md.
+`python -m mptcplab.scenario.presets` prints docs/presets.md.
 """
 
 from __future__ import annotations
@@ -458,7 +458,7 @@ def markdown() -> str:
     """The text of docs/presets.md."""
     return "\n".join(
         [
-            "<!-- Written by `python -m mptcplab.spec.presets`; edit that module. -->",
+            "<!-- Written by `python -m mptcplab.scenario.presets`; edit that module. -->",
             "# Presets of paths",
             "",
             'A preset is a path of a kind of link: `--path lte`, or `preset = "lte"` in a '

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, one_of
-from mptcplab.spec import web_page
-from mptcplab.spec.limits import WORKLOAD_KEYS, Start
-from mptcplab.spec.literal import LiteralWorkload
-from mptcplab.spec.web_page import PageError
-from mptcplab.spec.workload import (
+from mptcplab.scenario import web_page
+from mptcplab.scenario.limits import WORKLOAD_KEYS, Start
+from mptcplab.scenario.literal import LiteralWorkload
+from mptcplab.scenario.web_page import PageError
+from mptcplab.scenario.workload import (
     MAX_MESSAGES,
     AnyWorkload,
     Bulk,

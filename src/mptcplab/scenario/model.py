@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mptcplab.spec import scheduler
-from mptcplab.spec.limits import (
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.limits import (
     IP_VERSIONS,
     Action,
     Bottleneck,
@@ -18,8 +18,8 @@ from mptcplab.spec.limits import (
     IpVersion,
     Transport,
 )
-from mptcplab.spec.scheduler import Choice
-from mptcplab.spec.workload import AnyWorkload
+from mptcplab.scenario.scheduler import Choice
+from mptcplab.scenario.workload import AnyWorkload
 
 #: A scenario without a duration ends when its data has arrived; until then events repeat and traces
 #: are played, but no longer than this.

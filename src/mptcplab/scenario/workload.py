@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mptcplab.spec.limits import Direction, Start
-from mptcplab.spec.web_page import Object
+from mptcplab.scenario.limits import Direction, Start
+from mptcplab.scenario.web_page import Object
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -360,7 +360,7 @@ def _request_times(workload: Requests, seed: int) -> Iterator[int]:
     assert workload.duration_ns is not None
     assert workload.interval_ns is not None
     # NumPy is slow to import: nothing else in a scenario needs it
-    from mptcplab.spec.randomness import generator
+    from mptcplab.scenario.randomness import generator
 
     random = generator(seed, _STREAM)
     at_ns = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mptcplab.spec.limits import COMPARED_SEEDS, STARTS, TRANSPORTS, WORKLOAD_DIRECTIONS
+from mptcplab.scenario.limits import COMPARED_SEEDS, STARTS, TRANSPORTS, WORKLOAD_DIRECTIONS
 
 #: What follows it in a description is the default, in words.
 BY_DEFAULT = " By default "

@@ -16,8 +16,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from mptcplab import units
 from mptcplab.mistakes import one_of, shown, suggestion
-from mptcplab.spec import congestion
-from mptcplab.spec.limits import (
+from mptcplab.scenario import congestion
+from mptcplab.scenario.limits import (
     IP_VERSIONS,
     MAX_BITRATES,
     MAX_DROP_NUMBER,

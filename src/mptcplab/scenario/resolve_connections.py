@@ -8,12 +8,17 @@ from pathlib import Path as FilePath
 
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, unknown
-from mptcplab.spec import resolve_workload, scheduler, workload
-from mptcplab.spec.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, WORKLOAD_KEYS, Transport
-from mptcplab.spec.literal import LiteralConnection, LiteralPath, LiteralScenario, LiteralWorkload
-from mptcplab.spec.scenario import Connection, Event, Path
-from mptcplab.spec.scheduler import Choice, Scheduler, SpecError
-from mptcplab.spec.workload import AnyWorkload, Program, Video
+from mptcplab.scenario import resolve_workload, scheduler, workload
+from mptcplab.scenario.limits import MAX_ALL_PATHS, MAX_CONNECTIONS, WORKLOAD_KEYS, Transport
+from mptcplab.scenario.literal import (
+    LiteralConnection,
+    LiteralPath,
+    LiteralScenario,
+    LiteralWorkload,
+)
+from mptcplab.scenario.model import Connection, Event, Path
+from mptcplab.scenario.scheduler import Choice, Scheduler, SpecError
+from mptcplab.scenario.workload import AnyWorkload, Program, Video
 
 
 def schedulers(

@@ -19,8 +19,13 @@ from rich.console import Console
 
 from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.kernels import cases, compare, page
-from mptcplab.kernels.document import Compared, Comparison, FigureDifference, RecordDifference
+from mptcplab.kernel_comparison import cases, compare, page
+from mptcplab.kernel_comparison.document import (
+    Compared,
+    Comparison,
+    FigureDifference,
+    RecordDifference,
+)
 from mptcplab.lab import doctor, engine, guest, kernel, kernel_names
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Parts

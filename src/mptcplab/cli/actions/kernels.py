@@ -15,9 +15,9 @@ from rich.console import Console
 from mptcplab.capture import difference
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, NotMetError, Problem
-from mptcplab.kernels import cases, compare, document, page
-from mptcplab.kernels.compare import Kernel
-from mptcplab.kernels.document import Compared, Comparison
+from mptcplab.kernel_comparison import cases, compare, document, page
+from mptcplab.kernel_comparison.compare import Kernel
+from mptcplab.kernel_comparison.document import Compared, Comparison
 from mptcplab.lab import doctor, guest, kernel, kernel_names, stock_package
 from mptcplab.lab.choices import CURRENT
 from mptcplab.runs.entries import Entry

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.table import Table
 
 from mptcplab.formulas.amounts import text_of
-from mptcplab.kernels.document import (
+from mptcplab.kernel_comparison.document import (
     Compared,
     Comparison,
     FigureDifference,

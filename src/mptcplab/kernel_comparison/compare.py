@@ -21,8 +21,8 @@ import numpy as np
 from mptcplab.capture import difference
 from mptcplab.capture.difference import Difference
 from mptcplab.capture.flows import TO_SERVER
-from mptcplab.kernels.cases import Case
-from mptcplab.kernels.document import (
+from mptcplab.kernel_comparison.cases import Case
+from mptcplab.kernel_comparison.document import (
     Compared,
     Comparison,
     FigureDifference,

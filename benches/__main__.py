@@ -25,8 +25,7 @@ from benches.lab import Lab
 from mptcplab.errors import InputError, Problem, status_of
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.mistakes import first_of
-from mptcplab.runs import experiment
-from mptcplab.tools import bench
+from mptcplab.runs import bench, experiment
 
 _ROUNDS = 3
 _DURATION, _QUICK_DURATION = "20s", "2s"

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from benches import growth
 from benches.figures import Contender, Cost, Measured, Series, Spread, median_of, spread
 from benches.others import LAB
+from mptcplab import marked
 from mptcplab.errors import MptcplabError
 from mptcplab.report import draw
 from mptcplab.report.palette import COLOURS, MARKERS
-from mptcplab.tools import bench, marked
+from mptcplab.runs import bench
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mptcplab.tools import tap
+from mptcplab.selftests import tap
 
 _SUBTEST = re.compile(r"(?P<indent> *)# Subtest: (?P<name>\S+)")
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab import resources
+from mptcplab import marked, resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
@@ -20,7 +20,6 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
-from mptcplab.tools import marked
 from tests.vocabulary import output, scenario_of
 
 PAGE = resources.DOCS / "socket-options.md"

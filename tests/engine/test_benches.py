@@ -16,9 +16,9 @@ from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
+from mptcplab.runs.bench import BENCH
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.workload import Program
-from mptcplab.tools.bench import BENCH
 
 
 def test_what_a_run_brings_is_counted(

@@ -8,8 +8,8 @@ import pytest
 
 from mptcplab.lab import engine
 from mptcplab.metrics import records
+from mptcplab.runs.bench import ideal_goodput_bps
 from mptcplab.scenario import congestion
-from mptcplab.tools.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 
 TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")

@@ -28,7 +28,7 @@ from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.lab import doctor, guest, kernel, module_kit, prebuilt
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.kernel_module import Scheduler
-from mptcplab.tools import bench
+from mptcplab.runs import bench
 from mptcplab.tools import wheel as wheel_tool
 from tests.kernel.test_module import SCHEDULER
 

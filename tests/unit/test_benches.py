@@ -15,9 +15,10 @@ from benches import __main__ as benches
 from benches import figures, growth, native, others, page, simulated
 from benches.figures import Contender, Cost, Machine, Measured, Point, Series
 from benches.lab import scenario_of, sending_s
+from mptcplab import marked
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor
-from mptcplab.tools import bench, marked
+from mptcplab.runs import bench
 
 ROOT = Path(__file__).parents[2]
 

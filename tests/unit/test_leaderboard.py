@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from mptcplab import marked
 from mptcplab.advice import goals
 from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
@@ -26,7 +27,6 @@ from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Outcome, Plan
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
-from mptcplab.tools import marked
 from tests.unit.advised import GUEST, KERNEL
 
 TEMPLATE = Path(__file__).parents[2] / "kernel" / "template" / "mine.c"

@@ -20,15 +20,15 @@ from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import ENGINE, OURS, UPSTREAM
-from mptcplab.tools.selftests import campaign as campaigns
-from mptcplab.tools.selftests import expected as selftests_expected
-from mptcplab.tools.selftests import reports
-from mptcplab.tools.selftests import scripts as selftests_scripts
-from mptcplab.tools.selftests.campaign import Campaign, Kernels, Wanted
-from mptcplab.tools.selftests.expected import Expectations, Expected
-from mptcplab.tools.selftests.jobs import Job, Ran, choose_scheduler, plan
-from mptcplab.tools.selftests.scripts import PACKETS, SCRIPTS, Script, Tools
-from mptcplab.tools.tap import Result, Verdict
+from mptcplab.selftests import campaign as campaigns
+from mptcplab.selftests import expected as selftests_expected
+from mptcplab.selftests import reports
+from mptcplab.selftests import scripts as selftests_scripts
+from mptcplab.selftests.campaign import Campaign, Kernels, Wanted
+from mptcplab.selftests.expected import Expectations, Expected
+from mptcplab.selftests.jobs import Job, Ran, choose_scheduler, plan
+from mptcplab.selftests.scripts import PACKETS, SCRIPTS, Script, Tools
+from mptcplab.selftests.tap import Result, Verdict
 
 # As in mptcp_lib.sh of Linux 6.12.
 LIBRARY = """\

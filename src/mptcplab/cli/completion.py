@@ -151,7 +151,7 @@ def compared_kernels(context: click.Context, argument: click.Parameter, incomple
 
 def selftests(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
     """The scripts of the kernel's selftests."""
-    from mptcplab.tools.selftests import scripts
+    from mptcplab.selftests import scripts
 
     return _among("", incomplete, list(dict.fromkeys(each.name for each in scripts.SCRIPTS)))
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Checks of the lab itself: benchmarks, accuracy, the kernel's selftests."""
+"""Checks of the lab itself, and of what it published."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab import units
+from mptcplab import marked, units
 from mptcplab.errors import status_of
 from mptcplab.lab import doctor, engine, guest, kernel
 from mptcplab.lab.guest import Guest
@@ -33,7 +33,6 @@ from mptcplab.runs import experiment
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import MAX_PATHS, PACKET_BYTES
 from mptcplab.scenario.resolve import from_flags
-from mptcplab.tools import marked
 from mptcplab.tools.command_line import parser_of
 
 #: The shortest Ethernet frame, with nothing but headers; a medium one; the longest.

@@ -34,7 +34,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mptcplab import files, units
+from mptcplab import files, marked, units
 from mptcplab.advice import advise
 from mptcplab.advice.advise import REFERENCE, Candidate, Effort
 from mptcplab.advice.goals import Goal, Name, Span, goals
@@ -55,7 +55,6 @@ from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.presets import PRESETS
 from mptcplab.scenario.resolve import Request, from_flags
 from mptcplab.scenario.uncertainty import Uncertainty
-from mptcplab.tools import marked
 from mptcplab.tools.command_line import chosen, natural, parser_of, say
 
 #: What is promised: of the advised, this share is within this part of the best; and none is worse

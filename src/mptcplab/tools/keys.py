@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mptcplab import resources
+from mptcplab import marked, resources
 from mptcplab.scenario import literal
 from mptcplab.scenario.fields import Reads
 from mptcplab.scenario.literal import (
@@ -28,7 +28,6 @@ from mptcplab.scenario.literal import (
     kinds_of,
 )
 from mptcplab.scenario.option_keys import BY_DEFAULT
-from mptcplab.tools import marked
 
 #: The schema that the examples name for editors.
 SCHEMA = "examples/scenario.schema.json"

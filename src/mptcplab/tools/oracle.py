@@ -27,6 +27,7 @@ from typing import Any
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 
+from mptcplab import marked
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError, status_of
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Watch
@@ -40,7 +41,7 @@ from mptcplab.runs import experiment
 from mptcplab.runs.single import cpus
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import from_flags
-from mptcplab.tools import many, marked
+from mptcplab.tools import many
 from mptcplab.tools.command_line import chosen, natural, parser_of
 
 _MARK = "oracle"

@@ -17,10 +17,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from mptcplab import marked
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import kernel
 from mptcplab.scenario import congestion
-from mptcplab.tools import fuzz, many, marked, torture
+from mptcplab.tools import fuzz, many, torture
 from mptcplab.tools.command_line import parser_of
 
 _MARK = "make reliability"

@@ -9,8 +9,7 @@ import click
 from rich.console import Console
 
 from mptcplab.cli.actions import common
-from mptcplab.runs import experiment, sweep
-from mptcplab.tools import bench
+from mptcplab.runs import bench, experiment, sweep
 
 
 def measure(repeat: int, *, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from mptcplab import marked
 from mptcplab.cli.actions import common, sweeps
 from mptcplab.errors import MptcplabError
 from mptcplab.leaderboard import page, play, standings
@@ -22,7 +23,6 @@ from mptcplab.report import palette
 from mptcplab.runs import experiment, store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.tools import marked
 
 _WIDTH = 100
 _FEW = 3

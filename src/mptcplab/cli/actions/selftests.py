@@ -19,10 +19,10 @@ from mptcplab.errors import MptcplabError, NotMetError
 from mptcplab.lab import doctor
 from mptcplab.runs.store import make_directory
 from mptcplab.scenario.scheduler import ALL, known
-from mptcplab.tools.selftests import campaign, expected, jobs, packetdrill, reports, scripts
-from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
-from mptcplab.tools.selftests.expected import Expectations
-from mptcplab.tools.selftests.scripts import Script
+from mptcplab.selftests import campaign, expected, jobs, packetdrill, reports, scripts
+from mptcplab.selftests.campaign import Campaign, Kernels, Suite, Wanted
+from mptcplab.selftests.expected import Expectations
+from mptcplab.selftests.scripts import Script
 
 _STANDARD_OUTPUT = "-"
 _RESULTS = "results.txt"

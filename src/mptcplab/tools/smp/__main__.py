@@ -17,12 +17,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab import resources
+from mptcplab import marked, resources
 from mptcplab.errors import status_of
 from mptcplab.lab import guest, kernel, smp_kernel, smp_machine
 from mptcplab.lab.engine import Watch
 from mptcplab.scenario.scheduler import DEFAULT
-from mptcplab.tools import marked
 from mptcplab.tools.command_line import chosen, natural, parser_of, say
 from mptcplab.tools.smp import runs
 from mptcplab.tools.smp.blame import Whose

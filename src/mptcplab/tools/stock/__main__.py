@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from mptcplab import marked
 from mptcplab.errors import InputError, MptcplabError, Problem, status_of
 from mptcplab.lab import choices, guest, kernel, stock_machine, stock_package
 from mptcplab.lab.guest import Guest
@@ -19,7 +20,6 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.runs import store, sweep
 from mptcplab.runs.store import Store
-from mptcplab.tools import marked
 from mptcplab.tools.command_line import natural, parser_of, say
 from mptcplab.tools.stock import packets, rows, runs
 from mptcplab.tools.stock.compare import figures

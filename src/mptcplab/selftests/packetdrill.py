@@ -22,7 +22,7 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import doctor, guest
 from mptcplab.lab.kernel import compiler_version
 from mptcplab.mistakes import is_utf8, printable
-from mptcplab.tools.selftests.scripts import OTHER_PACKETS, PACKETS, Script, Tools
+from mptcplab.selftests.scripts import OTHER_PACKETS, PACKETS, Script, Tools
 
 #: Of our scripts, in microseconds of virtual time.
 TOLERANCE_US = 1000

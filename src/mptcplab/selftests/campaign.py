@@ -14,10 +14,10 @@ from mptcplab.lab import kernel, kernel_names
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import OURS, UPSTREAM
 from mptcplab.scenario.scheduler import known
-from mptcplab.tools.selftests import expected
-from mptcplab.tools.selftests.expected import Case, Expectations
-from mptcplab.tools.selftests.jobs import DEFAULT_SCHEDULER, Job, Ran, choice
-from mptcplab.tools.selftests.scripts import (
+from mptcplab.selftests import expected
+from mptcplab.selftests.expected import Case, Expectations
+from mptcplab.selftests.jobs import DEFAULT_SCHEDULER, Job, Ran, choice
+from mptcplab.selftests.scripts import (
     OTHER_PACKETS,
     PACKETS,
     SCHEDULER_SCRIPTS,

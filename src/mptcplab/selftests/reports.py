@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.report import junit
-from mptcplab.tools.selftests.campaign import Suite
-from mptcplab.tools.selftests.expected import Case
-from mptcplab.tools.tap import Result
+from mptcplab.selftests.campaign import Suite
+from mptcplab.selftests.expected import Case
+from mptcplab.selftests.tap import Result
 
 
 def show(suites: Sequence[Suite], console: Console) -> None:

@@ -17,9 +17,9 @@ from typing import Literal
 
 from mptcplab.errors import MptcplabError
 from mptcplab.scenario.scheduler import known
-from mptcplab.tools.selftests.jobs import DEFAULT_SCHEDULER, choice
-from mptcplab.tools.selftests.scripts import OTHER_PACKETS, PACKETS, SCRIPTS
-from mptcplab.tools.tap import Result, compare
+from mptcplab.selftests.jobs import DEFAULT_SCHEDULER, choice
+from mptcplab.selftests.scripts import OTHER_PACKETS, PACKETS, SCRIPTS
+from mptcplab.selftests.tap import Result, compare
 
 #: The list.
 FILE = Path(__file__).with_name("expected.toml")

@@ -24,8 +24,8 @@ from mptcplab.runs.single import own_cpu
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import from_flags
 from mptcplab.scenario.scheduler import Choice, SpecError, choose, known
-from mptcplab.tools.selftests.scripts import PACKETS, Script, Tools
-from mptcplab.tools.tap import Result, parse
+from mptcplab.selftests.scripts import PACKETS, Script, Tools
+from mptcplab.selftests.tap import Result, parse
 
 DEFAULT_SCHEDULER = "default"
 

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from checks.fuzz import Case, perform
+from checks.many import Builds
 from mptcplab import resources
 from mptcplab.formulas import designs
 from mptcplab.lab import engine, guest, kernel
@@ -22,8 +24,6 @@ from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
-from mptcplab.tools.fuzz import Case, perform
-from mptcplab.tools.many import Builds
 from mptcplab.traces import preset_traces, radio
 from tests.vocabulary import scenario_of
 

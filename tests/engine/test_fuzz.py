@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from checks.fuzz import Case, Result, perform
+from checks.many import Builds
 from mptcplab import resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.tools.fuzz import Case, Result, perform
-from mptcplab.tools.many import Builds
 
 CALLS = 10_000
 #: Each process begins with calls whose results are certain (make_certain_calls() in calls.c).

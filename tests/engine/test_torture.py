@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from checks import torture, troubles
+from checks.many import Builds
+from checks.torture import Wanted
+from checks.troubles import Case, Connection, End, case
 from mptcplab import resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.scenario import congestion
-from mptcplab.tools import torture, troubles
-from mptcplab.tools.many import Builds
-from mptcplab.tools.torture import Wanted
-from mptcplab.tools.troubles import Case, Connection, End, case
 
 
 @pytest.fixture

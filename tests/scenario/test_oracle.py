@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from checks.oracle.__main__ import Case, check
+from checks.oracle.models import FORMS
+from checks.oracle.state import Asked, read
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.oracle.models import FORMS
-from mptcplab.oracle.state import Asked, read
-from mptcplab.tools.oracle import Case, check
 
 SCENARIOS = ("size-500k", "window-64k", "three-outage")
 
@@ -49,7 +49,7 @@ def test_every_usable_subflow_has_a_one_way_delay_from_its_handshake_on(
 
 @pytest.mark.usefixtures("lab_kernel", "lab_guest")
 def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mptcplab.tools.oracle", "--jobs", "1", "--only", "first"]
+    command = [sys.executable, "-m", "checks.oracle", "--jobs", "1", "--only", "first"]
     process = subprocess.Popen(
         [*command, "--scenario", "size-20k,slow,far"],
         env=os.environ | {"TMPDIR": str(tmp_path)},

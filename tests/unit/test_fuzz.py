@@ -8,9 +8,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from checks import fuzz, many
+from checks.fuzz import CALLS_PER_GUEST, Case, Result, cases, main, parse, table
 from mptcplab.plan import plan
-from mptcplab.tools import fuzz, many
-from mptcplab.tools.fuzz import CALLS_PER_GUEST, Case, Result, cases, main, parse, table
 
 SAID = """\
 socket             ok=3

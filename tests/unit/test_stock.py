@@ -19,6 +19,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checks.stock import __main__ as command
+from checks.stock import early, packets, rows, runs
+from checks.stock.compare import Compared, Spread, State, compared
+from checks.stock.early import Equal, Sender, equal
+from checks.stock.page import markdown
+from checks.stock.rows import Row, Seeds, Table
+from checks.stock.settings import (
+    CLOSE_UP_NS,
+    CLOSE_UP_STEP_NS,
+    CPU_TIMES_NS,
+    STEP_NS,
+    Setting,
+    settings,
+)
 from mptcplab.capture import difference, dissect
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine
@@ -34,20 +48,6 @@ from mptcplab.plan import plan
 from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
 from mptcplab.scenario.model import Scenario
-from mptcplab.tools.stock import __main__ as command
-from mptcplab.tools.stock import early, packets, rows, runs
-from mptcplab.tools.stock.compare import Compared, Spread, State, compared
-from mptcplab.tools.stock.early import Equal, Sender, equal
-from mptcplab.tools.stock.page import markdown
-from mptcplab.tools.stock.rows import Row, Seeds, Table
-from mptcplab.tools.stock.settings import (
-    CLOSE_UP_NS,
-    CLOSE_UP_STEP_NS,
-    CPU_TIMES_NS,
-    STEP_NS,
-    Setting,
-    settings,
-)
 from tests.packets import write_pcap
 from tests.read_only import called, read_only
 from tests.unit import synthetic

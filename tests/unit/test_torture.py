@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from checks import torture, troubles
+from checks.torture import Total, Verdict, Wanted, command, judge, table
+from checks.troubles import TROUBLES, Case, Connection, End, case
 from mptcplab import resources
 from mptcplab.lab import kernel
 from mptcplab.scenario import congestion
-from mptcplab.tools import torture, troubles
-from mptcplab.tools.torture import Total, Verdict, Wanted, command, judge, table
-from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case
 
 SEEDS = range(1, 80)
 

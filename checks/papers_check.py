@@ -19,7 +19,7 @@ from pathlib import Path
 from mptcplab.errors import MptcplabError
 from mptcplab.papers import catalogue, data, headlines, publish, stale, summary
 from mptcplab.papers.catalogue import Published
-from mptcplab.papers.page import Section, by_paper
+from mptcplab.papers.markdown_page import Section, by_paper
 from mptcplab.resources import EXPERIMENTS
 
 _ROOT = EXPERIMENTS.parent

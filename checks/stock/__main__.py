@@ -15,7 +15,7 @@ from pathlib import Path
 from checks.command_line import natural, parser_of, say
 from checks.stock import packets, rows, runs
 from checks.stock.compare import figures
-from checks.stock.page import markdown, summary
+from checks.stock.markdown_tables import markdown, summary
 from checks.stock.rows import Seeds
 from checks.stock.runs import Ended, Expected, Job
 from checks.stock.settings import Setting, settings

@@ -329,14 +329,14 @@ def open_run(directory: FilePath) -> Run:
 
 def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.html") -> Path:
     """Write the page of `mptcplab report` on some runs; returns the file."""
-    from mptcplab.report import charts, page, palette
+    from mptcplab.report import charts, html_page, palette
     from mptcplab.runs.collection import collect
 
     found = collect([Path(fspath(place)) for place in places])
     looks = palette.styles(found.schedulers(), found.outputs)
     with documents.contradictions_reported(", ".join(map(str, places))):
         of_groups = [charts.of_group(group) for group in found.groups]
-        html = page.render(found, looks, charts.overview(found), of_groups)
+        html = html_page.render(found, looks, charts.overview(found), of_groups)
     target = Path(fspath(file))
     store.make_directory(target.parent)
     store.write(target, html.encode())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.report.page import repeat_commands
+from mptcplab.report.html_page import repeat_commands
 from mptcplab.runs import entries, index, store
 from mptcplab.runs.collection import Axis, collect, run_directories
 from mptcplab.scenario.resolve import load_file

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.kernel_comparison import cases, compare, page
+from mptcplab.kernel_comparison import cases, compare, terminal
 from mptcplab.kernel_comparison.document import (
     Compared,
     Comparison,
@@ -112,7 +112,7 @@ def test_a_packet_that_differs_is_named(pair: tuple[Path, Path]) -> None:
     ]
     assert {each.time_s for each in packets[1:]} == {0.098}
     of = Compared(scenario="x", workload="bulk", verdict="differs", packets=tuple(packets))
-    assert page.verdict(of) == (
+    assert terminal.verdict(of) == (
         "differs: 93.000000 ms, slow up at client, packet 4 (data): window 65535 / 1000"
     )
 
@@ -179,7 +179,7 @@ def test_a_sample_that_differs_is_named(pair: tuple[Path, Path]) -> None:
         file="client.samples", kind="subflow", time_s=0.3, fields={"cwnd": ("10", "13")}
     )
     of = Compared(scenario="x", workload="bulk", verdict="differs", records=(found,))
-    assert page.first_difference(of) == (
+    assert terminal.first_difference(of) == (
         "300 ms, no packet, but client.samples subflow: cwnd 10 / 13"
     )
 
@@ -284,14 +284,14 @@ def test_the_largest_differences_are_shown_first() -> None:
         scenarios=(of("little", 21e6, share=0.1), random, skipped, skipped, of("much", 10e6)),
     )
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(page.tables(made))
+    console.print(terminal.tables(made))
     lines = [line.split() for line in console.export_text().splitlines() if line.strip()]
     # 20 to 10 Mbit/s is half of the larger one, 20 to 21 a twentieth; chance has no figures
     assert lines[0] == ["First", "difference", "in", "scenarios"]
     assert [line[-2:] for line in lines[2:5]] == [["1", "much"], ["1", "little"], ["1", "chance*"]]
     assert lines[5] == ["Figure", "in", "most", "in", "old", "old", "Change"]
     assert lines[7:] == [["goodput_bps", "2", "much", "20", "Mbit/s", "10", "Mbit/s", "-50", "%"]]
-    assert [*page.lines(made)] == [
+    assert [*terminal.lines(made)] == [
         "all figures: --json or the document; docs/metrics.md defines them",
         "* decides by random numbers of the kernel, which depend on how it was built",
         "skipped: 2 scenarios: old lacks ecf",

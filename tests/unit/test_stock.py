@@ -23,7 +23,7 @@ from checks.stock import __main__ as command
 from checks.stock import early, packets, rows, runs
 from checks.stock.compare import Compared, Spread, State, compared
 from checks.stock.early import Equal, Sender, equal
-from checks.stock.page import markdown
+from checks.stock.markdown_tables import markdown
 from checks.stock.rows import Row, Seeds, Table
 from checks.stock.settings import (
     CLOSE_UP_NS,

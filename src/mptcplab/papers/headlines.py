@@ -10,7 +10,7 @@ from typing import Any
 
 from mptcplab.formulas.formula import Formula, FormulaError
 from mptcplab.papers.catalogue import Headline
-from mptcplab.papers.page import Section, anchor
+from mptcplab.papers.markdown_page import Section, anchor
 from mptcplab.papers.samples import Scope
 from mptcplab.papers.wording import number, verdict, with_unit
 

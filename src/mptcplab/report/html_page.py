@@ -22,7 +22,7 @@ from jinja2 import Environment, StrictUndefined
 
 from mptcplab import units
 from mptcplab.lab.engine import LINKS_SAMPLES
-from mptcplab.report import page_tables, palette, paper_figures
+from mptcplab.report import html_tables, palette, paper_figures
 from mptcplab.report.charts import Chart, Heat, OverTime, first_runs, has_series
 from mptcplab.report.explain import Explanation, explain
 from mptcplab.report.palette import Style
@@ -164,17 +164,17 @@ class _Page:
         return {
             "name": group.name,
             "opened": number < _OPEN_GROUPS,
-            "summary": page_tables.summary_table(group),
-            "parts": page_tables.part_tables(group),
+            "summary": html_tables.summary_table(group),
+            "parts": html_tables.part_tables(group),
             "first": self._frames(rest[:_FIRST_CHARTS]),
             "over_time": self._frames(over_time),
             "over_time_opened": len(over_time) <= _FIRST_CHARTS,
             "more": self._frames(rest[_FIRST_CHARTS:]),
             "explained": [each for run in first_runs(group) for each in _explained(run)],
-            "differences": page_tables.difference_table(group),
+            "differences": html_tables.difference_table(group),
             "count": len(group.runs),
-            "runs": page_tables.run_table(group, attached),
-            "paths": page_tables.path_table(group.scenario),
+            "runs": html_tables.run_table(group, attached),
+            "paths": html_tables.path_table(group.scenario),
             "workload": _workload_text(group.scenario),
             "builds": [", ".join(f"{n} {value}" for n, value in each) for each in builds if each],
             "lacks_builds": () in builds,

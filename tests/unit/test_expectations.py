@@ -15,7 +15,7 @@ from mptcplab.formulas.amounts import UNITS
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.metrics.schema import metrics_of, short_name
-from mptcplab.report import expected as shown
+from mptcplab.report import expectation_verdicts as shown
 from mptcplab.runs import expectations
 from mptcplab.runs.entries import Entry, Expectation, run_entry
 from mptcplab.scenario.flags import Flags

@@ -21,11 +21,10 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import ENGINE, OURS, UPSTREAM
 from mptcplab.selftests import campaign as campaigns
-from mptcplab.selftests import expected as selftests_expected
-from mptcplab.selftests import reports
+from mptcplab.selftests import expected_failures, reports
 from mptcplab.selftests import scripts as selftests_scripts
 from mptcplab.selftests.campaign import Campaign, Kernels, Wanted
-from mptcplab.selftests.expected import Expectations, Expected
+from mptcplab.selftests.expected_failures import Expectations, Expected
 from mptcplab.selftests.jobs import Job, Ran, choose_scheduler, plan
 from mptcplab.selftests.scripts import PACKETS, SCRIPTS, Script, Tools
 from mptcplab.selftests.tap import Result, Verdict
@@ -382,7 +381,7 @@ def late(
     """What is wrong with a test that may take 20 ms longer than 100 ms."""
     remark += f"{ends.format(runtime_ms)} max 100 [FAIL] {statuses}"
     now = Result({"a 1": verdict}, (remark,) if verdict == "fail" else ())
-    cases = selftests_expected.judge(
+    cases = expected_failures.judge(
         [Expected("daps", "diag.sh", ("a*",), "it commits", 20)], Result({"a 1": "pass"}), now
     )
     return [case.why for case in cases if case.outcome == "wrong"]
@@ -456,7 +455,7 @@ def test_no_exception_excuses_a_script_that_did_not_end() -> None:
 
 
 def read(text: str) -> Expectations:
-    return selftests_expected.read(text, "list.toml", ["first", "daps"], ["diag.sh"])
+    return expected_failures.read(text, "list.toml", ["first", "daps"], ["diag.sh"])
 
 
 ENTRY = """\
@@ -500,7 +499,7 @@ def test_a_list_that_makes_no_sense_is_refused(text: str, says: str) -> None:
 
 
 def test_the_projects_list_is_valid_and_gives_reasons() -> None:
-    listed = selftests_expected.listed()
+    listed = expected_failures.listed()
     assert {each.scheduler for each in listed.expected} >= {"first", "redundant"}
 
 

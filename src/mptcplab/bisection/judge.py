@@ -24,7 +24,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_tree import SourceError
-from mptcplab.report import expected as expected_report
+from mptcplab.report import expectation_verdicts
 from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.expectations import Expected
@@ -94,7 +94,7 @@ class Judge:
                 **about,
                 "verdict": "bad" if unmet else "good",
                 "why": tuple(
-                    f"{expected_report.title(each)}: {expected_report.figures(each)}"
+                    f"{expectation_verdicts.title(each)}: {expectation_verdicts.figures(each)}"
                     for each in unmet or found
                 ),
                 "expectations": tuple(found),

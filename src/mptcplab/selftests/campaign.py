@@ -14,8 +14,8 @@ from mptcplab.lab import kernel, kernel_names
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import OURS, UPSTREAM
 from mptcplab.scenario.scheduler import known
-from mptcplab.selftests import expected
-from mptcplab.selftests.expected import Case, Expectations
+from mptcplab.selftests import expected_failures
+from mptcplab.selftests.expected_failures import Case, Expectations
 from mptcplab.selftests.jobs import DEFAULT_SCHEDULER, Job, Ran, choice
 from mptcplab.selftests.scripts import (
     OTHER_PACKETS,
@@ -207,7 +207,7 @@ class Campaign:
         (upstream,) = (each for each in others if not each.kernel.has_framework)
         alone = job == upstream and (self.strict or len(others) == 1)
         before = None if alone else self.ran[upstream][1].result
-        cases = expected.judge(of_it, before, first.result)
+        cases = expected_failures.judge(of_it, before, first.result)
         further = [ran[number] for number in sorted(ran) if number != 1]
         differs = [
             f"run {each.job.number} differs from run 1: {text}"

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from mptcplab.report import junit
 from mptcplab.selftests.campaign import Suite
-from mptcplab.selftests.expected import Case
+from mptcplab.selftests.expected_failures import Case
 from mptcplab.selftests.tap import Result
 
 

@@ -17,7 +17,7 @@ import click
 from mptcplab import files
 from mptcplab.cli.actions import common
 from mptcplab.errors import NotMetError
-from mptcplab.report import expected as expected_report
+from mptcplab.report import expectation_verdicts
 from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry, Expectation
 from mptcplab.runs.expectations import Expected
@@ -45,7 +45,7 @@ class Wanted:
         if self.junit is not None:
             suite = f"mptcplab {click.get_current_context().info_name}"
             command = shlex.join(["mptcplab", *sys.argv[1:]])
-            files.write(self.junit, expected_report.junit(found, suite, command))
+            files.write(self.junit, expectation_verdicts.junit(found, suite, command))
 
 
 def read(

@@ -28,6 +28,7 @@ from checks.command_line import natural, parser_of
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
+from mptcplab.metrics import run_files
 from mptcplab.runs.single import run
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
@@ -155,7 +156,7 @@ def perform(
 
 
 def _output(directory: Path) -> str:
-    file = directory / engine.CLIENT_OUTPUT
+    file = directory / run_files.CLIENT_OUTPUT
     return file.read_text(errors="replace") if file.exists() else ""
 
 

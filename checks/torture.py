@@ -26,6 +26,7 @@ from checks.troubles import TROUBLES, Case, Connection, End, case
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
+from mptcplab.metrics import run_files
 from mptcplab.runs.single import own_cpu
 from mptcplab.scenario import congestion
 
@@ -168,7 +169,7 @@ def perform(
 ) -> Verdict:
     """Runs a case in an empty directory and judges it. Raises RunCancelledError."""
     program = str(builds.program.program)
-    (directory / engine.CLIENT_INPUT).write_text(case.input())
+    (directory / run_files.CLIENT_INPUT).write_text(case.input())
     try:
         with own_cpu() as cpu:
             outcome = engine.run(
@@ -185,9 +186,9 @@ def perform(
         (directory / "reason.txt").write_text(f"{error}\n")
         return Verdict(connections=len(case.connections), reports=[error.reason])
     if outcome.guest["client_status"]:
-        said = (directory / engine.CLIENT_ERRORS).read_text().strip()
+        said = (directory / run_files.CLIENT_ERRORS).read_text().strip()
         return Verdict(connections=len(case.connections), reports=[f"the program failed: {said}"])
-    lines = (directory / engine.CLIENT_OUTPUT).read_text().splitlines()
+    lines = (directory / run_files.CLIENT_OUTPUT).read_text().splitlines()
     records = [json.loads(line) for line in lines]
     verdict = judge(case, records)
     verdict.virtual_s = outcome.virtual_s

@@ -19,7 +19,8 @@ from checks.fuzz import Case, perform
 from checks.many import Builds
 from mptcplab import resources
 from mptcplab.formulas import designs
-from mptcplab.lab import engine, guest, kernel
+from mptcplab.lab import guest, kernel
+from mptcplab.metrics import run_files
 from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
@@ -102,7 +103,7 @@ def _plans() -> Iterator[str]:
 def _files(directory: Path) -> Iterator[tuple[str, str]]:
     """All that a run has left; what it said on its console is that of the machine, too."""
     for file in sorted(directory.iterdir()):
-        if file.is_file() and file.name != engine.CONSOLE:
+        if file.is_file() and file.name != run_files.CONSOLE:
             yield f"{directory.name}/{file.name}", digest(file.read_bytes())
 
 

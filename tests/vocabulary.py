@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab import engine
 from mptcplab.lab.engine import Outcome
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.plan import plan
@@ -64,7 +63,7 @@ class Run:
 
     def decisions(self) -> Records:
         """The scheduler's decisions, of a run that was traced."""
-        return records.read_decisions(self.outcome.directory / engine.CLIENT_DECISIONS)
+        return records.read_decisions(self.outcome.directory / run_files.CLIENT_DECISIONS)
 
 
 #: The fixture run_scenario: paths as in --path, flags as in scenario.Flags.
@@ -75,7 +74,7 @@ PROGRAM_PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
 RunProgram = Callable[..., Outcome]
 
 
-def output(outcome: Outcome, name: str = engine.CLIENT_OUTPUT) -> str:
+def output(outcome: Outcome, name: str = run_files.CLIENT_OUTPUT) -> str:
     """What a program printed."""
     return (outcome.directory / name).read_bytes().decode()
 

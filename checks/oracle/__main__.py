@@ -34,10 +34,10 @@ from checks.oracle.models import FORMS, params_of
 from checks.oracle.scenarios import SCENARIOS
 from mptcplab import marked
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError, status_of
-from mptcplab.lab import engine
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.runs import experiment
 from mptcplab.runs.single import cpus
 from mptcplab.scenario.flags import Flags
@@ -145,7 +145,7 @@ def check(
     try:
         experiment.run(scenario, kernel, guest, directory, watch=watch)
         down = scenario.workload.direction == "down"
-        name = engine.SERVER_STATES if down else engine.CLIENT_STATES
+        name = run_files.SERVER_STATES if down else run_files.CLIENT_STATES
         agreement = (judge or judge_file)(directory / name, case.scheduler)
     except RunCancelledError:
         raise

@@ -26,10 +26,10 @@ from checks.smp.smp_kernel import SmpKernel
 from checks.troubles import Case, Connection, End, case
 from mptcplab import files
 from mptcplab.errors import RunError
-from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
+from mptcplab.metrics import run_files
 
 #: The program, in the guest.
 PROGRAM = "/connections"
@@ -167,7 +167,7 @@ def make(
                 machine.kernel,
                 machine.guest,
                 directory,
-                {engine.PLAN: plan_of(wanted), engine.CLIENT_INPUT: input_of(wanted)},
+                {run_files.PLAN: plan_of(wanted), run_files.CLIENT_INPUT: input_of(wanted)},
                 {PROGRAM[1:]: machine.program.program.read_bytes()},
                 arguments=_ARGUMENTS[machine.kernel.kind],
                 limits=_LIMITS,
@@ -176,7 +176,7 @@ def make(
             _judge(wanted, sent, result)
         except RunError as error:
             result.failed = str(error)
-        console = directory / engine.CONSOLE
+        console = directory / run_files.CONSOLE
         text = console.read_text(errors="replace") if console.exists() else ""
     result.wall_s = time.monotonic() - started
     result.reports = found(blame_of(machine, text))
@@ -193,12 +193,12 @@ def blame_of(machine: Machine, console: str) -> list[Any]:
 
 def _judge(wanted: Case, sent: Mapping[str, bytes], result: Result) -> None:
     """What the ends of the connections have seen."""
-    outcome = json.loads(sent.get(engine.GUEST_OUTCOME, b"{}"))
+    outcome = json.loads(sent.get(run_files.GUEST_OUTCOME, b"{}"))
     if outcome.get("status") != "ok" or outcome.get("client_status"):
-        said = sent.get(engine.CLIENT_ERRORS, b"").decode(errors="replace").strip()
+        said = sent.get(run_files.CLIENT_ERRORS, b"").decode(errors="replace").strip()
         result.failed = str(outcome.get("reason") or said or "no outcome")
         return
-    records = [json.loads(line) for line in sent[engine.CLIENT_OUTPUT].splitlines()]
+    records = [json.loads(line) for line in sent[run_files.CLIENT_OUTPUT].splitlines()]
     records.sort(key=lambda record: int(record["connection"]))
     verdict = torture.judge(wanted, records)
     result.verified_bytes = verdict.verified_bytes

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from checks.smp.smp_kernel import SmpKernel
-from mptcplab.lab import doctor, engine, stock_machine
+from mptcplab.lab import doctor, stock_machine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
+from mptcplab.metrics import run_files
 
 #: As many as make three pairs of races between two subflows and a process.
 CPUS = 4
@@ -61,7 +62,7 @@ def run(
         # in the BIOS's table, only the first CPU of a socket
         *("-smp", f"{CPUS},sockets={CPUS}", "-m", str(_MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-serial", f"file:{engine.CONSOLE}", "-serial", f"file:{_LINE}"),
+        *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{_LINE}"),
         *("-kernel", str(kernel.image), "-initrd", _IMAGE),
         *("-append", " ".join([*_ARGUMENTS, f"tsc_early_khz={_tsc_khz()}", *arguments])),
     ]

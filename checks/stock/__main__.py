@@ -19,13 +19,13 @@ from checks.stock.markdown_tables import markdown, summary
 from checks.stock.rows import Seeds
 from checks.stock.runs import Ended, Expected, Job
 from checks.stock.settings import Setting, settings
-from mptcplab import marked
+from mptcplab import marked, units
 from mptcplab.errors import InputError, MptcplabError, Problem, status_of
 from mptcplab.lab import choices, guest, kernel, stock_machine, stock_package
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
-from mptcplab.runs import store, sweep
+from mptcplab.runs import store
 from mptcplab.runs.store import Store
 
 _MARK = "make stock-check"
@@ -143,7 +143,7 @@ def _say_cost(
         how = "as those took that have ended" if expected.ended else "a guess: none has ended here"
         say(
             f"with {options.jobs} at a time they take "
-            f"{sweep.duration(expected.seconds(todo, options.jobs))} ({how}); Ctrl-C keeps what "
+            f"{units.duration(expected.seconds(todo, options.jobs))} ({how}); Ctrl-C keeps what "
             "has ended"
         )
 
@@ -200,7 +200,7 @@ def _report(ended: Ended, count: int) -> None:
     unit = "s" if job.setting.is_transfer else "Mbit/s"
     say(
         f"{what}, seed {job.scenario.seed}: {value:.3f} {unit}, took {ended.wall_s:.0f} s; "
-        f"{sweep.duration(ended.left_s)} left"
+        f"{units.duration(ended.left_s)} left"
     )
 
 

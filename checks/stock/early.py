@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checks.stock.settings import STEP_NS
-from mptcplab.lab import engine
-from mptcplab.metrics import recorded, records
+from mptcplab.metrics import recorded, records, run_files
 from mptcplab.metrics.records import Records
 from mptcplab.runs import documents
 from mptcplab.scenario.model import Scenario
@@ -94,8 +93,8 @@ def _counts(found: Records, fields: Mapping[str, str]) -> npt.NDArray[np.int64]:
 def read(scenario: Scenario, directory: Path) -> Sender:
     """The records of the sender of a run. Raises MptcplabError if they cannot be read."""
     side = "server" if recorded.measured_direction(scenario) == "down" else "client"
-    samples = engine.read_samples(scenario, directory)[side]
-    start_ns = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST).start_ns
+    samples = run_files.read_samples(scenario, directory)[side]
+    start_ns = documents.read(directory / run_files.GUEST_OUTCOME, documents.GUEST).start_ns
     return Sender(start_ns, samples.connection, samples.subflow)
 
 

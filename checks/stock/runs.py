@@ -30,7 +30,7 @@ from mptcplab.lab import engine, stock_machine
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.plan import plan
 from mptcplab.runs import cost, documents, experiment, single, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
@@ -82,7 +82,7 @@ def lab_entry(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) 
 
 def _entry(out: Store, key: str, text: str) -> Entry | None:
     entry = out.result(key)
-    if entry is None or (out.directory(key) / engine.PLAN).read_text() != text:
+    if entry is None or (out.directory(key) / run_files.PLAN).read_text() != text:
         return None
     return entry
 
@@ -238,8 +238,8 @@ def make_in_lab(
 
 def data_ns(directory: Path) -> int | None:
     """How long after the start of a run the first byte was read; None if none was."""
-    reported = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
-    first_ns = records.read_messages(directory / engine.MESSAGES)["first_ns"][:1]
+    reported = documents.read(directory / run_files.GUEST_OUTCOME, documents.GUEST)
+    first_ns = records.read_messages(directory / run_files.MESSAGES)["first_ns"][:1]
     return int(first_ns[0]) - reported.start_ns if first_ns.any() else None
 
 

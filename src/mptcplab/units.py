@@ -192,3 +192,15 @@ def _any_case(word: str) -> str:
 def counted(count: int, what: str) -> str:
     """How many of what, `what` being the word for one: "1 run", "2 runs"."""
     return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def duration(seconds: float) -> str:
+    """A duration in words: 41 s, 12 min, 3 h 20 min, 2 days 4 h."""
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if minutes < 100:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 1440} days {minutes % 1440 // 60} h"

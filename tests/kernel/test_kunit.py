@@ -16,6 +16,7 @@ from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from tests import ktap
 from tests.vocabulary import scenario_of
 
@@ -63,7 +64,7 @@ def results_of(
             )
         except RunError as error:
             failure = str(error)
-        console = (directory / engine.CONSOLE).read_text(errors="replace")
+        console = (directory / run_files.CONSOLE).read_text(errors="replace")
         return ktap.results(console.replace("\r", "")), failure
 
     return run

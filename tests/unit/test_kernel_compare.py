@@ -26,10 +26,10 @@ from mptcplab.kernel_comparison.document import (
     FigureDifference,
     RecordDifference,
 )
-from mptcplab.lab import doctor, engine, guest, kernel, kernel_names
+from mptcplab.lab import doctor, guest, kernel, kernel_names
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Parts
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.papers import stale
@@ -58,16 +58,16 @@ def leave(directory: Path, made: Talk, scenario: Scenario = SCENARIO) -> Path:
     """The files of a run whose workload starts 50 ms after the beginning of a talk."""
     directory.mkdir(parents=True)
     outcome = {**synthetic.guest(2 * SECOND), "system_calls": len(directory.name)}
-    (directory / engine.GUEST_OUTCOME).write_text(json.dumps(outcome))
+    (directory / run_files.GUEST_OUTCOME).write_text(json.dumps(outcome))
     for number, name in enumerate(plan.capture_files(scenario)):
         seen = made if name == plan.CLIENT_CAPTURE else made.elsewhere(5)
         sent = [replace(each, time_ns=each.time_ns + T0 - 50 * MS) for each in seen.packets]
         write_pcapng(directory / name, sent, link_id=number)
     client, server = synthetic.run(FAST, SLOW, duration_ns=2 * SECOND, interval_ns=100 * MS)
-    synthetic.write(client, directory / engine.CLIENT_SAMPLES)
-    synthetic.write(server, directory / engine.SERVER_SAMPLES)
-    (directory / engine.CONSOLE).write_text(directory.name)
-    (directory / engine.LINKS_SAMPLES).write_bytes(
+    synthetic.write(client, directory / run_files.CLIENT_SAMPLES)
+    synthetic.write(server, directory / run_files.SERVER_SAMPLES)
+    (directory / run_files.CONSOLE).write_text(directory.name)
+    (directory / run_files.LINKS_SAMPLES).write_bytes(
         synthetic.links(FAST, duration_ns=2 * SECOND).tobytes()
     )
     return directory
@@ -172,7 +172,7 @@ def test_a_sample_that_differs_is_named(pair: tuple[Path, Path]) -> None:
         of = (samples["kind"] == records.SUBFLOW) & (samples["n"] == 1)
         samples["cwnd"][of & (samples["time_ns"] >= T0 + 300 * MS)] += 3
 
-    change_samples(pair[1] / engine.CLIENT_SAMPLES, change)
+    change_samples(pair[1] / run_files.CLIENT_SAMPLES, change)
     packets, (found,) = compare.differences(SCENARIO, *pair)
     assert packets == []
     assert found == RecordDifference(
@@ -197,12 +197,12 @@ def test_ports_and_the_order_of_connections_in_samples_are_no_difference(
         whole = samples.view(f"V{samples.itemsize}")
         whole[:] = whole[at]
 
-    change_samples(pair[1] / engine.CLIENT_SAMPLES, change)
+    change_samples(pair[1] / run_files.CLIENT_SAMPLES, change)
     assert compare.differences(SCENARIO, *pair) == ([], [])
 
 
 def test_records_that_are_missing_are_counted(pair: tuple[Path, Path]) -> None:
-    file = pair[1] / engine.LINKS_SAMPLES
+    file = pair[1] / run_files.LINKS_SAMPLES
     file.write_bytes(file.read_bytes()[: -records.RECORD_BYTES])
     packets, (found,) = compare.differences(SCENARIO, *pair)
     # each 10 ms for 2 s, both ends included
@@ -212,11 +212,11 @@ def test_records_that_are_missing_are_counted(pair: tuple[Path, Path]) -> None:
 
 def test_files_are_compared_by_their_bytes(pair: tuple[Path, Path]) -> None:
     for number, directory in enumerate(pair):
-        (directory / engine.CLIENT_DECISIONS).write_bytes(bytes([number]))
-    (pair[0] / engine.CLIENT_STATES).write_bytes(b"")
-    outcome = json.loads((pair[1] / engine.GUEST_OUTCOME).read_text())
+        (directory / run_files.CLIENT_DECISIONS).write_bytes(bytes([number]))
+    (pair[0] / run_files.CLIENT_STATES).write_bytes(b"")
+    outcome = json.loads((pair[1] / run_files.GUEST_OUTCOME).read_text())
     outcome["complete_ns"] += 1
-    (pair[1] / engine.GUEST_OUTCOME).write_text(json.dumps(outcome))
+    (pair[1] / run_files.GUEST_OUTCOME).write_text(json.dumps(outcome))
     _, found = compare.differences(SCENARIO, *pair)
     assert [(each.file, each.kind) for each in found] == [
         ("client.decisions", ""),

@@ -442,11 +442,3 @@ def test_mistakes_in_flags_are_told() -> None:
         axes("cc=reno", "cc=lia")
     with pytest.raises(InputError, match=r"the scenario has no path.dsl; known: wifi, lte"):
         sweep.plan(axes("path.dsl.delay=1ms"), scheduler.known(), GUEST, lambda _name: KERNEL)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (99, "99 s"), (600, "10 min"), (11_400, "3 h 10 min"), (190_000, "2 days 4 h")],
-)
-def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
-    assert sweep.duration(seconds) == text

@@ -30,11 +30,10 @@ from mptcplab.kernel_comparison.document import (
     RecordDifference,
     Side,
 )
-from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.metrics.records import Records
 from mptcplab.metrics.schema import Figures, Value, metrics_of
@@ -49,7 +48,7 @@ from mptcplab.units import NS_PER_S
 
 _CAPTURES, _SAMPLES = ".pcapng", ".samples"
 # What a run leaves that is not its own story.
-_NOT_COMPARED = (engine.CONSOLE, engine.PLAN, *store.DOCUMENTS, store.TRACES)
+_NOT_COMPARED = (run_files.CONSOLE, run_files.PLAN, *store.DOCUMENTS, store.TRACES)
 # What it costs to move the data.
 _NOT_COMPARED_OF_GUEST = "system_calls"
 _RANDOM_FIELDS = ("connection", "local_port", "remote_port")
@@ -281,7 +280,7 @@ def _packet_difference(found: Difference, paths: Mapping[str, str]) -> PacketDif
 def _of_records(name: str, one: Path, other: Path) -> Iterator[RecordDifference]:
     """How a file differs that is not a capture, and whose bytes do."""
     start_ns = int(_outcome(one)["start_ns"])
-    if name == engine.GUEST_OUTCOME:
+    if name == run_files.GUEST_OUTCOME:
         ours, theirs = _outcome(one), _outcome(other)
         unlike = {
             key: (str(ours.get(key)), str(theirs.get(key)))
@@ -290,11 +289,11 @@ def _of_records(name: str, one: Path, other: Path) -> Iterator[RecordDifference]
         }
         if unlike:
             yield RecordDifference(file=name, fields=unlike)
-    elif name == engine.LINKS_SAMPLES:
+    elif name == run_files.LINKS_SAMPLES:
         yield from _first(
             name, "link", start_ns, *(records.read_links(d / name) for d in (one, other))
         )
-    elif name == engine.MESSAGES:
+    elif name == run_files.MESSAGES:
         both = (records.read_messages(d / name) for d in (one, other))
         yield from _first(name, "message", start_ns, *both)
     elif name.endswith(_SAMPLES):
@@ -307,7 +306,7 @@ def _of_records(name: str, one: Path, other: Path) -> Iterator[RecordDifference]
 
 
 def _outcome(directory: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((directory / engine.GUEST_OUTCOME).read_bytes())
+    found: dict[str, Any] = json.loads((directory / run_files.GUEST_OUTCOME).read_bytes())
     found.pop(_NOT_COMPARED_OF_GUEST, None)
     return found
 

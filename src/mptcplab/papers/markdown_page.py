@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mptcplab import units
 from mptcplab.papers import catalogue, data, reproduce, tables, timeline, wording
 from mptcplab.papers.catalogue import Claim, Published
 from mptcplab.papers.claims import Judged, Outcome
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.tables import Table, markdown
 from mptcplab.papers.timeline import Track
-from mptcplab.runs import sweep
 from mptcplab.units import counted
 
 #: The page that says how experiments are run and judged, as seen from a page.
@@ -117,7 +117,7 @@ def marks(section: Section) -> list[str]:
     if left:
         runs = counted(sum(each.runs for each in left.values()), "run")
         times = [each.cpu_s for each in left.values() if each.cpu_s is not None]
-        took = f", CPU time {sweep.duration(sum(times))}" if len(times) == len(left) else ""
+        took = f", CPU time {units.duration(sum(times))}" if len(times) == len(left) else ""
         again = f"mptcplab papers run {section.published.name} --variants"
         lines.append(f"Not run yet: {', '.join(left)}; {runs}{took}. `{again}`")
     return lines

@@ -13,12 +13,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from mptcplab.lab.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
 from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures
 from mptcplab.metrics.inference import Summary, summary
 from mptcplab.metrics.recorded import measured_direction
+from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.metrics.schema import Metric, metrics_of
 from mptcplab.metrics.series import Floats
 from mptcplab.metrics.views import shown_metrics

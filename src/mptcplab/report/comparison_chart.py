@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mptcplab.lab.engine import LINKS_SAMPLES
-from mptcplab.lab.engine import read_samples as read_hosts
 from mptcplab.metrics import connections
 from mptcplab.metrics.compute import Goodput, goodput_series
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.records import read_links, read_samples
+from mptcplab.metrics.run_files import LINKS_SAMPLES
+from mptcplab.metrics.run_files import read_samples as read_hosts
 from mptcplab.plan import timeline
 from mptcplab.plan.bottlenecks import capacity_together
 from mptcplab.report import draw

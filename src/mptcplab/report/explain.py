@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
-from mptcplab.lab import engine
-from mptcplab.metrics import connections, handover, overruled, recorded, records
+from mptcplab.metrics import connections, handover, overruled, recorded, records, run_files
 from mptcplab.metrics.compute import RunMetrics, queue_metrics, run_metrics
 from mptcplab.metrics.connections import OfConnection
 from mptcplab.metrics.recorded import Flow, increase, within
@@ -135,18 +134,18 @@ def explain(directory: Path) -> list[Explanation]:
     """
     scenario = store.read_scenario(directory)
     store.require_records(directory)
-    guest = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
-    samples = engine.read_samples(scenario, directory)
+    guest = documents.read(directory / run_files.GUEST_OUTCOME, documents.GUEST)
+    samples = run_files.read_samples(scenario, directory)
     if not store.has_probe(directory):
         raise MptcplabError(
             f"{directory}: run on a distribution's kernel, where only sockets were asked: they do "
             "not tell what limits a path"
         )
-    queues = records.read_links(directory / engine.LINKS_SAMPLES)
+    queues = records.read_links(directory / run_files.LINKS_SAMPLES)
     with documents.contradictions_reported(directory):
         known = dict(guest)
         if scenario.connections:
-            messages = records.read_messages(directory / engine.MESSAGES)
+            messages = records.read_messages(directory / run_files.MESSAGES)
             parts = connections.connections(scenario, samples, known, messages)
             return [_of_part(part, parts, scenario, queues) for part in parts]
         figures = run_metrics(scenario, samples["client"], samples["server"], known, queues)

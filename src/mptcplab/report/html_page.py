@@ -21,7 +21,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from mptcplab import units
-from mptcplab.lab.engine import LINKS_SAMPLES
+from mptcplab.metrics.run_files import LINKS_SAMPLES
 from mptcplab.report import html_tables, palette, paper_figures
 from mptcplab.report.charts import Chart, Heat, OverTime, first_runs, has_series
 from mptcplab.report.explain import Explanation, explain

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mptcplab.lab.engine import CLIENT_DECISIONS, SERVER_DECISIONS
 from mptcplab.metrics import records
 from mptcplab.metrics.records import DECISIONS
+from mptcplab.metrics.run_files import CLIENT_DECISIONS, SERVER_DECISIONS
 from mptcplab.metrics.series import Floats, Panel, RunSeries, Series
 from mptcplab.report.palette import PATH_COLOURS
 from mptcplab.report.plotly_charts import Json, numbers, rounded, text

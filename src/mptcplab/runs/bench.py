@@ -26,6 +26,7 @@ from mptcplab.lab import engine, kernel
 from mptcplab.lab.engine import Outcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.plan import plan
 from mptcplab.runs import cost, experiment
@@ -152,7 +153,7 @@ class _Runner:
             modules=modules,
             watch=self._watch,
         )
-        console = (directory / engine.CONSOLE).read_text(errors="replace")
+        console = (directory / run_files.CONSOLE).read_text(errors="replace")
         return {
             state: {
                 name: int(cycles)

@@ -13,7 +13,8 @@ from typing import BinaryIO
 
 from mptcplab import units
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.lab import engine, run_directory
+from mptcplab.lab import run_directory
+from mptcplab.metrics import run_files
 from mptcplab.mistakes import is_utf8
 from mptcplab.plan import testbed
 from mptcplab.scenario.limits import NO_RATE_BPS
@@ -120,10 +121,10 @@ class Outputs:
 
     def __init__(self, output: BinaryIO, errors: BinaryIO) -> None:
         self._shown = {
-            engine.CLIENT_OUTPUT: (output, b""),
-            engine.CLIENT_ERRORS: (errors, b""),
-            engine.SERVER_OUTPUT: (errors, _SERVER_MARK),
-            engine.SERVER_ERRORS: (errors, _SERVER_MARK),
+            run_files.CLIENT_OUTPUT: (output, b""),
+            run_files.CLIENT_ERRORS: (errors, b""),
+            run_files.SERVER_OUTPUT: (errors, _SERVER_MARK),
+            run_files.SERVER_ERRORS: (errors, _SERVER_MARK),
         }
         self._at = dict.fromkeys(self._shown, 0)
         self.broken: OSError | None = None

@@ -20,7 +20,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Stock
-from mptcplab.metrics import connections, recorded, records, sockets
+from mptcplab.metrics import connections, recorded, records, run_files, sockets
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.metrics.definitions import LinkFigures, UdpFigures
@@ -116,11 +116,11 @@ def own_modules(scenario: Scenario, modules: Mapping[str, Path]) -> dict[str, Pa
 
 def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     """The figures of a successful run."""
-    samples = engine.read_samples(scenario, outcome.directory)
+    samples = run_files.read_samples(scenario, outcome.directory)
     if outcome.of_sockets:
         return _figures_of_sockets(scenario, outcome, samples)
-    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
-    file = outcome.directory / engine.MESSAGES
+    queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
+    file = outcome.directory / run_files.MESSAGES
     messages = records.read_messages(file) if file.exists() else None
     if scenario.connections:
         assert messages is not None, "only programs have none"
@@ -138,8 +138,8 @@ def link_figures(scenario: Scenario, outcome: Outcome) -> tuple[LinkFigures, ...
     Programs need not use TCP. Raises RunError if the records do not cover the measured interval, or
     there is none.
     """
-    samples = engine.read_samples(scenario, outcome.directory)
-    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
+    samples = run_files.read_samples(scenario, outcome.directory)
+    queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
     return _link_figures(scenario, outcome, samples, queues)
 
 
@@ -190,7 +190,7 @@ def _figures_of_sockets(
     start_ns = int(outcome.guest["start_ns"])
     ends = sockets.until_the_end(scenario, start_ns, samples)
     found = run_metrics(scenario, ends["client"], ends["server"], outcome.guest)
-    messages = records.read_messages(outcome.directory / engine.MESSAGES)
+    messages = records.read_messages(outcome.directory / run_files.MESSAGES)
     seen = application_figures(scenario, messages, start_ns)
     found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
     return sockets.known(found)

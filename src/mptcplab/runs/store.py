@@ -26,11 +26,11 @@ from pydantic import BaseModel
 from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.files import write as write
-from mptcplab.lab.engine import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, series
 from mptcplab.metrics.records import Records, Samples
+from mptcplab.metrics.run_files import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
 from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE

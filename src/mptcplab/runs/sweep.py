@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from mptcplab import extras
+from mptcplab import extras, units
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.formulas import space
 from mptcplab.formulas.designs import Point
@@ -217,7 +217,7 @@ class Standing:
         if self.killed:
             parts.append(f"{self.killed} killed")
         if self.left_s is not None:
-            parts.append(f"{duration(self.left_s)} left")
+            parts.append(f"{units.duration(self.left_s)} left")
         return ", ".join(parts)
 
 
@@ -518,7 +518,7 @@ class Expected:
             f"runs:     {self.runs}, at {at}{plus}",
             f"stored:   {self.stored}",
             f"to run:   {self.to_run}",
-            f"expected: {duration(self.expected_s)} with {self.jobs} at a time, {source}",
+            f"expected: {units.duration(self.expected_s)} with {self.jobs} at a time, {source}",
         ]
         if self.failed:
             lines.insert(2, f"failed:   {self.failed}, which --retry-failed runs again")
@@ -591,7 +591,7 @@ def closing(outcome: Outcome, out: Path) -> str:
     place = "" if str(out) == "mptcplab-out" else f" --out {out}"
     lines = [
         f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
-        f"now, in {duration(outcome.wall_s)}",
+        f"now, in {units.duration(outcome.wall_s)}",
     ]
     lines += counted("failed", outcome.reasons)
     if outcome.failed_before:
@@ -619,18 +619,6 @@ def counted(title: str, reasons: Mapping[str, str]) -> list[str]:
     """A line for each of the most frequent reasons."""
     found = Counter(reason.splitlines()[0] for reason in reasons.values())
     return [f"{title}:  {count}: {reason}" for reason, count in found.most_common(_REASONS)]
-
-
-def duration(seconds: float) -> str:
-    """A duration in words: 41 s, 12 min, 3 h 20 min, 2 days 4 h."""
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if minutes < 100:
-        return f"{minutes} min"
-    if minutes < 48 * 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{minutes // 1440} days {minutes % 1440 // 60} h"
 
 
 def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator[Task]:

@@ -24,12 +24,11 @@ from mptcplab.errors import (
     RunCancelledError,
     RunError,
 )
-from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import series
+from mptcplab.metrics import run_files, series
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import archive, store
 from mptcplab.runs.entries import Entry, failed_entry, nothing_measured, run_entry
@@ -222,7 +221,7 @@ def _keep_series(directory: Path, task: Task) -> None:
     stored = store.StoredRun(
         directory,
         task.scenario,
-        engine.read_samples(task.scenario, directory),
+        run_files.read_samples(task.scenario, directory),
         task.traces,
     )
     found = stored.series()

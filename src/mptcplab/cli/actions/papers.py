@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from mptcplab import units
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError
 from mptcplab.lab import guest, kernel, kernel_names, stock_package
@@ -21,7 +22,7 @@ from mptcplab.papers import catalogue, data, reproduce, results, stale
 from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
-from mptcplab.runs import experiment, sweep
+from mptcplab.runs import experiment
 from mptcplab.scenario.fields import read_kernels
 from mptcplab.units import counted
 
@@ -148,7 +149,7 @@ def _missing(found: Reproduced) -> Iterator[str]:
     """What a full result lacks, and how long that takes."""
     for part, missing in found.missing.items():
         own = found.published.experiment.part(part)
-        took = "unknown" if missing.cpu_s is None else sweep.duration(missing.cpu_s)
+        took = "unknown" if missing.cpu_s is None else units.duration(missing.cpu_s)
         again = " again: the experiment has changed since" if part in found.outdated else ""
         runs = counted(missing.runs, "run")
         yield (

@@ -74,7 +74,7 @@ class Metering:
 
 
 @dataclass(frozen=True)
-class Setting:
+class MeteredPath:
     """A path, as in --path without its name, the packets sent over it, and the value asked for.
 
     `value` computes the measured figure from the packets, in `unit`. `bound` is how far it may be
@@ -95,7 +95,7 @@ class Setting:
 class Row:
     """A setting that was measured."""
 
-    setting: Setting
+    setting: MeteredPath
     measured: float
 
     @property
@@ -177,7 +177,7 @@ _QUEUES = (20, 300, 500, 1000, 2000)
 _LOSSES = (0.005, 0.1, 0.5, 1, 5, 10)
 
 
-def settings(quick: bool = False) -> list[Setting]:
+def settings(quick: bool = False) -> list[MeteredPath]:
     """The whole grid, or a few points of each kind, which take some seconds."""
     found = [*_delays(), *_rates(), *_queues(), *_losses(20_000 if quick else 200_000), *_others()]
     if not quick:
@@ -190,13 +190,13 @@ def settings(quick: bool = False) -> list[Setting]:
     ]
 
 
-def _some(all_of_a_kind: list[Setting]) -> list[Setting]:
+def _some(all_of_a_kind: list[MeteredPath]) -> list[MeteredPath]:
     """The first, the last and the one in the middle."""
     last = len(all_of_a_kind) - 1
     return [all_of_a_kind[i] for i in sorted({0, last // 2, last})]
 
 
-def _delays() -> Iterator[Setting]:
+def _delays() -> Iterator[MeteredPath]:
     for kind, host in [*((kind, False) for kind in _KINDS), ("netem", True), ("droptail", True)]:
         for rate in _RATES if kind in ("netem", "droptail") and not host else ("10mbit",):
             for asked in _DELAYS_MS:
@@ -206,7 +206,7 @@ def _delays() -> Iterator[Setting]:
             yield _delay("netem", False, rate, asked, symmetric=True)
 
 
-def _delay(kind: str, host: bool, rate: str, asked_ms: float, *, symmetric: bool) -> Setting:
+def _delay(kind: str, host: bool, rate: str, asked_ms: float, *, symmetric: bool) -> MeteredPath:
     """Ten packets, each on an idle link; the time that the packet itself takes is counted."""
     packet_ms = PACKET_BYTES * 8e3 / units.parse_rate(rate)
     gap_ns = int((packet_ms + asked_ms) * 1e6) + _GAP_NS
@@ -219,7 +219,7 @@ def _delay(kind: str, host: bool, rate: str, asked_ms: float, *, symmetric: bool
         group = "delay, half of it each way"
         expected_ms += packet_ms
     where = ",bottleneck=host" if host else ""
-    return Setting(
+    return MeteredPath(
         group + (" at the host" if host else ""),
         f"{rate},{each},queue=100,queue_discipline={kind}{where}",
         tuple(meterings),
@@ -230,7 +230,7 @@ def _delay(kind: str, host: bool, rate: str, asked_ms: float, *, symmetric: bool
     )
 
 
-def _rates() -> Iterator[Setting]:
+def _rates() -> Iterator[MeteredPath]:
     for kind, host in [*((kind, False) for kind in _KINDS), ("netem", True), ("droptail", True)]:
         for rate in _RATES:
             for size in FRAMES_BYTES:
@@ -239,7 +239,7 @@ def _rates() -> Iterator[Setting]:
                 if packet_ns < _LEAST_PACKET_NS:
                     continue
                 count = max(_LEAST_COUNT, math.ceil(_BUSY_NS / packet_ns))
-                yield Setting(
+                yield MeteredPath(
                     f"rate, {kind}{' at the host' if host else ''}",
                     f"{rate},1ms,queue=5000,queue_discipline={kind}"
                     f"{',bottleneck=host' if host else ''}",
@@ -252,11 +252,11 @@ def _rates() -> Iterator[Setting]:
                 )
 
 
-def _queues() -> Iterator[Setting]:
+def _queues() -> Iterator[MeteredPath]:
     """More packets at once than there is room for: sending one takes 1.2 s, so the room stays."""
     for kind in ("netem", "droptail"):
         for limit in _QUEUES:
-            yield Setting(
+            yield MeteredPath(
                 f"queue in packets, {kind}",
                 f"10kbit,0ms,queue={limit},queue_discipline={kind}",
                 (Metering(limit + 50),),
@@ -267,7 +267,7 @@ def _queues() -> Iterator[Setting]:
             )
     for limit in _QUEUES:
         for size in FRAMES_BYTES:
-            yield Setting(
+            yield MeteredPath(
                 "queue in bytes, droptail",
                 f"10kbit,0ms,queue={limit * PACKET_BYTES}B",
                 (Metering(limit * PACKET_BYTES // size + 50, size),),
@@ -279,13 +279,13 @@ def _queues() -> Iterator[Setting]:
             )
 
 
-def _losses(count: int) -> Iterator[Setting]:
+def _losses(count: int) -> Iterator[MeteredPath]:
     lossy = "1gbit,0ms,queue=1000"
     # the time between two packets: a little more than one takes
     sent = (Metering(count, 84, interval_ns=2000),)
     for loss in _LOSSES:
         deviation = 100 * math.sqrt(loss / 100 * (1 - loss / 100) / count)
-        yield Setting(
+        yield MeteredPath(
             "loss", f"{lossy},loss={loss}%", sent, lost, loss, "%", DEVIATIONS * deviation
         )
     for loss, burst, bad, good in (
@@ -303,13 +303,13 @@ def _losses(count: int) -> Iterator[Setting]:
         between = share * (1 - share) * ((bad - good) / 100) ** 2
         variance = loss / 100 * (1 - loss / 100) + 2 * between * falls / (1 - falls)
         deviation = 100 * math.sqrt(variance / count)
-        yield Setting(
+        yield MeteredPath(
             "loss, two states", f"{lossy},{keys}", sent, lost, loss, "%", DEVIATIONS * deviation
         )
         if bad == 100:
             # rows are geometric, and some count x loss / burst of them begin
             spread = math.sqrt(burst * (burst - 1) / (count * loss / 100 / burst))
-            yield Setting(
+            yield MeteredPath(
                 "lost in a row",
                 f"{lossy},{keys}",
                 sent,
@@ -319,7 +319,7 @@ def _losses(count: int) -> Iterator[Setting]:
                 DEVIATIONS * spread,
             )
     for loss, correlation in ((1, 10), (1, 25), (10, 25), (10, 50)):
-        yield Setting(
+        yield MeteredPath(
             "loss, correlated",
             f"{lossy},loss={loss}%,loss_correlation={correlation}%",
             sent,
@@ -331,7 +331,7 @@ def _losses(count: int) -> Iterator[Setting]:
         )
 
 
-def _others() -> Iterator[Setting]:
+def _others() -> Iterator[MeteredPath]:
     count = 5000
     for delay, jitter in ((10, 1), (50, 20), (100, 100)):
         apart = (Metering(count, 84, interval_ns=3 * delay * 10**6),)
@@ -341,13 +341,13 @@ def _others() -> Iterator[Setting]:
         deviation = jitter / math.sqrt(3)
         mean = delay + 84 * 8e-5
         bound = DEVIATIONS * deviation / math.sqrt(count)
-        yield Setting("delay with jitter, its mean", path, apart, delay_ms, mean, "ms", bound)
+        yield MeteredPath("delay with jitter, its mean", path, apart, delay_ms, mean, "ms", bound)
         bound = DEVIATIONS * deviation * math.sqrt((9 / 5 - 1) / 4 / count)
-        yield Setting("jitter, its deviation", path, apart, jitter_ms, deviation, "ms", bound)
+        yield MeteredPath("jitter, its deviation", path, apart, jitter_ms, deviation, "ms", bound)
     for part in (1, 10):
         deviation = 100 * math.sqrt(part / 100 * (1 - part / 100) / count)
         sent = (Metering(count, 84, interval_ns=10**5),)
-        yield Setting(
+        yield MeteredPath(
             "duplicates",
             f"100mbit,1ms,duplicate={part}%",
             sent,
@@ -356,7 +356,7 @@ def _others() -> Iterator[Setting]:
             "%",
             DEVIATIONS * deviation,
         )
-        yield Setting(
+        yield MeteredPath(
             "reordering",
             f"100mbit,10ms,reorder={part}%,reorder_by=2ms",
             sent,
@@ -371,7 +371,7 @@ def _others() -> Iterator[Setting]:
 
 
 def measure(
-    wanted: Sequence[Setting], kernel: KernelBuild, guest: Guest, directory: Path
+    wanted: Sequence[MeteredPath], kernel: KernelBuild, guest: Guest, directory: Path
 ) -> list[Row]:
     """Measures each setting; several at a time, as the paths of one scenario, run by run."""
     runs = [wanted[i : i + MAX_PATHS] for i in range(0, len(wanted), MAX_PATHS)]
@@ -387,7 +387,11 @@ def measure(
 
 
 def _run(
-    wanted: Sequence[Setting], kernel: KernelBuild, guest: Guest, directory: Path, cpu: int | None
+    wanted: Sequence[MeteredPath],
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    cpu: int | None,
 ) -> list[Row]:
     paths = [f"p{i}:{setting.path}" for i, setting in enumerate(wanted, 1)]
     scenario = from_flags(Flags(path=paths, seed_delay="0us")).base
@@ -411,7 +415,7 @@ def _file(path: int, number: int) -> str:
     return f"p{path}-{number}.meter"
 
 
-def _lines(wanted: Sequence[Setting]) -> Iterator[str]:
+def _lines(wanted: Sequence[MeteredPath]) -> Iterator[str]:
     # Known neighbours stay known: no packet waits for one, and no request comes in between.
     for i in range(1, len(wanted) + 1):
         for end in testbed.ends(i, ()):

@@ -112,7 +112,7 @@ FAULTS = (
 
 
 @dataclass(frozen=True)
-class Case:
+class FaultyHistory:
     """A history: the parents of each commit by their numbers, from 0 on, which is the good one.
 
     `parts` says of each commit what it does. A commit of a pair breaks what another one mends.
@@ -154,7 +154,7 @@ class Case:
             yield self.fault.file, text.replace(self.fault.right, self.fault.wrong)
 
 
-def drawn(seed: int) -> Case:
+def drawn(seed: int) -> FaultyHistory:
     """A case: 8 to 24 commits, a third of them beside others until they are merged."""
     draw = random.Random(seed)
     count = draw.randint(8, 24)
@@ -167,7 +167,7 @@ def drawn(seed: int) -> Case:
     parents[-1] = sorted({*parents[-1], *heads}, reverse=True)
     numbers = [*range(1, count - 1)]
     faulty = draw.randrange(1, count)
-    case = Case(parents, faulty, draw.choice(FAULTS), {}, None, None)
+    case = FaultyHistory(parents, faulty, draw.choice(FAULTS), {}, None, None)
     below = case.history()
 
     def pair() -> tuple[int, int] | None:
@@ -183,7 +183,7 @@ def drawn(seed: int) -> Case:
         for number in range(1, count)
         if number not in taken and len(parents[number]) == 1
     }
-    return Case(parents, faulty, case.fault, remarks, broken, unfit)
+    return FaultyHistory(parents, faulty, case.fault, remarks, broken, unfit)
 
 
 class Linux:
@@ -224,7 +224,7 @@ class Linux:
                 raise MptcplabError(f"the repository {self.path} could not be made")
             made.rename(self.path)
 
-    def put(self, case: Case) -> list[str]:
+    def put(self, case: FaultyHistory) -> list[str]:
         """Makes the commits of a case; their hashes, with that of the base first."""
         text = b""
         below = case.history()
@@ -280,10 +280,10 @@ def formula_of(linux: Linux, out: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BisectOutcome:
     """What came of a case: the commits that may be the faulty one, by their numbers."""
 
-    case: Case
+    case: FaultyHistory
     candidates: Sequence[int]
     tried: int
     skipped: int
@@ -299,7 +299,7 @@ class Outcome:
         return list(self.candidates) == [self.case.faulty]
 
 
-def bisected(linux: Linux, seed: int, formula: str, out: Path) -> Outcome:
+def bisected(linux: Linux, seed: int, formula: str, out: Path) -> BisectOutcome:
     """Has the program bisect the case of a seed; its runs and kernels are removed."""
     case = drawn(seed)
     commits = linux.put(case)
@@ -328,7 +328,7 @@ def bisected(linux: Linux, seed: int, formula: str, out: Path) -> Outcome:
             if each["kernel"] and each["commit"] != linux.base:
                 shutil.rmtree(kernel.place() / each["kernel"], ignore_errors=True)
         shutil.rmtree(out)
-    return Outcome(
+    return BisectOutcome(
         case,
         sorted(commits.index(each) for each in candidates),
         len(tried),
@@ -338,7 +338,7 @@ def bisected(linux: Linux, seed: int, formula: str, out: Path) -> Outcome:
     )
 
 
-def line(seed: int, outcome: Outcome) -> str:
+def line(seed: int, outcome: BisectOutcome) -> str:
     """A line about a case."""
     if outcome.is_found:
         verdict = "found"

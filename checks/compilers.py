@@ -39,7 +39,7 @@ NAMES = (*(f"gcc-{version}" for version in range(12, 17)), CLANG, "clang-19")
 EXPLAINED = Path(__file__).with_suffix(".toml")
 DEFAULT_OUT = Path("compilers-out")
 #: The calls at random that the programs of all compilers make.
-CALLS = fuzz.Case(seed=1, calls=5000)
+CALLS = fuzz.FuzzCase(seed=1, calls=5000)
 # The guest's own directory, and those of further programs that run inside.
 _PROGRAMS = (".", "selftests", "torture", "fuzz")
 _ANALYZER = ("-fanalyzer",)

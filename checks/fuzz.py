@@ -53,7 +53,7 @@ _LINE = re.compile(r"(?P<call>\w+)(?P<figures>( \d+|(\s+\w+=\d+)*))")
 
 
 @dataclass(frozen=True)
-class Case:
+class FuzzCase:
     """The calls of one guest: the seed decides each of them, and the paths."""
 
     seed: int
@@ -82,11 +82,11 @@ class Case:
         return f"make fuzz SEED={self.seed} CALLS={self.calls}"
 
 
-def cases(seed: int, calls: int) -> list[Case]:
+def cases(seed: int, calls: int) -> list[FuzzCase]:
     """The guests that make `calls` calls, with the seeds from `seed` on."""
     whole, rest = divmod(calls, CALLS_PER_GUEST)
     sizes = [CALLS_PER_GUEST] * whole + [rest] * bool(rest)
-    return [Case(seed + number, size) for number, size in enumerate(sizes)]
+    return [FuzzCase(seed + number, size) for number, size in enumerate(sizes)]
 
 
 # --- the results
@@ -135,7 +135,7 @@ def parse(text: str, status: int) -> Result:
 
 
 def perform(
-    case: Case, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
+    case: FuzzCase, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
 ) -> Result:
     """Runs a case in an empty directory. Raises RunCancelledError."""
     scenario = case.scenario(str(builds.program.program))
@@ -164,8 +164,8 @@ def _output(directory: Path) -> str:
 
 
 def run_all(
-    cases: Sequence[Case], builds: many.Builds, out: Path
-) -> Generator[tuple[Case, Result]]:
+    cases: Sequence[FuzzCase], builds: many.Builds, out: Path
+) -> Generator[tuple[FuzzCase, Result]]:
     """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
     return many.run_all(
         cases,
@@ -211,10 +211,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
 
 
-def _run_and_show(cases: Sequence[Case], variant: str, out: Path) -> int:
+def _run_and_show(cases: Sequence[FuzzCase], variant: str, out: Path) -> int:
     made = many.builds(variant, "fuzz")
     total = Result()
-    failed: list[Case] = []
+    failed: list[FuzzCase] = []
     try:
         with closing(run_all(cases, made, out)) as ended:
             for number, (case, result) in enumerate(ended, 1):

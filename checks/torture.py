@@ -22,7 +22,7 @@ from rich.table import Table
 
 from checks import many
 from checks.command_line import chosen, natural, parser_of
-from checks.troubles import TROUBLES, Case, Connection, End, case
+from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
@@ -69,7 +69,7 @@ class Verdict:
         return [*self.reports, *self.losses, *self.stalls]
 
 
-def judge(case: Case, records: Sequence[Mapping[str, Any]]) -> Verdict:
+def judge(case: TortureCase, records: Sequence[Mapping[str, Any]]) -> Verdict:
     """Judges a case by what the ends of its connections have seen, as connections.c reports it.
 
     A connection may end early if an end notices: by a reset, a timeout, any error. It must not end
@@ -118,7 +118,7 @@ def _is_open(end: Mapping[str, Any]) -> bool:
     return bool(end["there"]) and not end["closed"]
 
 
-def _was_cut_off(case: Case, client: Mapping[str, Any], server: Mapping[str, Any]) -> bool:
+def _was_cut_off(case: TortureCase, client: Mapping[str, Any], server: Mapping[str, Any]) -> bool:
     """Whether no open end can move on its own: see judge()."""
     taken = bool(set(case.troubles) & _TAKES_SUBFLOWS)
     for end, other in ((client, server), (server, client)):
@@ -136,7 +136,7 @@ def _lives(end: Mapping[str, Any]) -> bool:
     return _is_open(end) and any(tcp["state"] == _ESTABLISHED for tcp in end["state"]["tcp"])
 
 
-def _is_settled(case: Case, client: Mapping[str, Any], server: Mapping[str, Any]) -> bool:
+def _is_settled(case: TortureCase, client: Mapping[str, Any], server: Mapping[str, Any]) -> bool:
     """Whether the server has got the connection, unless it was given up or taken away before."""
     gave_up = client["error"] or client["did"] == "abort" or not client["connected"]
     return bool(server["there"] or gave_up or set(case.troubles) & _TAKES_SUBFLOWS)
@@ -165,7 +165,7 @@ def _state(record: Mapping[str, Any], connection: Connection) -> str:
 
 
 def perform(
-    case: Case, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
+    case: TortureCase, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
 ) -> Verdict:
     """Runs a case in an empty directory and judges it. Raises RunCancelledError."""
     program = str(builds.program.program)
@@ -220,7 +220,7 @@ class Wanted:
         cc = self.ccs[seed // len(self.schedulers) % len(self.ccs)]
         return self.schedulers[seed % len(self.schedulers)], cc
 
-    def cases(self, *, can_kill: bool) -> Iterator[Case]:
+    def cases(self, *, can_kill: bool) -> Iterator[TortureCase]:
         """That of each seed."""
         for seed in self.seeds:
             scheduler, cc = self.pair(seed)
@@ -228,8 +228,8 @@ class Wanted:
 
 
 def run_all(
-    cases: Sequence[Case], builds: many.Builds, out: Path
-) -> Generator[tuple[Case, Verdict]]:
+    cases: Sequence[TortureCase], builds: many.Builds, out: Path
+) -> Generator[tuple[TortureCase, Verdict]]:
     """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
     return many.run_all(
         cases,
@@ -239,11 +239,11 @@ def run_all(
     )
 
 
-def _name(case: Case) -> str:
+def _name(case: TortureCase) -> str:
     return f"{case.seed}-{case.scheduler.split(':')[0]}-{case.cc}"
 
 
-def command(case: Case, wanted: Wanted, variant: str) -> str:
+def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
     """The command that repeats a case."""
     words = [f"make torture SEED={case.seed} RUNS=1"]
     if variant != "lab":

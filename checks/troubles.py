@@ -103,7 +103,7 @@ class Connection:
 
 
 @dataclass(frozen=True)
-class Case:
+class TortureCase:
     """A run: `scenario` without its program, what happens besides, and the connections.
 
     `events` have their time in ns. From `calm_us` on there is no more trouble, and at `until_us`
@@ -158,7 +158,7 @@ def case(
     without: Collection[str] = (),
     only: Collection[int] = (),
     can_kill: bool = True,
-) -> Case:
+) -> TortureCase:
     """The case of a seed, `without` some troubles, and with `only` some connections (from 1).
 
     `can_kill`: the kernel can destroy sockets (CONFIG_INET_DIAG_DESTROY).
@@ -179,7 +179,7 @@ def case(
     if "parameters" in chosen:
         scheduler = _with_parameters(scheduler, Random(f"{seed} parameters"))
     flags = Flags(path=world.paths, scheduler=scheduler, cc=cc, seed=seed, seed_delay="0us")
-    return Case(
+    return TortureCase(
         seed=seed,
         scheduler=scheduler,
         cc=cc,

@@ -16,7 +16,7 @@ import pytest
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
@@ -187,7 +187,7 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
         script: str | None = None,
         listen: str = "",
         **flags: Any,
-    ) -> Outcome:
+    ) -> RunOutcome:
         nonlocal count
         count += 1
         directory = tmp_path / f"run{count}"

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from checks.fuzz import Case, perform
+from checks.fuzz import FuzzCase, perform
 from checks.many import Builds
 from mptcplab import resources
 from mptcplab.formulas import designs
@@ -83,7 +83,7 @@ def runs(directory: Path) -> Iterator[tuple[str, str]]:
     yield from _files(programs)
     calls = directory / "calls"
     calls.mkdir()
-    result = perform(Case(1, CALLS), Builds(build, own, fuzz), calls)
+    result = perform(FuzzCase(1, CALLS), Builds(build, own, fuzz), calls)
     assert not result.failures, result.failures
     yield from _files(calls)
 

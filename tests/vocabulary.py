@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
 from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
@@ -32,7 +32,7 @@ class Run:
     """A run that has ended well: what it was, what it left, and its figures."""
 
     scenario: Scenario
-    outcome: Outcome
+    outcome: RunOutcome
     client: Samples
     server: Samples
     figures: RunMetrics
@@ -71,10 +71,10 @@ RunScenario = Callable[..., Run]
 #: Between programs, unless a test says otherwise.
 PROGRAM_PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
 #: The fixture run_program: commands of client and server, paths as in --path, flags as above.
-RunProgram = Callable[..., Outcome]
+RunProgram = Callable[..., RunOutcome]
 
 
-def output(outcome: Outcome, name: str = run_files.CLIENT_OUTPUT) -> str:
+def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
     """What a program printed."""
     return (outcome.directory / name).read_bytes().decode()
 

@@ -51,7 +51,7 @@ Judge = Callable[[Path, str], Agreement]
 
 
 @dataclass(frozen=True)
-class Case:
+class OracleCase:
     """A scenario with a scheduler, by their names."""
 
     scenario: str
@@ -94,10 +94,10 @@ class Total:
 
     agreement: Agreement
     runs: int = 0
-    first: Case | None = None
+    first: OracleCase | None = None
     errors: list[str] = field(default_factory=list)
 
-    def add(self, case: Case, verdict: Verdict) -> None:
+    def add(self, case: OracleCase, verdict: Verdict) -> None:
         self.runs += 1
         if verdict.error:
             self.errors.append(f"{case.scenario}: {verdict.error}")
@@ -131,7 +131,7 @@ class Total:
 
 
 def check(
-    case: Case,
+    case: OracleCase,
     kernel: KernelBuild,
     guest: Guest,
     directory: Path,
@@ -193,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if len(schedulers) != 1:
             parser.error("a file of states needs --only with its one scheduler")
         return status_of(lambda: _check_file(options.states, schedulers[0], options.json))
-    cases = [Case(scenario, name) for name in schedulers for scenario in scenarios]
+    cases = [OracleCase(scenario, name) for name in schedulers for scenario in scenarios]
     if options.plan:
         print("\n".join(case.command for case in cases))
         return 0
@@ -230,7 +230,7 @@ def markdown(totals: Mapping[str, Total]) -> str:
 
 
 def _run_and_show(
-    cases: Sequence[Case], jobs: int | None, json_file: Path | None, docs: Path | None
+    cases: Sequence[OracleCase], jobs: int | None, json_file: Path | None, docs: Path | None
 ) -> int:
     kernel, guest = experiment.built()
     totals = {case.scheduler: Total(Agreement(case.scheduler)) for case in cases}
@@ -254,13 +254,13 @@ def _run_and_show(
 
 
 def _ended(
-    cases: Sequence[Case], kernel: KernelBuild, guest: Guest, out: Path, jobs: int | None
-) -> Generator[tuple[Case, Verdict]]:
+    cases: Sequence[OracleCase], kernel: KernelBuild, guest: Guest, out: Path, jobs: int | None
+) -> Generator[tuple[OracleCase, Verdict]]:
     """Decisions are compared in processes: that is most of the work. An interrupt ends them."""
     own = get_context("spawn")
     with own.Pool(jobs or len(cpus()), signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
 
-        def perform(case: Case, directory: Path, cancel: threading.Event) -> Verdict:
+        def perform(case: OracleCase, directory: Path, cancel: threading.Event) -> Verdict:
             def judge(path: Path, scheduler: str) -> Agreement:
                 judged = pool.apply_async(judge_file, (path, scheduler))
                 while not judged.ready():
@@ -271,7 +271,7 @@ def _ended(
 
             return check(case, kernel, guest, directory, watch=Watch(cancel=cancel), judge=judge)
 
-        def name(case: Case) -> str:
+        def name(case: OracleCase) -> str:
             return f"{case.scheduler}-{case.scenario}"
 
         yield from many.run_all(cases, perform, name, out, jobs)

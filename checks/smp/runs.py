@@ -23,7 +23,7 @@ from checks.smp import smp_machine
 from checks.smp.blame import Symbols, Whose, blame
 from checks.smp.reports import parse
 from checks.smp.smp_kernel import SmpKernel
-from checks.troubles import Case, Connection, End, case
+from checks.troubles import Connection, End, TortureCase, case
 from mptcplab import files
 from mptcplab.errors import RunError
 from mptcplab.lab.choices import Limits
@@ -118,7 +118,7 @@ def file_of(machine: Machine, scheduler: str, seed: int, out: Path) -> Path:
     return out / made / f"{scheduler}-{seed}.json"
 
 
-def case_of(scheduler: str, seed: int) -> Case:
+def case_of(scheduler: str, seed: int) -> TortureCase:
     """The case of a seed: of the torture's from 100 times that on, the first with much to do."""
     ccs = ("cubic", "bbr", "reno")
     for number in itertools.count(100 * seed):
@@ -131,7 +131,7 @@ def case_of(scheduler: str, seed: int) -> Case:
     raise AssertionError
 
 
-def plan_of(wanted: Case) -> str:
+def plan_of(wanted: TortureCase) -> str:
     """What the guest carries out: as in the lab, but CPUs share the work."""
     lines = []
     for line in wanted.plan(PROGRAM).splitlines():
@@ -145,7 +145,7 @@ def plan_of(wanted: Case) -> str:
     return "\n".join([*lines, ""])
 
 
-def input_of(wanted: Case) -> str:
+def input_of(wanted: TortureCase) -> str:
     """What the program reads, with an earlier end."""
     return re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
 
@@ -191,7 +191,7 @@ def blame_of(machine: Machine, console: str) -> list[Any]:
     return list(blame(parse(console), machine.symbols, machine.touched))
 
 
-def _judge(wanted: Case, sent: Mapping[str, bytes], result: Result) -> None:
+def _judge(wanted: TortureCase, sent: Mapping[str, bytes], result: Result) -> None:
     """What the ends of the connections have seen."""
     outcome = json.loads(sent.get(run_files.GUEST_OUTCOME, b"{}"))
     if outcome.get("status") != "ok" or outcome.get("client_status"):

@@ -17,8 +17,8 @@ from checks.stock import packets, rows, runs
 from checks.stock.compare import figures
 from checks.stock.markdown_tables import markdown, summary
 from checks.stock.rows import Seeds
-from checks.stock.runs import Ended, Expected, Job
-from checks.stock.settings import Setting, settings
+from checks.stock.runs import Ended, ExpectedTimes, Job
+from checks.stock.settings import StockSetting, settings
 from mptcplab import marked, units
 from mptcplab.errors import InputError, MptcplabError, Problem, status_of
 from mptcplab.lab import choices, guest, kernel, stock_machine, stock_package
@@ -109,7 +109,7 @@ def _require_comparable(kernels: Sequence[KernelBuild]) -> None:
 
 def _make(
     options: argparse.Namespace,
-    wanted: Sequence[Setting],
+    wanted: Sequence[StockSetting],
     kernels: Sequence[KernelBuild],
     labs: Sequence[KernelBuild],
     made: Guest,
@@ -119,7 +119,7 @@ def _make(
     seeds = (options.seeds, options.slower_seeds)
     jobs = runs.jobs(wanted, kernels, made, *seeds)
     # what other runs took says how long these take
-    expected = Expected(runs.jobs(settings(), kernels, made, *seeds), out)
+    expected = ExpectedTimes(runs.jobs(settings(), kernels, made, *seeds), out)
     _say_cost(options, jobs, out, expected)
     # first those that take minutes, so that there soon is a table
     for lab in {each.id: each for each in labs}.values():
@@ -135,7 +135,7 @@ def _make(
 
 
 def _say_cost(
-    options: argparse.Namespace, jobs: Sequence[Job], out: Store, expected: Expected
+    options: argparse.Namespace, jobs: Sequence[Job], out: Store, expected: ExpectedTimes
 ) -> None:
     todo = runs.missing(jobs, out)
     say(f"{len(todo)} of {len(jobs)} runs in virtual machines are missing in {options.out}")
@@ -149,7 +149,11 @@ def _say_cost(
 
 
 def _in_virtual_machines(
-    options: argparse.Namespace, jobs: Sequence[Job], made: Guest, out: Store, expected: Expected
+    options: argparse.Namespace,
+    jobs: Sequence[Job],
+    made: Guest,
+    out: Store,
+    expected: ExpectedTimes,
 ) -> int:
     """Make the missing runs; returns how many failed."""
     todo, failed = runs.missing(jobs, out), 0
@@ -161,7 +165,7 @@ def _in_virtual_machines(
 
 def _compare_packets(
     options: argparse.Namespace,
-    wanted: Sequence[Setting],
+    wanted: Sequence[StockSetting],
     kernels: Sequence[KernelBuild],
     labs: Sequence[KernelBuild],
     made: Guest,
@@ -171,7 +175,7 @@ def _compare_packets(
     failed = 0
     if not options.no_runs:
         jobs = runs.captures(wanted, kernels, made)
-        expected = Expected(jobs, out)
+        expected = ExpectedTimes(jobs, out)
         _say_cost(options, jobs, out, expected)
         for lab in {each.id: each for each in labs}.values():
             scenarios = [each.captured for each in wanted]

@@ -18,7 +18,7 @@ from checks.stock.settings import (
     INSTRUCTION_NS,
     SLOWER_NS,
     STEP_NS,
-    Setting,
+    StockSetting,
 )
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -36,7 +36,7 @@ class Row:
     other CPU is equal at the same times.
     """
 
-    setting: Setting
+    setting: StockSetting
     value: Compared
     share: Compared | None
     retransmitted: Compared
@@ -111,7 +111,7 @@ class Table:
 
 
 def table(
-    settings: Sequence[Setting],
+    settings: Sequence[StockSetting],
     stock: KernelBuild,
     lab: KernelBuild,
     guest: Guest,
@@ -155,7 +155,7 @@ def table(
 
 
 def _row(
-    setting: Setting,
+    setting: StockSetting,
     theirs: Mapping[str, Entry],
     slower: Mapping[str, Entry],
     ours: Sequence[Entry],
@@ -182,7 +182,7 @@ def _row(
 
 
 def _equal(
-    setting: Setting, stock: Sequence[Path], close: Sequence[Sender], within_ns: int
+    setting: StockSetting, stock: Sequence[Path], close: Sequence[Sender], within_ns: int
 ) -> list[Equal]:
     """How long each run on the distribution's kernel is equal to one of the lab's."""
     first = setting.scenario.first_path

@@ -23,7 +23,7 @@ import numpy as np
 
 from checks.stock import early
 from checks.stock.early import Sender
-from checks.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Setting
+from checks.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, StockSetting
 from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import engine, stock_machine
@@ -44,7 +44,7 @@ class Job:
     """A run to be made on a distribution kernel; `key` is its name in the store."""
 
     key: str
-    setting: Setting
+    setting: StockSetting
     scenario: Scenario
     kernel: KernelBuild
 
@@ -56,7 +56,7 @@ class Job:
     @classmethod
     def of(
         cls,
-        setting: Setting,
+        setting: StockSetting,
         scenario: Scenario,
         kernel: KernelBuild,
         guest: Guest,
@@ -102,7 +102,7 @@ class Ended:
 
 
 def jobs(
-    settings: Sequence[Setting],
+    settings: Sequence[StockSetting],
     kernels: Sequence[KernelBuild],
     guest: Guest,
     seeds: int,
@@ -124,7 +124,7 @@ def jobs(
 
 
 def captures(
-    settings: Sequence[Setting], kernels: Sequence[KernelBuild], guest: Guest
+    settings: Sequence[StockSetting], kernels: Sequence[KernelBuild], guest: Guest
 ) -> list[Job]:
     """The start of each setting, with all packets."""
     return [
@@ -134,7 +134,7 @@ def captures(
     ]
 
 
-class Expected:
+class ExpectedTimes:
     """How long runs take, in seconds: estimated from those that have ended here, if any."""
 
     def __init__(self, wanted: Sequence[Job], out: Store) -> None:
@@ -165,7 +165,7 @@ def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
 
 
 def make(
-    wanted: Sequence[Job], guest: Guest, out: Store, expected: Expected, at_a_time: int
+    wanted: Sequence[Job], guest: Guest, out: Store, expected: ExpectedTimes, at_a_time: int
 ) -> Iterator[Ended]:
     """Make runs on distribution kernels, `at_a_time` at once, and report each that has ended.
 
@@ -244,7 +244,7 @@ def data_ns(directory: Path) -> int | None:
 
 
 def late(
-    setting: Setting,
+    setting: StockSetting,
     stock_seeds: int,
     lab_seeds: int,
     stock: KernelBuild,
@@ -359,7 +359,7 @@ def close_ups(
 
 
 def make_close_ups(
-    settings: Sequence[Setting],
+    settings: Sequence[StockSetting],
     seeds: int,
     built: KernelBuild,
     guest: Guest,

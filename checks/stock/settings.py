@@ -28,7 +28,7 @@ CPU_TIMES_NS = (0, 10_000, 20_000)
 
 
 @dataclass(frozen=True)
-class Setting:
+class StockSetting:
     """`name` as the table has it, and the scenario with its first seed.
 
     `close_up` is its beginning, sampled as often as can be, and `captured` with all packets.
@@ -111,13 +111,13 @@ _ASKED = (
 )
 
 
-def settings(only: Sequence[str] = ()) -> list[Setting]:
+def settings(only: Sequence[str] = ()) -> list[StockSetting]:
     """All settings, or those whose names have one of some texts in them.
 
     Raises InputError for a text that none has.
     """
     found = [
-        Setting(
+        StockSetting(
             _name(asked),
             _scenario(asked, "20s", STEP_NS),
             # until after the last step

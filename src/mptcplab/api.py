@@ -154,7 +154,7 @@ class Comparison:
 class Swept:
     """The result of a sweep: how many runs were stored, made and failed, and their directory."""
 
-    outcome: sweep.Outcome
+    outcome: sweep.SweepOutcome
     keys: tuple[str, ...]
     out: Path
 

@@ -23,7 +23,7 @@ SCENARIO = scenario_of(*PATHS, duration="2s")
 
 def run_with(
     lines: str, kernel: KernelBuild, guest: Guest, directory: Path, *, before: str = ""
-) -> engine.Outcome:
+) -> engine.RunOutcome:
     """Run SCENARIO with more lines at the end of its plan, and others before its traffic."""
     text = plan.render(SCENARIO).replace("# traffic", f"{before}# traffic") + lines
     return engine.run(SCENARIO, text, kernel, guest, directory, limits=Limits(wall_s=60.0))

@@ -13,7 +13,7 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
 from mptcplab.metrics import records, run_files
 from tests.vocabulary import PROGRAM_PATHS, RunProgram, output
 
@@ -42,12 +42,12 @@ def shell(script: str) -> list[str]:
     return ["sh", "-c", script]
 
 
-def seconds(outcome: Outcome) -> float:
+def seconds(outcome: RunOutcome) -> float:
     """From the start of the client's program to its end."""
     return float(outcome.guest["complete_ns"] - outcome.guest["start_ns"]) / 1e9
 
 
-def received_bytes(outcome: Outcome, file: str) -> list[int]:
+def received_bytes(outcome: RunOutcome, file: str) -> list[int]:
     """What had arrived on each subflow of one side, in the order of the paths."""
     subflow = records.read_samples(outcome.directory / file).subflow
     index = records.path_indices(subflow)

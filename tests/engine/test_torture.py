@@ -14,7 +14,7 @@ import pytest
 from checks import torture, troubles
 from checks.many import Builds
 from checks.torture import Wanted
-from checks.troubles import Case, Connection, End, case
+from checks.troubles import Connection, End, TortureCase, case
 from mptcplab import resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel
@@ -28,7 +28,7 @@ def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> Builds:
     return Builds(lab_kernel, lab_guest, guest_module.build(resources.GUEST / "torture"))
 
 
-def calm(*connections: Connection) -> Case:
+def calm(*connections: Connection) -> TortureCase:
     """No trouble but what the connections do themselves."""
     whole = case(1, "default", "cubic", without=list(troubles.TROUBLES))
     return replace(whole, connections=connections)

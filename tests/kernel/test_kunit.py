@@ -36,7 +36,7 @@ def cases(source: Path) -> list[tuple[str, str]]:
 ALL = [(source.stem, *case) for source in SOURCES for case in cases(source)]
 
 #: What a module of tests found: the result of each case, and why its run failed ("" if it did not).
-Results = tuple[Mapping[tuple[str, str], ktap.Case], str]
+Results = tuple[Mapping[tuple[str, str], ktap.KtapCase], str]
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,9 @@ def asked(**flags: Any) -> Request:
     return from_flags(Flags(**{**paths, **flags}))
 
 
-def read(request: Request, *texts: str, baseline: bool = True) -> list[expectations.Expected]:
+def read(
+    request: Request, *texts: str, baseline: bool = True
+) -> list[expectations.CompiledExpectation]:
     return expectations.read(texts, request.runs(), request.baselines() if baseline else [])
 
 

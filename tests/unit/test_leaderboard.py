@@ -24,7 +24,7 @@ from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import experiment, store, sweep
 from mptcplab.runs.entries import failed_entry, run_entry
 from mptcplab.runs.store import Store
-from mptcplab.runs.sweep import How, Outcome, Plan
+from mptcplab.runs.sweep import How, Plan, SweepOutcome
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 from tests.unit.advised import GUEST, KERNEL
@@ -313,11 +313,11 @@ def call(
 ) -> int:
     """The command, whose runs are made by `speed`; its exit status."""
 
-    def run(planned: Plan, runs: Store, _how: How, **_options: object) -> Outcome:
+    def run(planned: Plan, runs: Store, _how: How, **_options: object) -> SweepOutcome:
         make(planned, runs, speed)
         reasons = play.failures(planned, runs)
         total = len(planned.runs)
-        return Outcome(total, 0, total, reasons, 0, 1.0, killed or {})
+        return SweepOutcome(total, 0, total, reasons, 0, 1.0, killed or {})
 
     monkeypatch.setattr(sweep, "run", run)
     monkeypatch.setattr(experiment, "built", lambda: (KERNEL, GUEST))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from checks.oracle import __main__ as command
-from checks.oracle.__main__ import Case, Total, Verdict
+from checks.oracle.__main__ import OracleCase, Total, Verdict
 from checks.oracle.compare import Agreement
 from mptcplab.runs import experiment
 
@@ -22,7 +22,7 @@ def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up
     running = threading.Event()
     found_its_directory = []
 
-    def check(case: Case, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
+    def check(case: OracleCase, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
         if case.scenario != "slow":
             assert running.wait(60)
             return Verdict(Agreement(case.scheduler))

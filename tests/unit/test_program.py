@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mptcplab.errors import InputError
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
 from mptcplab.metrics import run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import RunFigures
@@ -248,7 +248,7 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
     reported = {**synthetic.guest(), "client_status": 0, "server_status": 3}
 
     def figures(**changed: int) -> tuple[RunMetrics | None, dict[str, Any]]:
-        outcome = Outcome(tmp_path, reported | changed, 1.0, 1.0, 1.0, 1.0, 1.0, 1)
+        outcome = RunOutcome(tmp_path, reported | changed, 1.0, 1.0, 1.0, 1.0, 1.0, 1)
         return tasks._program_figures(scenario, outcome)
 
     assert figures()[0] is not None

@@ -118,7 +118,7 @@ class Fake(Workers):
         return Done(task.key, entry, cost, took_s=2.0)
 
 
-def run(planned: Plan, out: Path, fake: Fake, **how: Any) -> sweep.Outcome:
+def run(planned: Plan, out: Path, fake: Fake, **how: Any) -> sweep.SweepOutcome:
     return sweep.run(planned, Store(out), How(**how), workers=fake, cancel=fake.cancel)
 
 

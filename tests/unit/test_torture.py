@@ -12,7 +12,7 @@ import pytest
 
 from checks import torture, troubles
 from checks.torture import Total, Verdict, Wanted, command, judge, table
-from checks.troubles import TROUBLES, Case, Connection, End, case
+from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab import resources
 from mptcplab.lab import kernel
 from mptcplab.scenario import congestion
@@ -21,7 +21,7 @@ SEEDS = range(1, 80)
 
 
 @cache
-def drawn(seed: int, without: str | None = None) -> Case:
+def drawn(seed: int, without: str | None = None) -> TortureCase:
     return case(seed, "minrtt", "cubic", without=[without] if without else [])
 
 

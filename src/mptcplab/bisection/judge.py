@@ -27,7 +27,7 @@ from mptcplab.lab.kernel_tree import SourceError
 from mptcplab.report import expectation_verdicts
 from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry
-from mptcplab.runs.expectations import Expected
+from mptcplab.runs.expectations import CompiledExpectation
 from mptcplab.runs.store import Store, run_key
 from mptcplab.scenario.resolve import Request
 
@@ -41,7 +41,7 @@ class Judge:
 
     repository: Repository
     request: Request
-    expected: Sequence[Expected]
+    expected: Sequence[CompiledExpectation]
     variant: str
     guest: Guest
     out: Store

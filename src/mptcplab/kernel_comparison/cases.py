@@ -27,7 +27,7 @@ _RANDOM = ("bbr",)
 
 
 @dataclass(frozen=True)
-class Case:
+class KernelCase:
     """A scenario to compare kernels on, by its name, and the request that it is a run of."""
 
     name: str
@@ -74,21 +74,21 @@ def _has(build: KernelBuild, files: Collection[str], choice: Choice) -> bool:
     return build.has_framework and known
 
 
-def own_set() -> list[Case]:
+def own_set() -> list[KernelCase]:
     """The project's own set: every scheduler, with and without losses, and one of everything else
     that moves packets.
     """
     known = scheduler.known()
-    found: list[Case] = []
+    found: list[KernelCase] = []
     for name, flags in _own():
         all_flags = Flags(**{**vars(flags), "seed": _SEED, "pcap": True})
         found += _cases(name, resolve.from_flags(all_flags, known=known, single=True))
     return found
 
 
-def of_files(files: Sequence[Path]) -> list[Case]:
+def of_files(files: Sequence[Path]) -> list[KernelCase]:
     """All runs of the user's scenario files. Raises InputError for mistakes in them."""
-    found: list[Case] = []
+    found: list[KernelCase] = []
     for file in files:
         request = resolve.load_file(file, Flags(pcap=True))
         if request.kernels:
@@ -99,7 +99,7 @@ def of_files(files: Sequence[Path]) -> list[Case]:
     return found
 
 
-def _cases(name: str, request: Request) -> Iterator[Case]:
+def _cases(name: str, request: Request) -> Iterator[KernelCase]:
     runs = request.runs()
     for run in runs:
         varied = [
@@ -107,7 +107,7 @@ def _cases(name: str, request: Request) -> Iterator[Case]:
             run.cc if len(request.ccs) > 1 else "",
             f"seed {run.seed}" if (request.repeat or 1) > 1 else "",
         ]
-        yield Case(", ".join(filter(None, [name, *varied])), run, request)
+        yield KernelCase(", ".join(filter(None, [name, *varied])), run, request)
 
 
 def _own() -> Iterator[tuple[str, Flags]]:

@@ -21,7 +21,7 @@ import numpy as np
 from mptcplab.capture import difference
 from mptcplab.capture.difference import Difference
 from mptcplab.capture.flows import TO_SERVER
-from mptcplab.kernel_comparison.cases import Case
+from mptcplab.kernel_comparison.cases import KernelCase
 from mptcplab.kernel_comparison.document import (
     Compared,
     Comparison,
@@ -78,13 +78,13 @@ class Kernel:
 class Pair:
     """A case, with a task for each kernel, or the reason why it is skipped."""
 
-    case: Case
+    case: KernelCase
     tasks: tuple[Task, ...] = ()
     reason: str | None = None
 
 
 def pairs(
-    cases: Sequence[Case], a: Kernel, b: Kernel, out: Store, limits: Limits | None = None
+    cases: Sequence[KernelCase], a: Kernel, b: Kernel, out: Store, limits: Limits | None = None
 ) -> list[Pair]:
     """What is run for each case. The user's own schedulers are compiled.
 

@@ -82,7 +82,7 @@ _LAST_WORDS_S = 10.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The result of a successful run, and its cost.
 
     `guest` is what the guest reported (times in ns of virtual time since boot), `virtual_s` the
@@ -139,7 +139,7 @@ def run(
     watch: Watch | None = None,
     take: Sequence[str] = (),
     ipv6: bool = False,
-) -> Outcome:
+) -> RunOutcome:
     """Run `plan` and leave its records in `directory`, which must exist.
 
     Files that are in `directory` before are for the guest, which finds them in its own directory;
@@ -200,7 +200,7 @@ def run(
             outcome += _overruled(scenario, directory)
             raise RunEndedError(outcome, tail) if limited else RunError(outcome, tail)
     (directory / _CLOCK).unlink()
-    return Outcome(
+    return RunOutcome(
         directory=directory,
         guest=outcome,
         virtual_s=virtual_s,

@@ -27,7 +27,7 @@ from typing import Any
 from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine, guest
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
+from mptcplab.lab.engine import RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
@@ -141,7 +141,7 @@ def run(
     cpu: int | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Run a scenario's plan and leave its records in `directory`, which must exist.
 
     Of `limits` those of wall-clock time and disk count, and of `watch` that it cancels: how far the
@@ -172,7 +172,7 @@ def run(
     for name, each in sent.items():
         (directory / name).write_bytes(each)
     reported = _reported(sent, directory)
-    return Outcome(
+    return RunOutcome(
         directory=directory,
         guest=reported,
         virtual_s=reported["complete_ns"] / 1e9,

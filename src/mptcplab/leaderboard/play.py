@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from mptcplab import extras
 from mptcplab.advice import goals
-from mptcplab.advice.goals import Figure
+from mptcplab.advice.goals import GoalFigure
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.leaderboard import sets
@@ -180,11 +180,11 @@ def failures(planned: Plan, out: Store) -> dict[str, str]:
     return found
 
 
-def _figure(figure: Figure, entry: Entry) -> float | None:
+def _figure(figure: GoalFigure, entry: Entry) -> float | None:
     return figure.of(entry.metrics) if entry.status == "ok" else None
 
 
-def merit(figure: Figure, value: float | None) -> float | None:
+def merit(figure: GoalFigure, value: float | None) -> float | None:
     """How good a figure is, the higher the better, see `Played`; None if there is none."""
     if value is None:
         return None

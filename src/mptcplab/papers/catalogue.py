@@ -174,7 +174,7 @@ class Reported(Table):
     read_off: bool
 
 
-class Figure(Table):
+class ClaimFigure(Table):
     """A figure that a claim is about; `paper` is the paper's value."""
 
     value: FormulaText
@@ -188,7 +188,7 @@ class Because(Table):
 
     says: Text
     shown_by: FormulaText
-    figures: dict[Name, Figure] = Field(default={})
+    figures: dict[Name, ClaimFigure] = Field(default={})
 
 
 class Claim(Table):
@@ -201,7 +201,7 @@ class Claim(Table):
     quote: Text
     place: Text
     says: Text
-    figures: dict[Name, Figure] = Field(default={})
+    figures: dict[Name, ClaimFigure] = Field(default={})
     holds: FormulaText | None = None
     direction: FormulaText | None = None
     not_testable: Text | None = None
@@ -352,7 +352,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SeededPoint:
     """A point of an experiment with a seed, and its scenarios.
 
     `alone` maps each path's name to its baseline, plain TCP over that path alone.
@@ -412,7 +412,7 @@ def settings(
     part: str = PUBLISHED,
     repeat: int | None = None,
     points: Sequence[Point] | None = None,
-) -> list[Setting]:
+) -> list[SeededPoint]:
     """Every run of a part of an experiment, or those of some `points`. Drives go to `folder`.
 
     Raises InputError, naming the file and the point, if the scenario of a point is invalid.
@@ -440,7 +440,7 @@ def settings(
                     item, request.schedulers, (item.cc,), 1, request.sources, request.traces
                 )
                 alone = {each.paths[0].name: each for each in one.baselines()}
-            found.append(Setting(point, item.seed, item, alone, request))
+            found.append(SeededPoint(point, item.seed, item, alone, request))
     return found
 
 
@@ -478,7 +478,7 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "variant": Variant,
     "claim": Claim,
     "because": Because,
-    "figures": Figure,
+    "figures": ClaimFigure,
     "reported": Reported,
 }
 
@@ -538,7 +538,11 @@ def _check_claim(own: Experiment, key: str, claim: Claim, wrong: Wrong) -> None:
 
 
 def _check_figures(
-    own: Experiment, place: str, figures: Mapping[str, Figure], known: Sequence[str], wrong: Wrong
+    own: Experiment,
+    place: str,
+    figures: Mapping[str, ClaimFigure],
+    known: Sequence[str],
+    wrong: Wrong,
 ) -> list[str]:
     """The names of figures, each of which can use those before it."""
     names: list[str] = []

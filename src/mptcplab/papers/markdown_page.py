@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mptcplab import units
 from mptcplab.papers import catalogue, data, reproduce, tables, timeline, wording
 from mptcplab.papers.catalogue import Claim, Published
-from mptcplab.papers.claims import Judged, Outcome
+from mptcplab.papers.claims import ClaimOutcome, Judged
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.tables import Table, markdown
 from mptcplab.papers.timeline import Track
@@ -266,7 +266,7 @@ def _claim(
 
 def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | None) -> Table:
     """A row for each figure: the paper's, ours as published, ours today; and how sure it is."""
-    outcomes: list[Outcome] = [judged, *([today] if today else [])]
+    outcomes: list[ClaimOutcome] = [judged, *([today] if today else [])]
     rows = []
     for name, figure in claim.figures.items():
         ours = [wording.quantity(name, figure, each) for each in outcomes]
@@ -306,19 +306,19 @@ def _other_values(section: Section, claim: Claim, judged: Judged) -> Iterator[st
     yield ""
 
 
-def _shown(judged: Judged, ours: Mapping[str, object]) -> Outcome:
-    return Outcome(verdict=judged.verdict, ours=ours)
+def _shown(judged: Judged, ours: Mapping[str, object]) -> ClaimOutcome:
+    return ClaimOutcome(verdict=judged.verdict, ours=ours)
 
 
 def _short(judged: Judged | None) -> str:
     return wording.verdict(judged) if judged else "not run"
 
 
-def _p_holds(outcome: Outcome) -> str:
+def _p_holds(outcome: ClaimOutcome) -> str:
     return wording.probability(outcome.p_holds)
 
 
-def _p_direction(outcome: Outcome) -> str:
+def _p_direction(outcome: ClaimOutcome) -> str:
     return wording.probability(outcome.p_direction)
 
 

@@ -26,7 +26,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, claims
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, Setting
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, SeededPoint
 from mptcplab.papers.claims import Judged, Results
 from mptcplab.runs import cost, documents, experiment, store
 from mptcplab.runs.entries import Entry
@@ -254,7 +254,7 @@ class _Planned:
         self,
         part: str,
         repeat: int,
-        settings: Sequence[Setting],
+        settings: Sequence[SeededPoint],
         kernel: KernelBuild,
         guest: Guest,
         runs: Store,
@@ -264,7 +264,7 @@ class _Planned:
         self.repeat = repeat
         self.settings = settings
         self.kernel, self.guest, self.runs = kernel, guest, runs
-        self.missing: dict[str, tuple[Setting, Scenario]] = {}
+        self.missing: dict[str, tuple[SeededPoint, Scenario]] = {}
         for setting in settings:
             for item in (setting.scenario, *setting.alone.values()):
                 key = store.run_key(item, kernel, guest)

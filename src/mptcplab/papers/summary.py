@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mptcplab.papers import headlines, markdown_page, wording
-from mptcplab.papers.claims import Judged, Outcome, Verdict
+from mptcplab.papers.claims import ClaimOutcome, Judged, Verdict
 from mptcplab.papers.markdown_page import HOW_TO, Section
 from mptcplab.papers.tables import Table, markdown
 
@@ -140,7 +140,7 @@ def _runs(section: Section) -> str:
     return f"{section.found.part}{', stale' if section.found.part in section.stale else ''}"
 
 
-def _outcome(outcome: Outcome, figures: Mapping[str, Any]) -> dict[str, Any]:
+def _outcome(outcome: ClaimOutcome, figures: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "verdict": outcome.verdict,
         "p_holds": outcome.p_holds,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from mptcplab.formulas.amounts import text_of
 from mptcplab.mistakes import printable
 from mptcplab.report import junit as junit_report
-from mptcplab.report.junit import Case, Suite
+from mptcplab.report.junit import JunitCase, Suite
 from mptcplab.runs.entries import Expectation
 
 #: With more expectations that are met than these, only their number is shown.
@@ -61,15 +61,15 @@ def junit(found: Sequence[Expectation], suite: str, command: str) -> bytes:
     return junit_report.report([Suite(suite, [_case(each, command) for each in found])])
 
 
-def _case(found: Expectation, command: str) -> Case:
+def _case(found: Expectation, command: str) -> JunitCase:
     if found.held:
-        return Case(title(found), "passed", figures(found))
+        return JunitCase(title(found), "passed", figures(found))
     about = [
         f"expected: {title(found)}",
         f"figures:  {figures(found)}",
         f"repeat:   {command}",
     ]
-    return Case(
+    return JunitCase(
         title(found),
         "error" if found.held is None else "failure",
         "\n".join(about),

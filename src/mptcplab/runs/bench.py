@@ -23,7 +23,7 @@ from rich.table import Table
 
 from mptcplab.capture import analyze
 from mptcplab.lab import engine, kernel
-from mptcplab.lab.engine import Outcome, Watch
+from mptcplab.lab.engine import RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
@@ -122,11 +122,11 @@ class _Runner:
         self._kernel, self._guest, self._directory = kernel, guest, directory
         self._watch = watch
 
-    def __call__(self, scenario: Scenario) -> tuple[Outcome, RunMetrics]:
+    def __call__(self, scenario: Scenario) -> tuple[RunOutcome, RunMetrics]:
         directory = Path(tempfile.mkdtemp(dir=self._directory))
         return experiment.measure(scenario, self._kernel, self._guest, directory, watch=self._watch)
 
-    def without_figures(self, scenario: Scenario) -> Outcome:
+    def without_figures(self, scenario: Scenario) -> RunOutcome:
         directory = Path(tempfile.mkdtemp(dir=self._directory))
         return experiment.run(scenario, self._kernel, self._guest, directory, watch=self._watch)
 

@@ -17,7 +17,7 @@ from mptcplab.capture import dissect, udp
 from mptcplab.errors import RunError
 from mptcplab.lab import choices, doctor, engine, stock_machine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, Watch
+from mptcplab.lab.engine import RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Stock
 from mptcplab.metrics import connections, recorded, records, run_files, sockets
@@ -67,7 +67,7 @@ def measure(
     modules: Mapping[str, Path] | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
-) -> tuple[Outcome, RunMetrics]:
+) -> tuple[RunOutcome, RunMetrics]:
     """One run on a CPU of its own, with its files in `directory`, and its figures.
 
     `modules` must have that of the scenario's scheduler, by name, if it is the user's own.
@@ -85,7 +85,7 @@ def run(
     modules: Mapping[str, Path] | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """One run, as `measure` makes it."""
     with own_cpu() as cpu:
         if kernel.stock:
@@ -114,7 +114,7 @@ def own_modules(scenario: Scenario, modules: Mapping[str, Path]) -> dict[str, Pa
     }
 
 
-def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
+def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
     """The figures of a successful run."""
     samples = run_files.read_samples(scenario, outcome.directory)
     if outcome.of_sockets:
@@ -132,7 +132,7 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     return replace(found, links=_link_figures(scenario, outcome, samples, queues))
 
 
-def link_figures(scenario: Scenario, outcome: Outcome) -> tuple[LinkFigures, ...]:
+def link_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[LinkFigures, ...]:
     """What the shared links of a run carried, and, if programs sent it, what each path did.
 
     Programs need not use TCP. Raises RunError if the records do not cover the measured interval, or
@@ -144,7 +144,7 @@ def link_figures(scenario: Scenario, outcome: Outcome) -> tuple[LinkFigures, ...
 
 
 def _link_figures(
-    scenario: Scenario, outcome: Outcome, samples: Mapping[str, Samples], queues: Records
+    scenario: Scenario, outcome: RunOutcome, samples: Mapping[str, Samples], queues: Records
 ) -> tuple[LinkFigures, ...]:
     of_programs = isinstance(scenario.workload, Program)
     if not scenario.links and not of_programs:
@@ -160,7 +160,7 @@ def _link_figures(
     return tuple(found)
 
 
-def udp_figures(scenario: Scenario, outcome: Outcome) -> tuple[UdpFigures, ...]:
+def udp_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[UdpFigures, ...]:
     """What programs sent by UDP in a run that was captured: each direction of each flow.
 
     Of more flows than a document should have, those with most payload. Raises InputError if the
@@ -184,7 +184,7 @@ def udp_figures(scenario: Scenario, outcome: Outcome) -> tuple[UdpFigures, ...]:
 
 
 def _figures_of_sockets(
-    scenario: Scenario, outcome: Outcome, samples: Mapping[str, Samples]
+    scenario: Scenario, outcome: RunOutcome, samples: Mapping[str, Samples]
 ) -> RunMetrics:
     """Those of a run on a distribution's kernel, where nothing was recorded of the links."""
     start_ns = int(outcome.guest["start_ns"])

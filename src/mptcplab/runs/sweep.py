@@ -91,7 +91,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SweepPoint:
     """A point of a sweep, the values of its axes: what is compared there, by the keys of the runs.
 
     Schedulers, congestion controls and seeds are not in the values, also if they are axes.
@@ -140,12 +140,12 @@ class Plan:
     guest: Guest
     counts: Mapping[str, int]
 
-    def settings(self) -> list[Setting]:
+    def settings(self) -> list[SweepPoint]:
         """Each point, with its runs and baselines."""
-        found: dict[str, Setting] = {}
+        found: dict[str, SweepPoint] = {}
         for point in self.points:
             values = {name: value for name, value in point.items() if name not in _OF_POINTS}
-            setting = found.setdefault(json.dumps(values, default=str), Setting(values, {}, {}))
+            setting = found.setdefault(json.dumps(values, default=str), SweepPoint(values, {}, {}))
             setting.runs[point["key"]] = self.runs[point["key"]].scenario
             setting.baselines.update({key: self.runs[key].scenario for key in point["alone"]})
         return list(found.values())
@@ -222,7 +222,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """The result of a sweep: how many runs there are, were stored, were made, and failed.
 
     `reasons` has the reasons of the runs that failed now, `failed_before` the number of failed
@@ -413,7 +413,7 @@ def run(
     show: Callable[[Standing], None] = lambda _standing: None,
     cancel: threading.Event | None = None,
     workers: Workers | None = None,
-) -> Outcome:
+) -> SweepOutcome:
     """Make the missing runs of a sweep; each is in the store as soon as it has ended.
 
     A failed run is kept with its reason, and the others go on. Nothing is kept of a run that
@@ -477,7 +477,7 @@ def run(
         raise
     with _full_disk_told(out):
         table.write()
-    return Outcome(
+    return SweepOutcome(
         len(planned.runs),
         len(planned.runs) - len(missing) - len(left_alone),
         ended - len(killed),
@@ -490,7 +490,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class Expected:
+class DryRun:
     """What a sweep would run. `expected_s` is wall-clock time, with `jobs` runs at a time.
 
     `known_from` is the number of stored runs it is based on; without any it is a guess.
@@ -525,7 +525,7 @@ class Expected:
         return "\n".join(lines)
 
 
-def dry_run(planned: Plan, out: Path, how: How) -> Expected:
+def dry_run(planned: Plan, out: Path, how: How) -> DryRun:
     """What a sweep would run; nothing is written.
 
     If all runs are made again anyway, stored ones only tell how long that takes: without the
@@ -542,7 +542,7 @@ def dry_run(planned: Plan, out: Path, how: How) -> Expected:
         stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
     experiment.require_machines([planned.runs[key].kernel for key in missing], how.jobs)
     left = Left(costs, min(how.jobs, max(len(missing), 1)), dict.fromkeys(missing))
-    return Expected(
+    return DryRun(
         **planned.counts,
         stored=stored,
         failed=failed,
@@ -586,7 +586,7 @@ def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
     return found.rename({"kernel_called": "kernel"} if several else {}).to_dicts()
 
 
-def closing(outcome: Outcome, out: Path) -> str:
+def closing(outcome: SweepOutcome, out: Path) -> str:
     """The result of a sweep, and the next commands, in a few lines."""
     place = "" if str(out) == "mptcplab-out" else f" --out {out}"
     lines = [

@@ -25,7 +25,7 @@ from mptcplab.errors import (
     RunError,
 )
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
+from mptcplab.lab.engine import RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files, series
@@ -234,7 +234,7 @@ def _keep_series(directory: Path, task: Task) -> None:
 
 
 def _program_figures(
-    scenario: Scenario, outcome: Outcome
+    scenario: Scenario, outcome: RunOutcome
 ) -> tuple[RunMetrics | None, dict[str, Any]]:
     """The figures of a run, and what its entry says about programs.
 

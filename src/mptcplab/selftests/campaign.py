@@ -15,7 +15,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import OURS, UPSTREAM
 from mptcplab.scenario.scheduler import known
 from mptcplab.selftests import expected_failures
-from mptcplab.selftests.expected_failures import Case, Expectations
+from mptcplab.selftests.expected_failures import Expectations, JudgedTest
 from mptcplab.selftests.jobs import DEFAULT_SCHEDULER, Job, Ran, choice
 from mptcplab.selftests.scripts import (
     OTHER_PACKETS,
@@ -62,7 +62,7 @@ class Suite:
     """
 
     ran: Ran
-    cases: tuple[Case, ...]
+    cases: tuple[JudgedTest, ...]
     repeats: int = 0
     differs: tuple[str, ...] = ()
 
@@ -74,13 +74,13 @@ class Suite:
     def broken(self) -> str:
         return self.ran.result.error
 
-    def points(self) -> Iterator[Case]:
+    def points(self) -> Iterator[JudgedTest]:
         """Its cases, and those that are about the script as a whole."""
         yield from self.cases
         if self.broken:
-            yield Case("it comes to its end", "wrong", self.broken)
+            yield JudgedTest("it comes to its end", "wrong", self.broken)
         if self.repeats:
-            yield Case(
+            yield JudgedTest(
                 f"{self.repeats + 1} runs are the same",
                 "wrong" if self.differs else "passed",
                 "; ".join(self.differs),

@@ -28,7 +28,7 @@ _KEYS = ("scheduler", "script", "tests", "reason", "late_ms")
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedFailure:
     """Tests of a script that a scheduler does not pass, and why; * in a name: any letters.
 
     With `late_ms` they may pass, as that depends on the seed, or else exceed their limit of time,
@@ -51,9 +51,9 @@ class Expectations:
     """`forms` are schedulers with parameters, which run besides the defaults of all."""
 
     forms: tuple[str, ...] = ()
-    expected: tuple[Expected, ...] = ()
+    expected: tuple[ExpectedFailure, ...] = ()
 
-    def of(self, script: str, scheduler: str) -> tuple[Expected, ...]:
+    def of(self, script: str, scheduler: str) -> tuple[ExpectedFailure, ...]:
         """What is expected of a scheduler in a script; of what is about one test, the first counts.
 
         After what is listed of it comes what is of `default`.
@@ -107,12 +107,12 @@ def read(
         late_ms = entry.get("late_ms", 0)
         if type(late_ms) is not int or late_ms < 0:
             raise MptcplabError(f"{where}: late_ms: a number of ms is accepted")
-        found.append(Expected(tests=tests, late_ms=late_ms, **texts))
+        found.append(ExpectedFailure(tests=tests, late_ms=late_ms, **texts))
     return Expectations(forms, tuple(found))
 
 
 @dataclass(frozen=True)
-class Case:
+class JudgedTest:
     """How a test came out, by what is expected of it; but for `passed`, `why` says more.
 
     `excused` did not pass, and need not; `wrong` is worse than upstream or other than expected.
@@ -123,7 +123,9 @@ class Case:
     why: str = ""
 
 
-def judge(expected: Collection[Expected], before: Result | None, after: Result) -> list[Case]:
+def judge(
+    expected: Collection[ExpectedFailure], before: Result | None, after: Result
+) -> list[JudgedTest]:
     """What a result is, held to `before`, that of upstream, and to what is `expected`.
 
     Without `before`, whatever fails is wrong. Where something is expected of a test, this alone
@@ -140,27 +142,29 @@ def judge(expected: Collection[Expected], before: Result | None, after: Result) 
         for pattern in each.tests:
             if not any(fnmatchcase(name, pattern) for name in names):
                 why = f"no test is called {pattern}: take it out of {FILE.name}"
-                cases.append(Case(f"expected: {pattern}", "wrong", why))
+                cases.append(JudgedTest(f"expected: {pattern}", "wrong", why))
     return cases
 
 
-def _case(name: str, worse: str, expected: Collection[Expected], after: Result) -> Case:
+def _case(
+    name: str, worse: str, expected: Collection[ExpectedFailure], after: Result
+) -> JudgedTest:
     verdict = after.verdicts.get(name)
     of_it = (e for e in expected if any(fnmatchcase(name, pattern) for pattern in e.tests))
     listed = next(of_it, None)
     if verdict == "pass":
         if listed and not listed.late_ms:
-            return Case(name, "wrong", f"is expected not to pass, and passes: {name}")
-        return Case(name, "passed")
+            return JudgedTest(name, "wrong", f"is expected not to pass, and passes: {name}")
+        return JudgedTest(name, "passed")
     if verdict == "skip" and not worse:
-        return Case(name, "skipped", "skipped by the script")
+        return JudgedTest(name, "skipped", "skipped by the script")
     if listed is None:
         if worse:
-            return Case(name, "wrong", f"{worse}: {name}")
-        return Case(name, "excused", "does not pass upstream either")
+            return JudgedTest(name, "wrong", f"{worse}: {name}")
+        return JudgedTest(name, "excused", "does not pass upstream either")
     if listed.late_ms and _late_ms(after, name) > listed.late_ms:
-        return Case(name, "wrong", f"is not only late by at most {listed.late_ms} ms: {name}")
-    return Case(name, "excused", listed.reason)
+        return JudgedTest(name, "wrong", f"is not only late by at most {listed.late_ms} ms: {name}")
+    return JudgedTest(name, "excused", listed.reason)
 
 
 def _late_ms(result: Result, name: str) -> float:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from mptcplab.report import junit
 from mptcplab.selftests.campaign import Suite
-from mptcplab.selftests.expected_failures import Case
+from mptcplab.selftests.expected_failures import JudgedTest
 from mptcplab.selftests.tap import Result
 
 
@@ -77,7 +77,7 @@ def tap(suites: Sequence[Suite]) -> str:
     return "\n".join([*found, ""])
 
 
-def _point(number: int, case: Case) -> Iterator[str]:
+def _point(number: int, case: JudgedTest) -> Iterator[str]:
     name = f"{number} - {_name(case.name)}"
     match case.outcome:
         case "passed":
@@ -110,14 +110,14 @@ def junit_report(suites: Sequence[Suite], command: str) -> bytes:
     )
 
 
-def _case(suite: Suite, case: Case, command: str) -> junit.Case:
+def _case(suite: Suite, case: JudgedTest, command: str) -> junit.JunitCase:
     if case.outcome == "passed":
-        return junit.Case(case.name, "passed")
+        return junit.JunitCase(case.name, "passed")
     if case.outcome != "wrong":
-        return junit.Case(case.name, "skipped", message=_line(case.why))
+        return junit.JunitCase(case.name, "skipped", message=_line(case.why))
     result = suite.ran.result
     remarks = [line for line in result.remarks if case.name in line]
-    return junit.Case(
+    return junit.JunitCase(
         case.name,
         "failure" if case.name in result.verdicts else "error",
         "\n".join([case.why, *remarks, f"repeat: {command}"]),

@@ -101,7 +101,7 @@ _MATERIALS = _Kind(
 
 
 @dataclass(frozen=True)
-class Setting:
+class DriveKey:
     """A parameter: its key, and the field of `of` that it sets (element `index` of a pair).
 
     `sources` says where the default comes from; for a cell, that of the first and of the second.
@@ -140,67 +140,69 @@ _OURS = ("ours",)
 _NS3 = ("default of ns-3's mmWave module", "default of ns-3's LTE module")
 
 SETTINGS = (
-    Setting("start.east", Drive, "start_m", _LENGTH, "of the mast, where the car is at first",
-            ("ours: past the mast at half time",), 0),
-    Setting("start.north", Drive, "start_m", _LENGTH, "of the mast, where the car is at first",
-            _OURS, 1),
-    Setting("speed.east", Drive, "velocity_mps", _SPEED, "of the car; negative: to the west",
-            ("the paper, section III",), 0),
-    Setting("speed.north", Drive, "velocity_mps", _SPEED, "of the car; negative: to the south",
-            ("the paper, section III",), 1),
-    Setting("height", Drive, "height_ut_m", _LENGTH, "of the car's antenna",
-            ("TR 38.901, section 7.2",)),
-    Setting("duration", Drive, "duration_ns", _TIME, "of the drive, whole steps",
-            ("the paper, section III",)),
-    Setting("step", Drive, "step_ns", _TIME, "how long each row of the trace holds", _OURS),
-    Setting("wire_delay", Drive, "wire_delay_ns", _TIME, "one way, from the mast to the server",
-            _OURS),
-    Setting("building.west", Building, "x_m", _LENGTH, "its western wall, east of the mast",
-            _OURS, 0),
-    Setting("building.east", Building, "x_m", _LENGTH, "its eastern wall, east of the mast",
-            _OURS, 1),
-    Setting("building.south", Building, "y_m", _LENGTH, "its southern wall, north of the mast",
-            _OURS, 0),
-    Setting("building.north", Building, "y_m", _LENGTH, "its northern wall, north of the mast",
-            _OURS, 1),
-    Setting("building.height", Building, "height_m", _LENGTH, "from the ground", _OURS),
-    Setting("building.walls", Building, "walls", _COUNT, "that a wave goes through", _OURS),
-    Setting("building.materials", Building, "materials", _MATERIALS, "of a wall, with their shares",
-            ("TR 38.901, table 7.4.3-2, low-loss model",)),
-    Setting("environment", Cell, "environment", _choice(*ENVIRONMENTS), "urban micro or macro cell",
-            _OURS),
-    Setting("height", Cell, "height_m", _LENGTH, "of the antenna on the mast", _OURS),
-    Setting("frequency", Cell, "frequency_hz", _FREQUENCY, "of the carrier", _NS3),
-    Setting("bandwidth", Cell, "bandwidth_hz", _FREQUENCY, "that carries symbols",
-            ("200 MHz, TS 38.101-2", "20 MHz, TS 36.101")),
-    Setting("power", Cell, "power_dbm", _POWER, "of the transmitter", _NS3),
-    Setting("gain_bs", Cell, "gain_bs_dbi", _GAIN, "of the antenna on the mast",
-            ("64 elements, ns-3", "ns-3")),
-    Setting("gain_ut", Cell, "gain_ut_dbi", _GAIN, "of the car's antenna",
-            ("16 elements, ns-3", "ns-3")),
-    Setting("noise_figure", Cell, "noise_figure_db", _DECIBEL, "of the car's receiver",
-            ("ours", "ns-3")),
-    Setting("blockage", Cell, "blockage", _choice("nlos", "through"), "what the building does",
-            ("the paper, section IV",)),
-    Setting("link", Cell, "link", _choice("cqi", "shannon"), "how SINR becomes bits",
-            ("TS 38.214", "TR 36.942, annex A")),
-    Setting("share", Cell, "share", _SHARE, "of the symbols, with data for the car",
-            ("ours, TS 38.306", "FDD")),
-    Setting("slot", Cell, "slot_ns", _TIME, "of a block", ("TS 38.211", "TS 36.211")),
-    Setting("harq_slots", Cell, "harq_slots", _COUNT, "until a block is sent again",
-            ("ours", "TS 36.213")),
-    Setting("harq_retransmissions", Cell, "harq_retransmissions", _COUNT, "of a block, at most",
-            _OURS),
-    Setting("recovery", Cell, "recovery_ns", _TIME, "when the sight, or the cell, comes or goes",
-            ("ours", "no beam to lose")),
-    Setting("radio_delay", Cell, "radio_delay_ns", _TIME, "one way, of the radio access",
-            ("ITU-R M.2410-0", "ITU-R M.2134")),
+    DriveKey("start.east", Drive, "start_m", _LENGTH, "of the mast, where the car is at first",
+             ("ours: past the mast at half time",), 0),
+    DriveKey("start.north", Drive, "start_m", _LENGTH, "of the mast, where the car is at first",
+             _OURS, 1),
+    DriveKey("speed.east", Drive, "velocity_mps", _SPEED, "of the car; negative: to the west",
+             ("the paper, section III",), 0),
+    DriveKey("speed.north", Drive, "velocity_mps", _SPEED, "of the car; negative: to the south",
+             ("the paper, section III",), 1),
+    DriveKey("height", Drive, "height_ut_m", _LENGTH, "of the car's antenna",
+             ("TR 38.901, section 7.2",)),
+    DriveKey("duration", Drive, "duration_ns", _TIME, "of the drive, whole steps",
+             ("the paper, section III",)),
+    DriveKey("step", Drive, "step_ns", _TIME, "how long each row of the trace holds", _OURS),
+    DriveKey("wire_delay", Drive, "wire_delay_ns", _TIME, "one way, from the mast to the server",
+             _OURS),
+    DriveKey("building.west", Building, "x_m", _LENGTH, "its western wall, east of the mast",
+             _OURS, 0),
+    DriveKey("building.east", Building, "x_m", _LENGTH, "its eastern wall, east of the mast",
+             _OURS, 1),
+    DriveKey("building.south", Building, "y_m", _LENGTH, "its southern wall, north of the mast",
+             _OURS, 0),
+    DriveKey("building.north", Building, "y_m", _LENGTH, "its northern wall, north of the mast",
+             _OURS, 1),
+    DriveKey("building.height", Building, "height_m", _LENGTH, "from the ground", _OURS),
+    DriveKey("building.walls", Building, "walls", _COUNT, "that a wave goes through", _OURS),
+    DriveKey("building.materials", Building, "materials", _MATERIALS,
+             "of a wall, with their shares",
+             ("TR 38.901, table 7.4.3-2, low-loss model",)),
+    DriveKey("environment", Cell, "environment", _choice(*ENVIRONMENTS),
+             "urban micro or macro cell",
+             _OURS),
+    DriveKey("height", Cell, "height_m", _LENGTH, "of the antenna on the mast", _OURS),
+    DriveKey("frequency", Cell, "frequency_hz", _FREQUENCY, "of the carrier", _NS3),
+    DriveKey("bandwidth", Cell, "bandwidth_hz", _FREQUENCY, "that carries symbols",
+             ("200 MHz, TS 38.101-2", "20 MHz, TS 36.101")),
+    DriveKey("power", Cell, "power_dbm", _POWER, "of the transmitter", _NS3),
+    DriveKey("gain_bs", Cell, "gain_bs_dbi", _GAIN, "of the antenna on the mast",
+             ("64 elements, ns-3", "ns-3")),
+    DriveKey("gain_ut", Cell, "gain_ut_dbi", _GAIN, "of the car's antenna",
+             ("16 elements, ns-3", "ns-3")),
+    DriveKey("noise_figure", Cell, "noise_figure_db", _DECIBEL, "of the car's receiver",
+             ("ours", "ns-3")),
+    DriveKey("blockage", Cell, "blockage", _choice("nlos", "through"), "what the building does",
+             ("the paper, section IV",)),
+    DriveKey("link", Cell, "link", _choice("cqi", "shannon"), "how SINR becomes bits",
+             ("TS 38.214", "TR 36.942, annex A")),
+    DriveKey("share", Cell, "share", _SHARE, "of the symbols, with data for the car",
+             ("ours, TS 38.306", "FDD")),
+    DriveKey("slot", Cell, "slot_ns", _TIME, "of a block", ("TS 38.211", "TS 36.211")),
+    DriveKey("harq_slots", Cell, "harq_slots", _COUNT, "until a block is sent again",
+             ("ours", "TS 36.213")),
+    DriveKey("harq_retransmissions", Cell, "harq_retransmissions", _COUNT, "of a block, at most",
+             _OURS),
+    DriveKey("recovery", Cell, "recovery_ns", _TIME, "when the sight, or the cell, comes or goes",
+             ("ours", "no beam to lose")),
+    DriveKey("radio_delay", Cell, "radio_delay_ns", _TIME, "one way, of the radio access",
+             ("ITU-R M.2410-0", "ITU-R M.2134")),
 )  # fmt: skip
 
 
-def keys(drive: Drive) -> dict[str, tuple[str, Setting]]:
+def keys(drive: Drive) -> dict[str, tuple[str, DriveKey]]:
     """All keys of a drive, with their owner ("", "building" or a cell's name) and setting."""
-    found: dict[str, tuple[str, Setting]] = {}
+    found: dict[str, tuple[str, DriveKey]] = {}
     for setting in SETTINGS:
         if setting.of is Cell:
             found |= {f"{cell.name}.{setting.key}": (cell.name, setting) for cell in drive.cells}
@@ -209,7 +211,7 @@ def keys(drive: Drive) -> dict[str, tuple[str, Setting]]:
     return found
 
 
-def _put(changes: dict[str, Any], setting: Setting, value: Any, owner: Any) -> None:
+def _put(changes: dict[str, Any], setting: DriveKey, value: Any, owner: Any) -> None:
     """Add a value to the changes of its owner; some values are one element of a pair."""
     if setting.index is None:
         changes[setting.field] = value
@@ -297,5 +299,5 @@ def listing(drive: Drive) -> str:
     return "\n".join(lines)
 
 
-def _order(item: tuple[str, Setting], names: Sequence[str]) -> int:
+def _order(item: tuple[str, DriveKey], names: Sequence[str]) -> int:
     return names.index(item[0]) if item[0] in names else -1

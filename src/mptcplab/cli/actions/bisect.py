@@ -21,12 +21,14 @@ from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.git import Repository
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_tree import SourceError
-from mptcplab.runs.expectations import Expected
+from mptcplab.runs.expectations import CompiledExpectation
 from mptcplab.runs.store import Store, run_key
 from mptcplab.scenario.resolve import Request
 
 
-def find(request: Request, expected: Sequence[Expected], options: Mapping[str, Any]) -> None:
+def find(
+    request: Request, expected: Sequence[CompiledExpectation], options: Mapping[str, Any]
+) -> None:
     """Find the first bad commit and show it. Raises UndecidedError if skipped ones hide it."""
     repository = Repository(options["tree"])
     good, bad = search.ends(repository, options["good"], options["bad"])

@@ -20,7 +20,7 @@ from mptcplab.errors import NotMetError
 from mptcplab.report import expectation_verdicts
 from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry, Expectation
-from mptcplab.runs.expectations import Expected
+from mptcplab.runs.expectations import CompiledExpectation
 from mptcplab.scenario.model import Scenario
 
 
@@ -28,7 +28,7 @@ from mptcplab.scenario.model import Scenario
 class Wanted:
     """The expectations of a command, and the file for the report, if it was asked for."""
 
-    expected: Sequence[Expected]
+    expected: Sequence[CompiledExpectation]
     junit: Path | None
 
     def judge(
@@ -63,7 +63,7 @@ def read(
     junit: Path | None = options["junit"]
     if junit is not None and not options["expect"]:
         raise click.UsageError("--junit is the report about --expect; give what you expect, too")
-    wanted: Sequence[Expected] = ()
+    wanted: Sequence[CompiledExpectation] = ()
     called = [experiment.called(name) for name in kernels] if options["expect"] else []
     for runs, baselines in settings:
         wanted = expectations.read(options["expect"], runs, baselines, called)

@@ -84,7 +84,7 @@ def _keep_equal(file: Path, a: Kernel, b: Kernel, compared: Comparison) -> None:
     common.say(f"{file}: {', '.join(each.what for each in added) or 'nothing to add'}")
 
 
-def _chosen(found: Sequence[cases.Case], only: str | None) -> list[cases.Case]:
+def _chosen(found: Sequence[cases.KernelCase], only: str | None) -> list[cases.KernelCase]:
     chosen = [each for each in found if only is None or only in each.name]
     if not chosen:
         names = "\n    ".join(each.name for each in found)

@@ -24,8 +24,9 @@ from benches.figures import Machine, Measured
 from benches.lab import Lab
 from mptcplab.errors import InputError, Problem, status_of
 from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.mistakes import first_of
-from mptcplab.runs import bench, experiment
+from mptcplab.runs import bench, single
 
 _ROUNDS = 3
 _DURATION, _QUICK_DURATION = "20s", "2s"
@@ -90,7 +91,7 @@ def measure(rounds: int, *, quick: bool) -> Measured:
             say=_say,
         )
         series = growth.measure(lab, growth.growths(quick), rounds=rounds, say=_say)
-    figures = bench.run(*builds, repeat=rounds, say=_say, cancel=threading.Event())
+    figures = bench.run(Rig(*builds), repeat=rounds, say=_say, cancel=threading.Event())
     return Measured(
         quick=quick,
         machine=machine,
@@ -107,7 +108,7 @@ def machine_here() -> Machine:
     names = [line.partition(":")[2].strip() for line in text.splitlines() if "model name" in line]
     return Machine(
         processor=names[0] if names else platform.machine(),
-        cpus=len(experiment.cpus()),
+        cpus=len(single.cpus()),
         # the version alone: what a distribution or a machine adds tells nothing
         kernel=platform.release().partition("-")[0],
         load=os.getloadavg()[0],

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from benches.figures import Cost
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
@@ -34,12 +35,12 @@ class Lab:
     """Measures runs of one kernel and guest."""
 
     def __init__(self, kernel: KernelBuild, guest: Guest, directory: Path) -> None:
-        self._kernel, self._guest, self._directory = kernel, guest, directory
+        self._rig, self._directory = Rig(kernel, guest), directory
 
     def run(self, scenario: Scenario) -> Cost:
         """What a run costs from its start to its end, on a CPU of its own."""
         directory = Path(tempfile.mkdtemp(dir=self._directory))
-        outcome, found = experiment.measure(scenario, self._kernel, self._guest, directory)
+        outcome, found = single.measure(scenario, self._rig, directory)
         shutil.rmtree(directory)
         return Cost(
             seconds=sending_s(scenario)[0],

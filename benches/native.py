@@ -21,7 +21,7 @@ from benches.lab import sending_s
 from mptcplab.errors import RunError
 from mptcplab.lab import doctor
 from mptcplab.plan import plan
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.scenario.model import Scenario
 
 # Processes that are left when the first one ends are killed, and namespaces go with them.
@@ -132,7 +132,7 @@ def _measure(request: dict[str, Any], *, real_time: bool) -> Cost:
     namespaces = _first_that_works()
     if isinstance(namespaces, str):
         raise RunError(namespaces)
-    with experiment.own_cpu() as cpu:
+    with single.own_cpu() as cpu:
         # one CPU for all, as a run of the lab has
         command = ["taskset", "--cpu-list", str(cpu), *namespaces, sys.executable, str(PROGRAM)]
         done = _run([*command, "testbed", json.dumps(request)], _PATIENCE_S + seconds)

@@ -16,7 +16,7 @@ from typing import Any
 from benches.figures import Cost
 from benches.lab import sending_s
 from mptcplab.errors import RunError
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.scenario.limits import PACKET_BYTES
 from mptcplab.scenario.model import Path as ScenarioPath
 from mptcplab.scenario.model import Scenario
@@ -88,7 +88,7 @@ class Simulator:
             "seconds": seconds,
             "warmup_s": warmup_s,
         }
-        with experiment.own_cpu() as cpu:
+        with single.own_cpu() as cpu:
             os.sched_setaffinity(self._process.pid, {cpu})
             assert self._process.stdin is not None
             self._process.stdin.write(json.dumps(request) + "\n")

@@ -22,9 +22,10 @@ from pathlib import Path
 from distributed import LocalCluster
 
 from mptcplab.lab import guest, kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import Store
-from mptcplab.runs.tasks import Task, task_of
+from mptcplab.runs.tasks import Task
 from mptcplab.runs.workers import InProcesses, Workers, performed
 from mptcplab.scenario import resolve
 from mptcplab.scenario.flags import Flags
@@ -38,9 +39,9 @@ def tasks(count: int, out: Path) -> list[Task]:
     request = resolve.from_flags(
         Flags(path=PATHS, duration="200ms", warmup="0s", repeat=str(count)), single=False
     )
-    builds = kernel.build(), guest.build()
+    rig = Rig(kernel.build(), guest.build())
     Store(out)
-    return [task_of(item, *builds, out=out) for item in request.runs()]
+    return [Task.of(item, rig, out) for item in request.runs()]
 
 
 def cpu_s() -> float:

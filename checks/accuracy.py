@@ -27,10 +27,11 @@ from checks.command_line import parser_of
 from mptcplab import marked, units
 from mptcplab.errors import status_of
 from mptcplab.lab import doctor, engine, guest, kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan, qdiscs, testbed
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import MAX_PATHS, PACKET_BYTES
 from mptcplab.scenario.resolve import from_flags
@@ -379,10 +380,10 @@ def measure(
     def one(number: int) -> list[Row]:
         own = directory / f"{number}"
         own.mkdir()
-        with experiment.own_cpu() as cpu:
+        with single.own_cpu() as cpu:
             return _run(runs[number], kernel, guest, own, cpu)
 
-    with ThreadPoolExecutor(max_workers=len(experiment.cpus())) as pool:
+    with ThreadPoolExecutor(max_workers=len(single.cpus())) as pool:
         return [row for rows in pool.map(one, range(len(runs))) for row in rows]
 
 
@@ -396,7 +397,7 @@ def _run(
     paths = [f"p{i}:{setting.path}" for i, setting in enumerate(wanted, 1)]
     scenario = from_flags(Flags(path=paths, seed_delay="0us")).base
     text = plan.render_measurements(scenario, _lines(wanted))
-    engine.run(scenario, text, kernel, guest, directory, cpu=cpu)
+    engine.run(scenario, text, Rig(kernel, guest), directory, cpu=cpu)
     return [
         Row(
             setting,

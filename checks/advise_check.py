@@ -18,7 +18,6 @@ than 10 % worse than Linux's default. What was run is kept in --out, and not run
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import itertools
@@ -26,8 +25,7 @@ import json
 import random
 import statistics
 import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -37,18 +35,16 @@ from rich.table import Table
 from checks.command_line import chosen, natural, parser_of, say
 from mptcplab import files, marked, units
 from mptcplab.advice import advise
-from mptcplab.advice.advise import REFERENCE, Candidate, Effort
+from mptcplab.advice.advise import REFERENCE, Candidate, Effort, Question
 from mptcplab.advice.goals import Goal, Name, Span, goals
 from mptcplab.advice.ranking import Ranking, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.formulas import designs
-from mptcplab.lab.choices import Limits
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import experiment, store
+from mptcplab.lab.engine import Rig
+from mptcplab.runs import experiment, single, store
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
-from mptcplab.runs.workers import Workers
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import PACKET_BYTES
@@ -156,10 +152,8 @@ def _path(name: str, point: Mapping[str, float]) -> str:
 class Bench:
     """What all pairs are run with."""
 
-    kernel: KernelBuild
-    guest: Guest
-    out: Store
-    workers: Workers
+    rig: Rig
+    runner: Runner
     ccs: Sequence[str]
     quick: bool
 
@@ -176,25 +170,18 @@ class Bench:
             for each in candidates
             for number, one in varied.items()
         }
+        out, builds = Store(self.runner.out), (self.rig.kernel, self.rig.guest)
         by_key = {
-            store.run_key(each, self.kernel, self.guest): each
+            store.run_key(each, *builds): each
             for scenarios in wanted.values()
             for each in scenarios
         }
-        missing = [each for key, each in by_key.items() if not self.out.has(key)]
+        missing = [each for key, each in by_key.items() if not out.has(key)]
         say(f"  {what}: {len(by_key)} runs, {len(by_key) - len(missing)} of them there")
-        if missing:
-            experiment.run_all(
-                *(missing, self.kernel, self.guest, self.out),
-                jobs=self.workers.jobs,
-                workers=self.workers,
-                keep_records=False,
-            )
+        self.runner.run(missing, self.rig)
         found: dict[str, dict[int, float]] = {}
         for (label, number), scenarios in wanted.items():
-            entries = [
-                self.out.result(store.run_key(each, self.kernel, self.guest)) for each in scenarios
-            ]
+            entries = [out.result(store.run_key(each, *builds)) for each in scenarios]
             ended = [entry.metrics for entry in entries if entry and entry.status == "ok"]
             if len(ended) == len(scenarios):
                 figure = goal.of(scenarios, ended)
@@ -237,23 +224,11 @@ def check(paths: Sequence[str], name: Name, bench: Bench) -> Checked:
 def _advised(
     request: Request, name: Name, known_to: Uncertainty, effort: Effort, bench: Bench
 ) -> str:
+    question = Question(request, bench.ccs, known_to, effort, only=[name])
     advice = advise.advise(
-        *(request, bench.ccs, known_to, effort, bench.kernel, bench.guest, bench.out.out),
-        only=[name],
-        modules={},
-        jobs=bench.workers.jobs,
-        limits=Limits(),
-        show=_quiet,
-        say=lambda text: say(f"  advice: {text.strip()}"),
-        cancel=threading.Event(),
-        keep_records=False,
+        question, bench.rig, bench.runner, lambda text: say(f"  advice: {text.strip()}")
     )
     return advice.judged[0].ranking.chosen
-
-
-@contextlib.contextmanager
-def _quiet(_total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
-    yield lambda _share: None, lambda _count, _scenario, _entry: None
 
 
 def _goal(base: Scenario, name: Name, span: Span) -> Goal:
@@ -404,7 +379,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status_of(
         lambda: _check_and_show(
             *(pairs(options.pairs, options.seed), ccs, options.out, options.docs),
-            *(options.jobs or len(experiment.cpus()), command),
+            *(options.jobs or len(single.cpus()), command),
             quick=options.quick,
         )
     )
@@ -420,10 +395,10 @@ def _check_and_show(
     *,
     quick: bool,
 ) -> int:
-    kernel, guest = experiment.built()
+    rig = Rig(*experiment.built())
     checked: list[Checked] = []
-    with experiment.own_workers(jobs) as workers:
-        bench = Bench(kernel, guest, Store(out), workers, ccs, quick)
+    with Runner(out, jobs, keep_records=False).staying() as runner:
+        bench = Bench(rig, runner, ccs, quick)
         for number, (paths, name) in enumerate(zip(drawn, itertools.cycle(GOALS), strict=False), 1):
             say(f"[{number}/{len(drawn)}] {' '.join(paths)}, {name}")
             found = check(paths, name, bench)

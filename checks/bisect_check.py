@@ -30,10 +30,10 @@ from pathlib import Path
 from mptcplab.bisection.document import DOCUMENT, UndecidedError
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import doctor, guest, kernel, kernel_tree
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.git import LINK, PROGRAM, Repository
 from mptcplab.lab.kernel_commit import Commit
-from mptcplab.runs import experiment
-from mptcplab.runs.store import Store
+from mptcplab.runs.runner import Runner
 from mptcplab.scenario import resolve
 from mptcplab.scenario.flags import Flags
 
@@ -272,7 +272,7 @@ def formula_of(linux: Linux, out: Path) -> str:
     built, own_guest = kernel.build_commit(commit), guest.build()
     paths, events = SCENARIO[1:4:2], [SCENARIO[5]]
     request = resolve.from_flags(Flags(path=paths, event=events, duration=SCENARIO[7]))
-    (entry,) = experiment.run_all(request.runs(), built, own_guest, Store(out), jobs=1)
+    (entry,) = Runner(out).run(request.runs(), Rig(built, own_guest))
     if entry.metrics.goodput_bps is None:
         raise MptcplabError(f"the run of the base failed: {entry.reason}")
     goodput_bps = entry.metrics.goodput_bps

@@ -28,6 +28,7 @@ from checks.command_line import natural, parser_of
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.metrics import run_files
 from mptcplab.runs.single import run
 from mptcplab.scenario.flags import Flags
@@ -142,10 +143,8 @@ def perform(
     try:
         outcome = run(
             scenario,
-            builds.kernel,
-            builds.guest,
+            Rig(builds.kernel, builds.guest, limits=_LIMITS),
             directory,
-            limits=_LIMITS,
             watch=engine.Watch(cancel=cancel or threading.Event()),
         )
     except RunError as error:

@@ -26,6 +26,7 @@ from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.metrics import run_files
 from mptcplab.runs.single import own_cpu
 from mptcplab.scenario import congestion
@@ -175,11 +176,9 @@ def perform(
             outcome = engine.run(
                 case.scenario(program),
                 case.plan(program),
-                builds.kernel,
-                builds.guest,
+                Rig(builds.kernel, builds.guest, limits=_LIMITS),
                 directory,
                 cpu=cpu,
-                limits=_LIMITS,
                 watch=engine.Watch(cancel=cancel or threading.Event()),
             )
     except RunError as error:

@@ -16,12 +16,12 @@ import pytest
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunOutcome
+from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.metrics import records, run_files
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.runs.program import find
 from mptcplab.scenario.resolve import Request
 from mptcplab.scenario.workload import Program
@@ -154,14 +154,9 @@ def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> R
         directory.mkdir()
         request = request_of(*paths, **flags)
         (scenario,) = request.runs()
-        outcome, figures = experiment.measure(
-            scenario,
-            lab_kernel,
-            lab_guest,
-            directory,
-            modules=modules_of(request, lab_kernel),
-            limits=limits,
-        )
+        modules = modules_of(request, lab_kernel)
+        rig = Rig(lab_kernel, lab_guest, modules, limits=limits or Limits())
+        outcome, figures = single.measure(scenario, rig, directory)
         client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
         server = records.read_samples(directory / run_files.SERVER_SAMPLES)
         return Run(scenario, outcome, client, server, figures)
@@ -213,8 +208,7 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
         request = request_of(*paths, program=program, **flags)
         (scenario,) = request.runs()
         modules = modules_of(request, lab_kernel)
-        return experiment.run(
-            scenario, lab_kernel, lab_guest, directory, modules=modules, limits=limits
-        )
+        rig = Rig(lab_kernel, lab_guest, modules, limits=limits or Limits())
+        return single.run(scenario, rig, directory)
 
     return run

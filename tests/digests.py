@@ -20,9 +20,10 @@ from checks.many import Builds
 from mptcplab import resources
 from mptcplab.formulas import designs
 from mptcplab.lab import guest, kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.metrics import run_files
 from mptcplab.plan import plan
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
 from mptcplab.traces import preset_traces, radio
@@ -73,13 +74,13 @@ def runs(directory: Path) -> Iterator[tuple[str, str]]:
     run.mkdir()
     flags = {"scheduler": "blest", "duration": "2s", "event": ("500ms:a:down,lasts=300ms",)}
     scenario = scenario_of(*PATHS, pcap=True, **flags)
-    experiment.run(scenario, build, own, run)
+    single.run(scenario, Rig(build, own), run)
     yield from _files(run)
     programs = directory / "programs"
     programs.mkdir()
     command = find(["sh", "-c", PROGRAMS])
     what = Program(client=command, directory="/", time_limit_ns=60 * 10**9)
-    experiment.run(scenario_of(*PATHS, program=what, pcap=True), build, own, programs)
+    single.run(scenario_of(*PATHS, program=what, pcap=True), Rig(build, own), programs)
     yield from _files(programs)
     calls = directory / "calls"
     calls.mkdir()

@@ -15,9 +15,10 @@ from pathlib import Path
 from mptcplab import marked, resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
 from tests.vocabulary import output, scenario_of
@@ -84,7 +85,7 @@ def play(
             listen="tcp:4000",
         ),
     )
-    outcome = experiment.run(scenario, build, guest, run)
+    outcome = single.run(scenario, Rig(build, guest), run)
     assert outcome.guest["client_status"] == 0, output(outcome, "client.err")
     table: dict[str, dict[str, Seen]] = {name: {} for name in names}
     for line in output(outcome).splitlines():

@@ -34,11 +34,11 @@ from checks.oracle.models import FORMS, params_of
 from checks.oracle.scenarios import SCENARIOS
 from mptcplab import marked
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError, status_of
-from mptcplab.lab.engine import Watch
+from mptcplab.lab.engine import Rig, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import experiment
+from mptcplab.runs import experiment, single
 from mptcplab.runs.single import cpus
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import from_flags
@@ -143,7 +143,7 @@ def check(
     scenario = from_flags(case.flags).base
     empty = Agreement(case.scheduler)
     try:
-        experiment.run(scenario, kernel, guest, directory, watch=watch)
+        single.run(scenario, Rig(Rig(kernel, guest), directory), watch)
         down = scenario.workload.direction == "down"
         name = run_files.SERVER_STATES if down else run_files.CLIENT_STATES
         agreement = (judge or judge_file)(directory / name, case.scheduler)

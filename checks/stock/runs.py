@@ -27,13 +27,14 @@ from checks.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, Stock
 from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import engine, stock_machine
-from mptcplab.lab.engine import Watch
+from mptcplab.lab.engine import Rig, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
 from mptcplab.plan import plan
-from mptcplab.runs import cost, documents, experiment, single, store, tasks
+from mptcplab.runs import cost, documents, single, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
+from mptcplab.runs.runner import Runner, calling
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
 from mptcplab.scenario.model import Scenario
@@ -199,7 +200,7 @@ def make(
 
 
 def _task(job: Job, guest: Guest, out: Store) -> Task:
-    return Task(job.key, job.scenario, job.kernel, guest, out=out.out)
+    return Task(job.key, job.scenario, Rig(job.kernel, guest), out.out)
 
 
 def _instruction_ns(kernel: KernelBuild) -> int:
@@ -218,15 +219,8 @@ def make_in_lab(
     todo = [each for each in scenarios if lab_entry(each, built, guest, out) is None]
     if not todo:
         return
-    entries = experiment.run_all(
-        todo,
-        built,
-        guest,
-        out,
-        jobs=at_a_time,
-        ended=lambda number, _scenario, _entry: ended(number, len(todo)),
-    )
-    for entry in entries:
+    show = calling(ended=lambda number, _scenario, _entry: ended(number, len(todo)))
+    for entry in Runner(out.out, at_a_time, show=show).run(todo, Rig(built, guest)):
         if entry.status != "ok":
             raise MptcplabError(f"a run in the lab failed: {entry.reason}")
 
@@ -302,7 +296,7 @@ def make_late(
         key = _late_key(scenario, further_ns, built, guest)
         with out.new_run(key) as directory, single.own_cpu() as cpu:
             text = late_plan(scenario, further_ns)
-            outcome = engine.run(scenario, text, built, guest, directory, cpu=cpu, watch=watch)
+            outcome = engine.run(scenario, text, Rig(built, guest), directory, cpu=cpu, watch=watch)
             store.write_json(directory / store.SCENARIO, scenario)
             store.write_json(directory / store.BUILD, single.builds(built, guest))
             entry = run_entry(
@@ -370,7 +364,7 @@ def make_close_ups(
 
     def one(scenario: Scenario, file: Path, watch: Watch) -> None:
         with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-            single.run(scenario, built, guest, Path(name), watch=watch)
+            single.run(scenario, Rig(built, guest), Path(name), watch=watch)
             # all of it is 50 MB
             sender = early.read(scenario, Path(name)).around_steps()
         content = io.BytesIO()

@@ -10,12 +10,13 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem, RunError
@@ -25,7 +26,7 @@ from mptcplab.metrics import series
 from mptcplab.report import explain, tables
 from mptcplab.runs import archive, documents, experiment, index, single, store, sweep, tls
 from mptcplab.runs.entries import Document, Entry, ended_well
-from mptcplab.runs.store import Store
+from mptcplab.runs.runner import QUIET, Runner, Show, calling
 from mptcplab.runs.sweep import How
 from mptcplab.scenario import congestion, resolve, scheduler
 from mptcplab.scenario.flags import Flags
@@ -186,6 +187,55 @@ def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) ->
     return resolve.load_file(Path(fspath(source)), given)
 
 
+class Options(TypedDict, total=False):
+    """Options of `compare` and `run_sweep`, named as on the command line.
+
+    `out` is the directory of the runs, `jobs` how many are made at a time (None: one per CPU).
+    A run is ended after `wall_limit` seconds, or when it has written more than `disk_limit` bytes.
+    `kernel_like`, `cluster`, `cluster_key` and `storage` are as --kernel-like and so on;
+    docs/cluster.md.
+    """
+
+    out: FilePath
+    jobs: int | None
+    cluster: str | None
+    cluster_key: FilePath | None
+    storage: str | None
+    kernel_like: str
+    wall_limit: float
+    disk_limit: int
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Options as they are given, and the defaults of the others."""
+
+    out: FilePath = _OUT
+    jobs: int | None = None
+    cluster: str | None = None
+    cluster_key: FilePath | None = None
+    storage: str | None = None
+    kernel_like: str = choices.DEFAULT_FLAVOUR
+    wall_limit: float = Limits.wall_s
+    disk_limit: int = Limits.disk_bytes
+
+    def __post_init__(self) -> None:
+        if self.storage is not None:
+            archive.require(self.storage)
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(wall_s=self.wall_limit, disk_bytes=self.disk_limit)
+
+    @contextmanager
+    def runner(self, show: Show = QUIET, *, keep_records: bool = True) -> Iterator[Runner]:
+        """The runner that they describe."""
+        key = None if self.cluster_key is None else fspath(self.cluster_key)
+        with experiment.on_cluster(self.cluster, _say, key) as workers:
+            out, jobs = Path(fspath(self.out)), self.jobs or len(single.cpus())
+            yield Runner(out, jobs, workers, keep_records, self.storage, show)
+
+
 def run(
     wanted: Request,
     *,
@@ -204,106 +254,62 @@ def run(
     count = len(scenarios) * max(len(wanted.kernels), 1)
     if count != 1:
         raise MptcplabError(f"{count} runs; compare() makes several")
-    (built,), program = experiment.kernels(wanted, kernel_like), guest.build()
-    (entry,) = experiment.run_all(
-        scenarios,
-        built,
-        program,
-        Store(Path(fspath(out))),
-        modules=experiment.modules(wanted, built),
-        traces=wanted.traces,
-        jobs=1,
-        limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
-        progress=progress,
-    )
+    limits = Limits(wall_s=wall_limit, disk_bytes=disk_limit)
+    (rig,) = experiment.rigs(wanted, limits, kernel_like)
+    runner = Runner(Path(fspath(out)), show=calling(progress))
+    (entry,) = runner.run(scenarios, rig)
     if entry.status != "ok":
         raise RunError(str(entry.reason).removeprefix("the run failed: "))
-    return Run(Path(fspath(out)) / str(entry.directory), scenarios[0], entry)
+    return Run(runner.out / str(entry.directory), scenarios[0], entry)
 
 
 def compare(
     wanted: Request,
     *,
-    out: FilePath = _OUT,
-    jobs: int | None = None,
     baseline: bool = True,
-    cluster: str | None = None,
-    cluster_key: FilePath | None = None,
-    storage: str | None = None,
     progress: Callable[[float], None] = lambda _share: None,
-    kernel_like: str = choices.DEFAULT_FLAVOUR,
-    wall_limit: float = Limits.wall_s,
-    disk_limit: int = Limits.disk_bytes,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Compare the schedulers, congestion controls and seeds of a request, as `mptcplab compare`.
 
-    The default is eight seeds. A failed run is in the document, with its reason.
-    `jobs` None: one run per CPU. `cluster`,
-    `cluster_key` and `storage` are as --cluster, --cluster-key and --storage, `kernel_like` is
-    --kernel-like; docs/cluster.md.
+    The default is eight seeds. A failed run is in the document, with its reason. `options` are out,
+    jobs, cluster, cluster_key, storage, kernel_like, wall_limit and disk_limit: see `Options`.
     """
-    if storage is not None:
-        archive.require(storage)
-    built, program = experiment.kernels(wanted, kernel_like, cluster), guest.build()
-    with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
-        result = experiment.compare(
-            wanted.compared(),
-            built,
-            program,
-            Path(fspath(out)),
-            baseline=baseline,
-            jobs=jobs or len(single.cpus()),
-            workers=workers,
-            storage=storage,
-            limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
-            progress=progress,
-        )
-    return Comparison(result, Path(fspath(out)))
+    given = _Options(**options)
+    rigs = experiment.rigs(wanted, given.limits, given.kernel_like, given.cluster)
+    with given.runner(calling(progress)) as runner:
+        result = experiment.compare(wanted.compared(), rigs, runner, baseline=baseline)
+    return Comparison(result, runner.out)
 
 
 def run_sweep(
     source: FilePath | Mapping[str, Any],
     *,
-    out: FilePath = _OUT,
-    jobs: int | None = None,
     keep_records: bool = False,
     again: bool = False,
     retry_failed: bool = False,
     fail_fast: bool = False,
-    cluster: str | None = None,
-    cluster_key: FilePath | None = None,
-    storage: str | None = None,
     show: Callable[[sweep.Standing], None] = lambda _standing: None,
-    kernel_like: str = choices.DEFAULT_FLAVOUR,
-    wall_limit: float = Limits.wall_s,
-    disk_limit: int = Limits.disk_bytes,
+    **options: Unpack[Options],
 ) -> Swept:
     """Make the missing runs of a sweep: a file, or a table like that of a file; docs/sweep.md.
 
-    `again` is --no-cache; `show` is called with the progress, several times a second. `cluster`,
-    `cluster_key` and `storage` are as --cluster, --cluster-key and --storage, `kernel_like` is
-    --kernel-like; docs/cluster.md.
+    `again` is --no-cache; `show` is called with the progress, several times a second. `options` are
+    out, jobs, cluster, cluster_key, storage, kernel_like, wall_limit and disk_limit: see `Options`.
     """
-    if storage is not None:
-        archive.require(storage)
+    given = _Options(**options)
     if isinstance(source, Mapping):
-        given = sweep.from_table(source, "the sweep", Path())
+        found = sweep.from_table(source, "the sweep", Path())
     else:
-        given = sweep.load(Path(fspath(source)))
-    by_name = cache(partial(experiment.kernel_by_name, kernel_like=kernel_like, cluster=cluster))
-    planned = sweep.plan(given, scheduler.known(), guest.build(), by_name)
-    how = How(
-        jobs=jobs or len(single.cpus()),
-        keep_records=keep_records,
-        again=again,
-        retry_failed=retry_failed,
-        fail_fast=fail_fast,
-        storage=storage,
-        limits=Limits(wall_s=wall_limit, disk_bytes=disk_limit),
+        found = sweep.load(Path(fspath(source)))
+    by_name = cache(
+        partial(experiment.kernel_by_name, kernel_like=given.kernel_like, cluster=given.cluster)
     )
-    with experiment.on_cluster(cluster, _say, _text(cluster_key)) as workers:
-        outcome = sweep.run(planned, Store(Path(fspath(out))), how, show=show, workers=workers)
-    return Swept(outcome, tuple(planned.runs), Path(fspath(out)))
+    planned = sweep.plan(found, scheduler.known(), guest.build(), by_name)
+    how = How(again, retry_failed, fail_fast, given.limits)
+    with given.runner(keep_records=keep_records) as runner:
+        outcome = sweep.run(planned, runner, how, show)
+    return Swept(outcome, tuple(planned.runs), runner.out)
 
 
 def read_runs(out: FilePath = _OUT) -> pl.DataFrame:
@@ -381,10 +387,6 @@ def cluster_settings(key: FilePath) -> dict[str, Any]:
 
 def _require_polars() -> None:
     extras.require("results", "a table in Python", "polars")
-
-
-def _text(key: FilePath | None) -> str | None:
-    return None if key is None else fspath(key)
 
 
 def _say(text: str) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from mptcplab.formulas.space import filled
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import experiment, sweep
+from mptcplab.runs import single, sweep
 from mptcplab.scenario import resolve
 
 FILE = Path(__file__).parents[2] / "examples" / "sweeps" / "recovery.toml"
@@ -79,5 +80,5 @@ def test_a_fault_with_recovery(
         # 5 s before the fault and after it, or three times of 5 s
         workload["duration"] = f"{10 + away_s if case['often'] == 10000 else 20}s"
     (scenario,) = resolve.from_table(table, str(FILE), folder=FILE.parent, single=True).runs()
-    outcome = experiment.run(scenario, lab_kernel, lab_guest, tmp_path)
+    outcome = single.run(scenario, Rig(lab_kernel, lab_guest), tmp_path)
     assert outcome.guest["bytes_received"] == outcome.guest["bytes_written"]

@@ -9,6 +9,7 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
@@ -98,10 +99,8 @@ def test_a_fault_of_a_scheduler_is_reported(
         engine.run(
             scenario,
             plan.render(scenario),
-            lab_kernel,
-            lab_guest,
+            Rig(lab_kernel, lab_guest, modules={"faulty": module.path}),
             directory,
-            modules={"faulty": module.path},
         )
     except RunError as error:
         reason = error.reason

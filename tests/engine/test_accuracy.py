@@ -9,6 +9,7 @@ import numpy as np
 
 from checks import accuracy
 from mptcplab.lab import engine
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
@@ -39,7 +40,7 @@ def test_what_a_path_loses_depends_on_the_seed_alone(
         directory = tmp_path / f"{len(list(tmp_path.iterdir()))}"
         directory.mkdir()
         text = plan.render_measurements(scenario, lines)
-        engine.run(scenario, text, lab_kernel, lab_guest, directory, cpu=0)
+        engine.run(scenario, text, Rig(lab_kernel, lab_guest), directory, cpu=0)
         sent = np.fromfile(directory / "a.meter", accuracy.RECORD)
         # the first of them meet a link that has just come up
         return {int(record["number"]) for record in sent[100:] if not record["copies"]}

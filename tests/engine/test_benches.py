@@ -12,10 +12,11 @@ import pytest
 
 from benches import native
 from benches.lab import Lab, scenario_of
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.runs.bench import BENCH
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.workload import Program
@@ -51,7 +52,7 @@ def test_what_is_measured_on_a_host_fills_its_paths(
         time_limit_ns=60 * 10**9,
     )
     around = scenario_of(flags, program=program)
-    outcome = experiment.run(around, lab_kernel, lab_guest, tmp_path)
+    outcome = single.run(around, Rig(lab_kernel, lab_guest), tmp_path)
     found = json.loads((outcome.directory / run_files.CLIENT_OUTPUT).read_bytes())
     # Of a full frame of 1514 bytes MPTCP has 1424 for data, TCP 1448. Both paths are full, and
     # what is read at a time, 256 KiB at most, is 3.5 % of the 2 s at 30 Mbit/s.

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from mptcplab.lab import engine
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.plan import plan
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.runs.program import find
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.workload import Program
@@ -32,7 +33,7 @@ def left_by(
     """What a run leaves, by the names of its files, and how many system calls its traffic made."""
     directory.mkdir()
     lines = f"sysctl -qw mptcplab.bulk={int(bulk)}\n{plan.render(scenario)}"
-    engine.run(scenario, lines, kernel, guest, directory)
+    engine.run(scenario, lines, Rig(kernel, guest), directory)
     outcome = json.loads((directory / run_files.GUEST_OUTCOME).read_text())
     calls = int(outcome.pop("system_calls"))
     left = {
@@ -125,5 +126,5 @@ def test_the_kernel_makes_and_verifies_each_byte(
     directory = tmp_path / "run"
     directory.mkdir()
     scenario = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", program=program)
-    experiment.run(scenario, lab_kernel, lab_guest, directory)
+    single.run(scenario, Rig(lab_kernel, lab_guest), directory)
     assert (directory / run_files.CLIENT_OUTPUT).read_text() == "right\n"

@@ -19,12 +19,13 @@ import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError
 from mptcplab.lab import kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cluster, store
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import COST, Store
-from mptcplab.runs.tasks import Done, Task, perform, task_of
+from mptcplab.runs.tasks import Done, Task, perform
 from mptcplab.runs.workers import performed
 from tests.cli.test_cli import mptcplab
 from tests.engine.test_own_scheduler import SCHEDULER
@@ -109,13 +110,10 @@ def tasks(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Callable
         }
         Store(tmp_path / out)
         return [
-            task_of(
+            Task.of(
                 item,
-                lab_kernel,
-                lab_guest,
-                modules=modules,
-                traces=request.traces,
-                out=tmp_path / out,
+                Rig(lab_kernel, lab_guest, modules=modules, traces=request.traces),
+                tmp_path / out,
             )
             for item in request.runs()
         ]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mptcplab.lab import engine
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
@@ -142,7 +143,7 @@ def compared(
     directory = place / "run"
     directory.mkdir()
     (directory / run_files.CLIENT_INPUT).write_text(SHOW + AGAIN)
-    engine.run(scenario, text, kernel, guest, directory)
+    engine.run(scenario, text, Rig(kernel, guest), directory)
     said = (directory / run_files.CLIENT_OUTPUT).read_text()
     (place / "shown").write_text(said[said.index("\n") + 1 :])
     return said

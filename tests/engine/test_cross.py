@@ -11,6 +11,7 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
@@ -95,7 +96,7 @@ def test_the_same_run_has_the_same_packets(run_scenario: RunScenario) -> None:
 
 def fails(text: str, scenario: Scenario, kernel: KernelBuild, guest: Guest, where: Path) -> str:
     with pytest.raises(RunError) as error:
-        engine.run(scenario, text, kernel, guest, where)
+        engine.run(scenario, text, Rig(kernel, guest), where)
     return str(error.value)
 
 

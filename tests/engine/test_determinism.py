@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from mptcplab.lab import doctor
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import experiment, store
+from mptcplab.runs import store
+from mptcplab.runs.runner import Runner
 from tests.vocabulary import RunScenario, scenario_of
 
 # random loss and jitter on one path: a difference of a single packet changes all that follows
@@ -41,7 +43,7 @@ def run_into(
     stores = [store.Store(out / str(i)) for i in range(copies)]
 
     def into(each: store.Store) -> None:
-        experiment.run_all([scenario], kernel, guest, each, jobs=1)
+        Runner(each.out).run([scenario], Rig(kernel, guest))
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(into, stores))

@@ -10,6 +10,7 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
@@ -26,7 +27,7 @@ def run_with(
 ) -> engine.RunOutcome:
     """Run SCENARIO with more lines at the end of its plan, and others before its traffic."""
     text = plan.render(SCENARIO).replace("# traffic", f"{before}# traffic") + lines
-    return engine.run(SCENARIO, text, kernel, guest, directory, limits=Limits(wall_s=60.0))
+    return engine.run(SCENARIO, text, Rig(kernel, guest, limits=Limits(wall_s=60.0)), directory)
 
 
 def test_nothing_gets_through_while_a_path_is_down(run_scenario: RunScenario) -> None:

@@ -26,11 +26,12 @@ import pytest
 from mptcplab.errors import RunCancelledError, RunError
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunEndedError, RunKilledError, Watch
+from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
-from mptcplab.runs import experiment, store
+from mptcplab.runs import store
+from mptcplab.runs.runner import OutsideError, Runner
 from mptcplab.scenario.model import Scenario
 from tests.vocabulary import children_of, in_mount_namespace, kernel_processes, scenario_of
 
@@ -63,7 +64,7 @@ def failure(
     """Run a scenario, with another plan if there is one, that must fail."""
     text = text or plan.render(scenario)
     with pytest.raises(RunError) as failed:
-        engine.run(scenario, text, kernel, guest, directory, cpu=0, limits=limits)
+        engine.run(scenario, text, Rig(kernel, guest, limits=limits), directory, cpu=0)
     return failed.value
 
 
@@ -189,10 +190,8 @@ def test_a_limit_is_not_a_failure_of_the_scenario(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, limits: Limits, reason: str
 ) -> None:
     out = store.Store(tmp_path / "out")
-    with pytest.raises(experiment.OutsideError, match=reason):
-        experiment.run_all(
-            [SCENARIO], lab_kernel, lab_guest, out, jobs=1, limits=limits, strict=True
-        )
+    with pytest.raises(OutsideError, match=reason):
+        Runner(out.out, strict=True).run([SCENARIO], Rig(lab_kernel, lab_guest, limits=limits))
 
 
 def test_a_traffic_process_that_dies_is_told(
@@ -299,7 +298,9 @@ def test_a_line_that_cannot_be_carried_out_is_told_with_its_number(
 def test_a_plan_without_traffic_ends_after_its_commands(
     lab_kernel: KernelBuild, lab_guest: Guest, directory: Path
 ) -> None:
-    outcome = engine.run(SCENARIO, "ip netns add alone\n", lab_kernel, lab_guest, directory, cpu=0)
+    outcome = engine.run(
+        SCENARIO, "ip netns add alone\n", Rig(lab_kernel, lab_guest), directory, cpu=0
+    )
     assert outcome.guest["status"] == "ok"
 
 
@@ -397,8 +398,7 @@ def test_cancelling_ends_a_run_at_once(
         engine.run(
             SCENARIO,
             plan.render(SCENARIO),
-            lab_kernel,
-            guest_of("for (;;) ;"),
+            Rig(lab_kernel, guest_of("for (;;) ;")),
             directory,
             cpu=0,
             watch=watch,
@@ -411,7 +411,7 @@ def test_a_run_that_fails_leaves_the_others_alone(
     good = scenario_of(*PATHS, duration="1s")
     bad = scenario_of("a:10mbit,10ms", "b:10mbit,10ms,loss=99.9999999%", duration="1s")
     out = store.Store(tmp_path / "out")
-    entries = experiment.run_all([good, bad, good], lab_kernel, lab_guest, out, jobs=2)
+    entries = Runner(out.out, 2).run([good, bad, good], Rig(lab_kernel, lab_guest))
     assert [entry.status for entry in entries] == ["ok", "failed", "ok"]
     assert "path b" in str(entries[1].reason)
     key = store.run_key(good, lab_kernel, lab_guest)
@@ -517,6 +517,6 @@ def test_no_run_writes_outside_its_directory(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TMPDIR", str(home))
     out = store.Store(tmp_path / "out")
-    experiment.run_all([SCENARIO], lab_kernel, lab_guest, out, jobs=1)
+    Runner(out.out).run([SCENARIO], Rig(lab_kernel, lab_guest))
     shutil.rmtree(home / ".cache" / "mptcplab" / "cpu", ignore_errors=True)
     assert [str(f) for f in home.rglob("*") if f.is_file()] == []

@@ -22,7 +22,7 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, run_directory
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunOutcome, Watch
+from mptcplab.lab.engine import Rig, RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
@@ -264,7 +264,7 @@ def run(
     limits: Limits = PATIENCE,
     watch: Watch | None = None,
 ) -> RunOutcome:
-    return engine.run(SCENARIO, "#\n", kernel, guest, directory, limits=limits, watch=watch)
+    return engine.run(SCENARIO, "#\n", Rig(kernel, guest, limits=limits), directory, watch=watch)
 
 
 ESCAPES = {

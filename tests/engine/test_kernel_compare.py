@@ -14,10 +14,12 @@ from mptcplab.kernel_comparison import cases, compare
 from mptcplab.kernel_comparison.compare import Kernel
 from mptcplab.kernel_comparison.document import Compared
 from mptcplab.lab import kernel
+from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import testbed
 from mptcplab.runs import captures
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from tests.vocabulary import RunScenario
 
@@ -26,9 +28,9 @@ def compared(a: KernelBuild, b: KernelBuild, guest: Guest, out: Path, name: str)
     """What comes of a scenario of the project's own set."""
     chosen = [each for each in cases.own_set() if each.name == name]
     both = Kernel(a, guest, "a"), Kernel(b, guest, "b")
-    store = Store(out)
-    pairs = compare.pairs(chosen, *both, store)
-    made = compare.make(compare.missing(pairs, store), store, jobs=1)
+    store, runner = Store(out), Runner(out)
+    pairs = compare.pairs(chosen, *both, Limits(), runner)
+    made = compare.make(compare.missing(pairs, store), runner)
     assert compare.missing(pairs, store) == []
     (found,) = compare.compare(pairs, *both, store, made).scenarios
     return found

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mptcplab.lab import engine
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
@@ -247,7 +248,7 @@ def test_any_rate_can_be_asked_for_while_packets_wait(
         for at_ns, new in ((1_000_000_000, rate), (1_500_000_000, "10mbit"))
     ]
     outcome = engine.run(
-        scenario, plan.render(scenario, events=events), lab_kernel, lab_guest, tmp_path
+        scenario, plan.render(scenario, events=events), Rig(lab_kernel, lab_guest), tmp_path
     )
     # at 10 Mbit/s they take 2.5 s, so that they wait in the queue after 1 s
     received = records.read_samples(outcome.directory / run_files.SERVER_SAMPLES).subflow

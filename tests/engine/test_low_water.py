@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from mptcplab.lab import kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
@@ -37,7 +38,7 @@ def test_a_program_that_blocks_sends_as_much_as_windows_admit(
         records=False,
     )
     scenario = scenario_of("a:20mbit,10ms", "b:10mbit,25ms", scheduler=scheduler, program=program)
-    experiment.run(scenario, lab_kernel, lab_guest, tmp_path)
+    single.run(scenario, Rig(lab_kernel, lab_guest), tmp_path)
     assert (tmp_path / run_files.CLIENT_ERRORS).read_text() == ""
     lines = (tmp_path / run_files.CLIENT_OUTPUT).read_text().split("\n")[:-1]
     took_us = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in lines}

@@ -13,7 +13,7 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunOutcome
+from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
@@ -97,11 +97,13 @@ def run_own(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunOwn
         return engine.run(
             scenario,
             plan.render(scenario, commands=commands),
-            lab_kernel,
-            lab_guest,
+            Rig(
+                lab_kernel,
+                lab_guest,
+                modules={name: module.path},
+                limits=Limits(wall_s=120.0, stall_cpu_s=1.0),
+            ),
             directory,
-            modules={name: module.path},
-            limits=Limits(wall_s=120.0, stall_cpu_s=1.0),
         )
 
     return run

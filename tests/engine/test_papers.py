@@ -8,7 +8,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, reproduce
 from mptcplab.papers.catalogue import PUBLISHED
 from mptcplab.papers.claims import Verdict
+from mptcplab.runs.runner import Runner
 
 #: The quickest one: requests over one idle path.
 FIGURE = "cech2020/fig11"
@@ -174,12 +174,9 @@ def test_variants_decide_what_depends_on_them(lab_kernel: KernelBuild, tmp_path:
         published,
         lab_kernel,
         lab_guest,
-        out,
+        Runner(out, show=common.progress),
         parts=[PUBLISHED, *published.experiment.variants()],
         repeat=None,
-        jobs=1,
-        show=common.progress,
-        cancel=threading.Event(),
     )
     assert list(found.ran) == [PUBLISHED, "slow", "second=1500"]
     assert not found.missing

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
@@ -29,7 +30,7 @@ def reach(what: str, built: KernelBuild, guest: Guest, directory: Path) -> list[
     )
     scenario = scenario_of("a:10mbit,5ms", program=program)
     # A clock that stands still is what some of these would bring about: a short patience.
-    outcome = experiment.run(scenario, built, guest, directory, limits=Limits(stall_cpu_s=10.0))
+    outcome = single.run(scenario, Rig(built, guest, limits=Limits(stall_cpu_s=10.0)), directory)
     assert (directory / run_files.CLIENT_ERRORS).read_text() == ""
     assert outcome.guest["client_status"] == 0
     return (directory / run_files.CLIENT_OUTPUT).read_text().splitlines()

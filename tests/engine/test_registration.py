@@ -9,6 +9,7 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
@@ -126,7 +127,7 @@ def run(build: KernelBuild, guest: Guest, folder: Path, text: str) -> str:
     scenario = scenario_of("a:10mbit,10ms", duration="100ms")
     text = plan.render(scenario).replace("# client, server", "insmod wrong.ko\n# client, server", 1)
     try:
-        engine.run(scenario, text, build, guest, directory, modules={"wrong": module.path})
+        engine.run(scenario, text, Rig(build, guest, modules={"wrong": module.path}), directory)
     except RunError as error:
         return error.reason
     return ""

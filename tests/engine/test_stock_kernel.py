@@ -10,10 +10,12 @@ import pytest
 
 from mptcplab.errors import MachineError
 from mptcplab.lab import doctor, guest, stock_package
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import sockets
 from mptcplab.plan.plan import CLIENT_CAPTURE
 from mptcplab.runs import documents, experiment, store
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.scenario import resolve
 from mptcplab.scenario.flags import Flags
@@ -36,7 +38,9 @@ def test_a_run_on_a_distributions_kernel(debian: KernelBuild, tmp_path: Path) ->
     request = resolve.from_flags(
         Flags(path=["a:10mbit,10ms", "b:10mbit,10ms"], size="2MB", repeat="1", pcap=True)
     )
-    made = experiment.compare(request, debian, guest.build(), tmp_path, baseline=False, jobs=1)
+    made = experiment.compare(
+        request, [Rig(debian, guest.build())], Runner(tmp_path), baseline=False
+    )
     (run,) = made.runs
     assert (run.status, run.kernel, run.scheduler) == ("ok", debian.name, "default")
     # from the start on: more than one path can carry, and at most what both can of data in segments

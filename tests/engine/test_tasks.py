@@ -23,13 +23,14 @@ import pytest
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunKilledError, Watch
+from mptcplab.lab.engine import Rig, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import arrivals, documents, experiment, store, tasks
+from mptcplab.runs import arrivals, documents, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
-from mptcplab.runs.tasks import Done, Task, failed, perform, task_of
+from mptcplab.runs.runner import Runner
+from mptcplab.runs.tasks import Done, Task, failed, perform
 from mptcplab.runs.workers import InProcesses, InThreads, Perform, Workers, host, performed
 from mptcplab.scenario.model import Scenario
 from tests.vocabulary import scenario_of
@@ -71,7 +72,7 @@ def test_worker_processes_leave_the_same_bytes(
 ) -> None:
     for jobs in (1, 3):
         runs = store.Store(tmp_path / str(jobs))
-        entries = experiment.run_all(seeds(4), lab_kernel, lab_guest, runs, jobs=jobs)
+        entries = Runner(runs.out, jobs).run(seeds(4), Rig(lab_kernel, lab_guest))
         assert [entry.seed for entry in entries] == [1, 2, 3, 4]
     assert content(tmp_path / "1") == content(tmp_path / "3")
 
@@ -80,14 +81,9 @@ def test_own_workers_make_several_lots_and_keep_series_alone_if_asked(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
     runs = store.Store(tmp_path)
-    with experiment.own_workers(2) as workers:
+    with Runner(runs.out, 2, keep_records=False).staying() as runner:
         for lot in (seeds(3)[:1], seeds(3)[1:]):
-            entries = experiment.run_all(
-                *(lot, lab_kernel, lab_guest, runs),
-                jobs=workers.jobs,
-                workers=workers,
-                keep_records=False,
-            )
+            entries = runner.run(lot, Rig(lab_kernel, lab_guest))
             assert [entry.status for entry in entries] == ["ok"] * len(lot)
     directories = [runs.directory(key) for key in runs.keys()]  # noqa: SIM118, it is no dictionary
     assert [store.has_series(each) for each in directories] == [True] * 3
@@ -98,7 +94,7 @@ def test_a_run_that_comes_back_packed_is_the_same(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
     here, there = store.Store(tmp_path / "here"), store.Store(tmp_path / "there")
-    own = task_of(SHORT, lab_kernel, lab_guest, out=here.out)
+    own = Task.of(SHORT, Rig(lab_kernel, lab_guest), here.out)
     assert perform(own).files is None
     with InProcesses(1) as workers:
         done = workers.submit(perform, replace(own, out=None)).result()
@@ -112,12 +108,12 @@ def test_a_clock_that_jumps_changes_nothing(
 ) -> None:
     """By a century, back and forth, each time that somebody looks; no limit is met by that."""
     first = store.Store(tmp_path / "first")
-    experiment.run_all(seeds(1), lab_kernel, lab_guest, first, jobs=1)
+    Runner(first.out).run(seeds(1), Rig(lab_kernel, lab_guest))
     jumps, real = itertools.cycle([3e9, -3e9, 0.0]), time.time_ns  # noqa: TID251
     monkeypatch.setattr(time, "time_ns", lambda: real() + int(next(jumps) * 1e9))
     monkeypatch.setattr(time, "time", lambda: real() / 1e9 + next(jumps))
     second = store.Store(tmp_path / "second")
-    (entry,) = experiment.run_all(seeds(1), lab_kernel, lab_guest, second, jobs=1)
+    (entry,) = Runner(second.out).run(seeds(1), Rig(lab_kernel, lab_guest))
     assert entry.status == "ok"
     assert content(tmp_path / "first") == content(tmp_path / "second")
     cost = documents.read_json(next(second.out.glob(f"runs/*/{store.COST}")))
@@ -130,7 +126,9 @@ def test_cancelling_ends_the_runs_under_way(
 ) -> None:
     out = tmp_path / "out"
     runs = store.Store(out)
-    tasks = [task_of(LONG.with_(seed=seed), lab_kernel, lab_guest, out=runs.out) for seed in (1, 2)]
+    tasks = [
+        Task.of(LONG.with_(seed=seed), Rig(lab_kernel, lab_guest), runs.out) for seed in (1, 2)
+    ]
     cancel = threading.Event()
 
     def perform_all(workers: Workers) -> None:
@@ -159,7 +157,7 @@ def test_a_run_whose_kernel_is_killed_is_made_again(
 
     killer = threading.Thread(target=kill_it)
     killer.start()
-    done = perform(task_of(SHORT, lab_kernel, lab_guest, out=runs.out))
+    done = perform(Task.of(SHORT, Rig(lab_kernel, lab_guest), runs.out))
     killer.join()
     assert (done.entry.status, done.killed, done.was_given_up) == ("ok", 1, False)
     assert [each.name for each in (tmp_path / "runs").iterdir()] == [done.key]
@@ -168,13 +166,13 @@ def test_a_run_whose_kernel_is_killed_is_made_again(
 MAIN = """
 import sys, threading
 from pathlib import Path
-from mptcplab.runs import experiment, store
 from mptcplab.lab import kernel, guest
+from mptcplab.lab.engine import Rig
+from mptcplab.runs.runner import Runner
 from tests.engine.test_tasks import LONG
 scenarios = [LONG.with_(seed=seed) for seed in (1, 2)]
-out = store.Store(Path(sys.argv[1]))
 built = kernel.build(variant=sys.argv[2])
-experiment.run_all(scenarios, built, guest.build(), out, jobs=2)
+Runner(Path(sys.argv[1]), 2).run(scenarios, Rig(built, guest.build()))
 """
 
 
@@ -210,7 +208,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def _task(tmp_path: Path, seed: int = 1) -> Task:
     kernel = KernelBuild("k", "lab", tmp_path / "linux", tmp_path / "config")
-    return task_of(SHORT.with_(seed=seed), kernel, Guest("g", tmp_path / "guest"))
+    return Task.of(SHORT.with_(seed=seed), Rig(kernel, Guest("g", tmp_path / "guest")))
 
 
 def ok(task: Task) -> Entry:
@@ -220,7 +218,7 @@ def ok(task: Task) -> Entry:
 
 
 def dies_once(task: Task, _watch: Watch) -> Done:
-    mark = task.kernel.image
+    mark = task.rig.kernel.image
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from mptcplab.lab import kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from tests import pcapng
 from tests.vocabulary import scenario_of
 
@@ -51,7 +52,7 @@ def test_the_same_packets_leave_at_the_same_times_as_without_the_framework(
     for build in (lab_kernel, upstream_kernel):
         directory = tmp_path / build.id
         directory.mkdir()
-        experiment.measure(scenario, build, lab_guest, directory)
+        single.measure(scenario, Rig(build, lab_guest), directory)
         captures[build.id] = [
             capture
             for file in plan.capture_files(scenario)

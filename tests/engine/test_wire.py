@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from mptcplab.lab import kernel
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
 from tests import pcapng, wire
@@ -150,7 +151,7 @@ def connections(
     flags = {"program": program, "scheduler": scheduler, "pcap": True, "sample_interval": "10s"}
     run = directory / "run"
     run.mkdir()
-    experiment.run(scenario_of("a:20mbit,10ms", **flags), build, guest, run)
+    single.run(scenario_of("a:20mbit,10ms", **flags), Rig(build, guest), run)
     capture = pcapng.read(run / plan.router_capture("a"))["rc1"]
     found = wire.connections(capture, FIRST_PORT)
     assert sorted(found) == list(range(len(SITUATIONS)))

@@ -14,6 +14,7 @@ from mptcplab import resources
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
@@ -56,11 +57,13 @@ def results_of(
             engine.run(
                 scenario_of("p:10mbit,1ms"),
                 plan,
-                lab_kernel,
-                lab_guest,
+                Rig(
+                    lab_kernel,
+                    lab_guest,
+                    modules=modules,
+                    limits=Limits(wall_s=1200.0, stall_cpu_s=5.0),
+                ),
                 directory,
-                modules=modules,
-                limits=Limits(wall_s=1200.0, stall_cpu_s=5.0),
             )
         except RunError as error:
             failure = str(error)

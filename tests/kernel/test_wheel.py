@@ -27,7 +27,7 @@ from checks import wheel as wheel_tool
 from mptcplab import files, resources
 from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.lab import doctor, guest, kernel, module_kit, prebuilt
-from mptcplab.lab.engine import Watch
+from mptcplab.lab.engine import Rig, Watch
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.runs import bench
 from tests.kernel.test_module import SCHEDULER
@@ -296,7 +296,7 @@ def test_the_benchmark_leaves_out_what_takes_the_objects_of_a_kernel(
 ) -> None:
     del came_along
     said: list[str] = []
-    runner = bench._Runner(kernel.build(), guest.build(), tmp_path, Watch())
+    runner = bench._Runner(Rig(kernel.build(), guest.build()), tmp_path, Watch())
     assert runner.decisions(said.append) == {}
     assert said == ["time of a decision: left out, it takes a kernel that was built here"]
 

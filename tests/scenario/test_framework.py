@@ -10,6 +10,7 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.lab import engine
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
@@ -115,7 +116,7 @@ def test_a_socket_option_chooses_the_scheduler_of_one_connection(
 ) -> None:
     # The source reads it back, and finds that it cannot be changed after connecting.
     text = plan_with("--socket-scheduler first")
-    engine.run(scenario_of(*TWINS, duration="2s"), text, lab_kernel, lab_guest, tmp_path)
+    engine.run(scenario_of(*TWINS, duration="2s"), text, Rig(lab_kernel, lab_guest), tmp_path)
     subflow = records.read_samples(tmp_path / run_files.CLIENT_SAMPLES).subflow
     first, second = (subflow[subflow["n"] == n] for n in (0, 1))
     assert first["new_segments"][-1] > 0
@@ -127,7 +128,7 @@ def test_a_scheduler_that_is_not_there_cannot_be_chosen(
 ) -> None:
     text = plan_with("--socket-scheduler nobody")
     with pytest.raises(RunError, match="scheduler nobody: No such file or directory"):
-        engine.run(scenario_of(*TWINS, duration="2s"), text, lab_kernel, lab_guest, tmp_path)
+        engine.run(scenario_of(*TWINS, duration="2s"), text, Rig(lab_kernel, lab_guest), tmp_path)
 
 
 def test_a_peer_that_sends_crumbs_out_of_order_takes_no_more_memory_than_is_meant_for_it(

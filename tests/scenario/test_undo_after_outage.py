@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
-from mptcplab.runs import experiment
+from mptcplab.runs import single
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import load_file
 
@@ -22,7 +23,7 @@ def longest_hole_s(kernel: KernelBuild, guest: Guest, directory: Path, down_at: 
     flags = Flags(event=(f"{down_at}:a:down,lasts=1500ms",))
     (scenario,) = load_file(EXAMPLE, flags, single=True).runs()
     directory.mkdir()
-    outcome = experiment.run(scenario, kernel, guest, directory)
+    outcome = single.run(scenario, Rig(kernel, guest), directory)
     samples = records.read_samples(directory / run_files.SERVER_SAMPLES).subflow
     after = int(outcome.guest["start_ns"]) + 1_900_000_000
     samples = samples[samples["time_ns"] >= after]

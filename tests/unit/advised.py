@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -14,7 +15,9 @@ from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import store
 from mptcplab.runs.entries import Entry, run_entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
+from mptcplab.runs.tasks import Task
 from mptcplab.scenario.model import Scenario
 
 KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
@@ -38,25 +41,20 @@ Gives = Callable[[Scenario], Given | None]
 
 
 class FakeKernel:
-    """Takes the place of experiment.run_all."""
+    """Takes the place of Runner.perform."""
 
     def __init__(self, gives: Gives) -> None:
         self.ran: list[Scenario] = []
         self.gives = gives
 
-    def __call__(
-        self,
-        scenarios: Sequence[Scenario],
-        kernel: KernelBuild,
-        guest: Guest,
-        out: Store,
-        **_options: Any,
-    ) -> list[Entry]:
-        return [self.run(each, kernel, guest, out) for each in scenarios]
+    def perform(self, runner: Runner, tasks: Sequence[Task]) -> Iterator[Entry]:
+        out = Store(runner.out)
+        for task in tasks:
+            yield self.run(task, out)
 
-    def run(self, scenario: Scenario, kernel: KernelBuild, guest: Guest, out: Store) -> Entry:
+    def run(self, task: Task, out: Store) -> Entry:
+        scenario, key = task.scenario, task.key
         self.ran.append(scenario)
-        key = store.run_key(scenario, kernel, guest)
         given = self.gives(scenario)
         figures = RunFigures()
         if given:
@@ -80,3 +78,8 @@ class FakeKernel:
             with out.new_run(key) as directory:
                 store.write_json(directory / store.RESULT, entry)
         return entry
+
+
+def pretend(fake: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has all runners make their runs with this kernel."""
+    monkeypatch.setattr(Runner, "perform", lambda runner, tasks: fake.perform(runner, tasks))

@@ -3,25 +3,18 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mptcplab.metrics.compute import run_metrics
 from mptcplab.metrics.definitions import RunFigures
-from mptcplab.runs import entries, experiment, store
+from mptcplab.runs import entries, store
 from mptcplab.scenario.model import Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import MS, SECOND, Flow
 
 BUILD = {"kernel": "6.12-a", "guest": "b", "mptcplab": "0"}
-
-
-@contextlib.contextmanager
-def quiet(_total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
-    """Shows nothing of runs under way."""
-    yield lambda _share: None, lambda _count, _scenario, _entry: None
 
 
 def scenario(rates_bps: Sequence[int] = (40_000_000, 10_000_000), **fields: Any) -> Scenario:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +14,16 @@ import pytest
 from rich.console import Console
 
 from mptcplab.advice import advise, advise_report
-from mptcplab.advice.advise import REFERENCE, Advice, Effort, GivenUp, Overall
+from mptcplab.advice.advise import REFERENCE, Advice, Effort, GivenUp, Overall, Question
 from mptcplab.advice.goals import Name
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.lab.choices import Limits
-from mptcplab.runs import experiment
+from mptcplab.lab.engine import Rig
+from mptcplab.runs.runner import Runner
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
 from mptcplab.scenario.uncertainty import parse
-from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given
-from tests.unit.stored import quiet
+from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, pretend
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms")
 SMALL = Effort(screened=2, halved=3, variations=6, contenders=3, kept=1, ccs=1, crossed=None)
@@ -43,19 +41,10 @@ def ask(
     only: Sequence[Name] = (),
     give_up: Sequence[GivenUp] = (),
 ) -> Advice:
-    monkeypatch.setattr(experiment, "run_all", fake)
+    pretend(fake, monkeypatch)
     request = from_flags(Flags(path=PATHS, scheduler=schedulers))
-    return advise.advise(
-        *(request, ccs, parse([], request.base), effort, KERNEL, GUEST, out),
-        only=only,
-        give_up=give_up,
-        modules={},
-        jobs=1,
-        limits=Limits(),
-        show=quiet,
-        say=lambda _text: None,
-        cancel=threading.Event(),
-    )
+    question = Question(request, ccs, parse([], request.base), effort, only, give_up)
+    return advise.advise(question, Rig(KERNEL, GUEST), Runner(out), lambda _text: None)
 
 
 def all_the_same(_scenario: Scenario) -> Given:
@@ -223,7 +212,9 @@ def test_the_catalogue_is_screened_on_few_variations(
     # nothing twice, and no more than was announced
     assert len({run.key_text() for run in fake.ran}) == len(fake.ran) == found.runs
     request = from_flags(Flags(path=PATHS, scheduler="default,minrtt,blest,roundrobin"))
-    assert found.runs <= advise.most_runs(request, ("cubic", "reno", "olia"), SMALL)
+    assert found.runs <= advise.most_runs(
+        Question(request, ("cubic", "reno", "olia"), parse([], request.base), SMALL)
+    )
     # each is in the document, with the figure that it had
     judged = found.judged[0]
     assert judged.screening["roundrobin, cubic"] == pytest.approx(100 * 60 / 70, rel=0.2)

@@ -18,7 +18,7 @@ from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.presets import PRESETS
 from mptcplab.scenario.resolve import from_flags
-from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given
+from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, pretend
 
 GOOD = Checked(
     *(("a:10mbit,10ms", "b:10mbit,20ms"), "latency", "ms", "minrtt, cubic", 10.2),
@@ -98,7 +98,7 @@ def fast_for_advice_only(scenario: Scenario) -> Given:
 def ran(
     fake: FakeKernel, out: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str
 ) -> tuple[int, list[dict[str, object]]]:
-    monkeypatch.setattr(experiment, "run_all", fake)
+    pretend(fake, monkeypatch)
     monkeypatch.setattr(experiment, "built", lambda: (KERNEL, GUEST))
     status = advise_check.main(
         ["--pairs", "2", "--quick", "--cc", "cubic,bbr", "--out", str(out), *arguments]

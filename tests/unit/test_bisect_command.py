@@ -10,8 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,13 @@ from mptcplab.errors import InputError, MptcplabError, NotMetError, RunError
 from mptcplab.lab import guest, kernel
 from mptcplab.lab.engine import RunEndedError, RunKilledError
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import PathFigures, RunFigures
-from mptcplab.runs import experiment, tasks
+from mptcplab.runs import tasks
 from mptcplab.runs.entries import Entry, failed_entry, run_entry
-from mptcplab.runs.store import RESULT, Store, run_key, write_json
-from mptcplab.scenario.model import Scenario
+from mptcplab.runs.runner import Runner
+from mptcplab.runs.store import RESULT, Store, write_json
+from mptcplab.runs.tasks import Task
 from tests.histories import Made, commit_all, git
 from tests.histories import repository as empty_repository
 from tests.unit.test_kernel import MAKEFILE, Repository, repository
@@ -38,7 +37,7 @@ from tests.unit.test_kernel_commit import NEW
 
 __all__ = ["repository"]
 
-REAL_RUN_ALL = experiment.run_all
+REAL_PERFORM = Runner.perform
 RIGHT = "one\ntwo\nthree\n"
 BASE = {"Makefile": MAKEFILE, "net/mptcp/protocol.c": RIGHT, "net/a.c": "a"}
 
@@ -50,29 +49,19 @@ class Runs:
         self.made = 0
         self.interrupted_at: int | None = None
 
-    def run_all(
-        self,
-        scenarios: Sequence[Scenario],
-        built: KernelBuild,
-        own_guest: Guest,
-        out: Store,
-        *,
-        cancel: threading.Event,
-        **_: Any,
-    ) -> list[Entry]:
-        assert not cancel.is_set()
+    def perform(self, runner: Runner, tasks: Sequence[Task]) -> Iterable[Entry]:
+        assert not runner.cancel.is_set()
         if self.made == self.interrupted_at:
             self.interrupted_at = None
             raise KeyboardInterrupt
         self.made += 1
-        text = built.image.read_text()
-        found = []
-        for each in scenarios:
+        out, found = Store(runner.out), []
+        for task in tasks:
+            each, key, text = task.scenario, task.key, task.rig.kernel.image.read_text()
             if "crash" in text:
                 found.append(failed_entry(each, "the kernel crashed in mptcp_sendmsg\nbelow"))
                 continue
             goodput_bps = 10e6 if "FAULT" in text else 20e6
-            key = run_key(each, built, own_guest)
             entry = run_entry(
                 each,
                 status="ok",
@@ -93,7 +82,7 @@ class Runs:
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
     made = Runs()
-    monkeypatch.setattr(experiment, "run_all", made.run_all)
+    monkeypatch.setattr(Runner, "perform", lambda runner, tasks: made.perform(runner, tasks))
     monkeypatch.setattr(guest, "build", lambda: Guest("guest", tmp_path / "guest"))
     monkeypatch.chdir(tmp_path)
     return made
@@ -215,15 +204,14 @@ def test_skipped_commits_are_tried_again_if_asked(
     runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits = history(tmp_path, *FAULTY)
-    real = runs.run_all
 
-    def failing(scenarios: Sequence[Scenario], *arguments: Any, **more: Any) -> list[Entry]:
+    def failing(runner: Runner, tasks: Sequence[Task]) -> Iterable[Entry]:
         if runs.made == 2:  # the first step
             runs.made += 1
-            return [failed_entry(each, "it crashed") for each in scenarios]
-        return real(scenarios, *arguments, **more)
+            return [failed_entry(each.scenario, "it crashed") for each in tasks]
+        return runs.perform(runner, tasks)
 
-    monkeypatch.setattr(experiment, "run_all", failing)
+    monkeypatch.setattr(Runner, "perform", failing)
     with pytest.raises(UndecidedError, match="skipped: 1 of 1 runs failed: it crashed"):
         bisect()
     with pytest.raises(UndecidedError):
@@ -239,16 +227,16 @@ def ending(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception],
     """Has the run of the first step, the third of all, end with an error."""
 
     def end_with(error: Exception) -> None:
-        def failing(scenarios: Sequence[Scenario], *arguments: Any, **more: Any) -> list[Entry]:
+        def failing(runner: Runner, tasks: Sequence[Task]) -> Iterable[Entry]:
             if runs.made == 2:
                 runs.made += 1
-                return REAL_RUN_ALL(scenarios, *arguments, **more)
-            return runs.run_all(scenarios, *arguments, **more)
+                return REAL_PERFORM(runner, tasks)
+            return runs.perform(runner, tasks)
 
         def end(*_: Any, **__: Any) -> None:
             raise error
 
-        monkeypatch.setattr(experiment, "run_all", failing)
+        monkeypatch.setattr(Runner, "perform", failing)
         monkeypatch.setattr(tasks, "run", end)
 
     return end_with

@@ -17,12 +17,13 @@ import pytest
 
 import mptcplab
 from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import archive, cluster, store, tls
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
-from mptcplab.runs.tasks import Done, Task, failed, task_of
+from mptcplab.runs.tasks import Done, Task, failed
 from tests.vocabulary import scenario_of
 
 dask = pytest.importorskip("dask")
@@ -97,7 +98,7 @@ class Answer:
 def task(tmp_path: Path) -> Task:
     kernel = KernelBuild("k", "lab", tmp_path / "linux", tmp_path / "config")
     scenario = scenario_of("a:10mbit,10ms")
-    return task_of(scenario, kernel, Guest("g", tmp_path / "guest"), out=tmp_path / "out")
+    return Task.of(scenario, Rig(kernel, Guest("g", tmp_path / "guest")), tmp_path / "out")
 
 
 @pytest.fixture

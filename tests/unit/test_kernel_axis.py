@@ -13,11 +13,13 @@ from rich.console import Console
 from mptcplab.cli import load
 from mptcplab.cli.actions import papers
 from mptcplab.errors import InputError
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.report import tables
 from mptcplab.runs import collection, entries, expectations, experiment, index, store, sweep
 from mptcplab.runs.entries import Entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
 from mptcplab.scenario import resolve, scheduler
@@ -200,12 +202,10 @@ def test_expectations_name_the_row_of_a_kernel() -> None:
         expectations.read([text], wanted.runs(), wanted.baselines(), ["7.3"])
 
 
-def test_all_runs_are_made_with_each_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(experiment, "modules", lambda _request, _built: {})
+def test_all_runs_are_made_with_each_kernel(tmp_path: Path) -> None:
     wanted = replace(request(scheduler="default,minrtt"), repeat=1)
-    made = experiment.compare(wanted, [OLD, NEW], GUEST, tmp_path, jobs=1, workers=Fake())
+    rigs = [Rig(each, GUEST) for each in (OLD, NEW)]
+    made = experiment.compare(wanted, rigs, Runner(tmp_path, workers=Fake()))
     assert [(each.label, each.kernel) for each in made.runs] == [
         ("default", "6.12"),
         ("minrtt", "6.12"),
@@ -266,8 +266,7 @@ def test_a_sweep_refuses_schedulers_that_a_kernel_cannot_have(tmp_path: Path) ->
 
 def test_the_summary_of_a_sweep_tells_kernels_apart(tmp_path: Path) -> None:
     planned = swept(tmp_path, FILE, "6.12", "7.3")
-    out = Store(tmp_path / "out")
-    sweep.run(planned, out, How(), workers=Fake())
+    sweep.run(planned, Runner(tmp_path / "out", workers=Fake()), How())
     made = index.read(tmp_path / "out")
     found = sweep.summary(planned, made)
     assert [(row["scheduler"], row["kernel"]) for row in found] == [

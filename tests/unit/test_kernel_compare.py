@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,8 @@ from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.papers import stale
 from mptcplab.plan import plan, testbed
-from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry, failed_entry, run_entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
 from mptcplab.scenario.model import Scenario
@@ -367,26 +367,28 @@ class Runs:
         self.failing: set[str] = set()
         self.interrupted_after = 1000
 
-    def perform(self, tasks: Sequence[Task], out: Store, *, jobs: int, **more: Any) -> list[Entry]:
-        assert jobs == 1
-        found = []
-        for count, task in enumerate(tasks, 1):
-            if len(self.made) == self.interrupted_after:
-                raise KeyboardInterrupt
-            self.made.append(task.kernel.id)
-            if task.kernel.name in self.failing:
-                found.append(failed_entry(task.scenario, "the kernel crashed\nbelow"))
-            else:
-                directory = out.directory(task.key)
-                leave(directory, talk(key=f"{task.kernel.id:8}"[:8].encode()), task.scenario)
-                if task.kernel.name == "new":
-                    change_packet(directory, 112, lambda each: replace(each, window=1))
-                made = entry(10e6 if task.kernel.name == "new" else 20e6)
-                made = made.model_copy(update={"directory": f"runs/{task.key}", "connections": ()})
-                write_json(directory / RESULT, made.result())
-                found.append(made)
-            more["ended"](count, task.scenario, found[-1].model_copy(update={"kernel": "k"}))
-        return found
+    def perform(self, runner: Runner, tasks: Sequence[Task]) -> Iterator[Entry]:
+        assert runner.jobs == 1
+        with runner.show(len(tasks)) as (_, ended):
+            for count, task in enumerate(tasks, 1):
+                if len(self.made) == self.interrupted_after:
+                    raise KeyboardInterrupt
+                made = self.entry(task, Store(runner.out).directory(task.key))
+                ended(count, task.scenario, made.model_copy(update={"kernel": "k"}))
+                yield made
+
+    def entry(self, task: Task, directory: Path) -> Entry:
+        build = task.rig.kernel
+        self.made.append(build.id)
+        if build.name in self.failing:
+            return failed_entry(task.scenario, "the kernel crashed\nbelow")
+        leave(directory, talk(key=f"{build.id:8}"[:8].encode()), task.scenario)
+        if build.name == "new":
+            change_packet(directory, 112, lambda each: replace(each, window=1))
+        made = entry(10e6 if build.name == "new" else 20e6)
+        made = made.model_copy(update={"directory": f"runs/{task.key}", "connections": ()})
+        write_json(directory / RESULT, made.result())
+        return made
 
 
 OLD = KernelBuild("0123456789ab", "lab", Path("/linux"), Path("/config"), "0123456789ab")
@@ -401,7 +403,7 @@ KERNELS = {
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
     made = Runs()
-    monkeypatch.setattr(experiment, "perform", made.perform)
+    monkeypatch.setattr(Runner, "perform", lambda runner, tasks: made.perform(runner, tasks))
     monkeypatch.setattr(doctor, "require", lambda *_checks: None)
     monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(guest, "build", lambda: Guest("guest", tmp_path / "guest"))

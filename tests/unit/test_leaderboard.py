@@ -23,8 +23,9 @@ from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import experiment, store, sweep
 from mptcplab.runs.entries import failed_entry, run_entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
-from mptcplab.runs.sweep import How, Plan, SweepOutcome
+from mptcplab.runs.sweep import Plan, SweepOutcome
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 from tests.unit.advised import GUEST, KERNEL
@@ -313,7 +314,8 @@ def call(
 ) -> int:
     """The command, whose runs are made by `speed`; its exit status."""
 
-    def run(planned: Plan, runs: Store, _how: How, **_options: object) -> SweepOutcome:
+    def run(planned: Plan, runner: Runner, *_: object) -> SweepOutcome:
+        runs = Store(runner.out)
         make(planned, runs, speed)
         reasons = play.failures(planned, runs)
         total = len(planned.runs)

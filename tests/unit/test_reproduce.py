@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,14 @@ from mptcplab.papers import catalogue, claims, reproduce
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
 from mptcplab.papers.claims import Column
 from mptcplab.runs import experiment, store
-from mptcplab.runs.entries import run_entry
+from mptcplab.runs.entries import Entry, run_entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
+from mptcplab.runs.tasks import Task
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
-from tests.unit.stored import quiet, with_figures
+from tests.unit.stored import with_figures
 from tests.unit.test_papers import FIGURE, load
 from tests.unit.test_results import reproduced
 
@@ -36,23 +37,15 @@ Fails = Callable[[Scenario], bool]
 
 
 class FakeKernel:
-    """Takes the place of experiment.run_all: every run has the goodput of its queue."""
+    """Takes the place of Runner.perform: every run has the goodput of its queue."""
 
     def __init__(self, fails: Fails = lambda _scenario: False) -> None:
         self.ran: list[Scenario] = []
         self.fails = fails
 
-    def __call__(
-        self,
-        scenarios: Sequence[Scenario],
-        kernel: KernelBuild,
-        guest: Guest,
-        out: Store,
-        *,
-        ended: experiment.Ended,
-        **_options: Any,
-    ) -> None:
-        for count, scenario in enumerate(scenarios, 1):
+    def perform(self, runner: Runner, tasks: Sequence[Task]) -> Generator[Entry]:
+        for task in tasks:
+            scenario = task.scenario
             self.ran.append(scenario)
             entry = run_entry(
                 scenario,
@@ -66,17 +59,19 @@ class FakeKernel:
             queue = scenario.paths[0].up.queue_packets or 0
             entry = with_figures(entry, goodput_bps=1e6 * queue)
             if entry.status == "ok":
-                with out.new_run(store.run_key(scenario, kernel, guest)) as directory:
+                with Store(runner.out).new_run(task.key) as directory:
                     store.write_json(directory / store.RESULT, entry)
-            ended(count, scenario, entry)
+            yield entry
+
+
+def pretend(fake: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Runner, "perform", lambda runner, tasks: fake.perform(runner, tasks))
 
 
 def run(published: catalogue.Published, out: Path, **options: Any) -> reproduce.Reproduced:
     part = QUICK if options.pop("quick", False) else PUBLISHED
-    wanted = {"parts": [part], "repeat": None, "jobs": 1} | options
-    return reproduce.run(
-        published, KERNEL, GUEST, out, show=quiet, cancel=threading.Event(), **wanted
-    )
+    wanted = {"parts": [part], "repeat": None} | options
+    return reproduce.run(published, KERNEL, GUEST, Runner(out), **wanted)
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +85,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
     found = FakeKernel()
-    monkeypatch.setattr(experiment, "run_all", found)
+    pretend(found, monkeypatch)
     return found
 
 
@@ -145,14 +140,14 @@ def test_a_run_that_fails_is_told_and_nothing_is_judged(
         return scenario.seed == 2
 
     broken = FakeKernel(fails)
-    monkeypatch.setattr(experiment, "run_all", broken)
+    pretend(broken, monkeypatch)
     published = load(tmp_path, FIGURE)
     with pytest.raises(MptcplabError, match="8 of 24 runs failed, the first with minrtt, seed 2"):
         run(published, tmp_path / "out")
     assert not (tmp_path / "out" / f"{published.name}.json").exists()
     # and only those are run again
     mended = FakeKernel()
-    monkeypatch.setattr(experiment, "run_all", mended)
+    pretend(mended, monkeypatch)
     run(published, tmp_path / "out")
     assert {scenario.seed for scenario in mended.ran} == {2}
     assert len(mended.ran) == 8
@@ -325,7 +320,7 @@ def test_what_is_missing_costs_what_runs_like_it_have_cost(
 def test_a_part_that_failed_leaves_the_others_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiment, "run_all", FakeKernel(lambda item: item.cc == "reno"))
+    pretend(FakeKernel(lambda item: item.cc == "reno"), monkeypatch)
     published = load(tmp_path, VARIED)
     parts = [PUBLISHED, TODAY, "wait=2"]
     with pytest.raises(MptcplabError, match="20 of 56 runs failed"):

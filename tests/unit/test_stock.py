@@ -40,7 +40,7 @@ from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel as kernel_module
 from mptcplab.lab import stock_machine as machine
 from mptcplab.lab import stock_package as package
-from mptcplab.lab.engine import RunOutcome, Watch
+from mptcplab.lab.engine import Rig, RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Stock
 from mptcplab.metrics import records
@@ -453,7 +453,7 @@ def test_a_run_leaves_its_files(
     files |= {"messages.records": b"", "guest.json": reported}
     (tmp_path / "sent").write_bytes(line(files))
     directory = qemu(f'cp {tmp_path}/sent "$line"; echo "$@" >{tmp_path}/arguments')
-    outcome = machine.run(made_up(5).scenario, kernel, guest, directory)
+    outcome = machine.run(made_up(5).scenario, Rig(kernel, guest), directory)
     assert outcome.guest["start_ns"] == 7
     assert {file.name for file in directory.iterdir()} == {*files, "plan.txt", "console.txt"}
     assert (directory / "plan.txt").read_text().startswith("insmod veth.ko\n")
@@ -464,7 +464,7 @@ def test_a_run_leaves_its_files(
     # QEMU takes a power of two
     assert kernel.stock is not None
     slower = replace(kernel, stock=replace(kernel.stock, instruction_ns=2))
-    machine.run(made_up(5).scenario, slower, guest, directory)
+    machine.run(made_up(5).scenario, Rig(slower, guest), directory)
     assert "-icount shift=1," in (tmp_path / "arguments").read_text()
 
 
@@ -500,7 +500,7 @@ def test_another_architecture_has_a_machine_and_a_guest_program_of_its_own(
     directory = qemu(
         f'cp {tmp_path}/sent "$line"; echo "$0 $@" >{tmp_path}/arguments; cp initramfs {tmp_path}'
     )
-    machine.run(made_up().scenario, ready, guest, directory)
+    machine.run(made_up().scenario, Rig(ready, guest), directory)
     arguments = (tmp_path / "arguments").read_text()
     assert "bin/qemu-system-aarch64 " in arguments
     assert "console=ttyAMA0 " in arguments
@@ -518,7 +518,7 @@ def test_a_run_may_be_below_the_current_directory(
     directory = qemu('while [ "$1" != -initrd ]; do shift; done; test -e "$2" || exit 3')
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RunError, match="ended without an outcome"):
-        machine.run(made_up().scenario, kernel, guest, directory.relative_to(tmp_path))
+        machine.run(made_up().scenario, Rig(kernel, guest), directory.relative_to(tmp_path))
     assert (directory / "console.txt").read_text() == "booting\n"
 
 
@@ -542,7 +542,7 @@ def test_a_run_that_fails_says_why(
 ) -> None:
     directory = qemu(do)
     with pytest.raises(RunError) as raised:
-        machine.run(made_up().scenario, kernel, guest, directory)
+        machine.run(made_up().scenario, Rig(kernel, guest), directory)
     assert raised.value.reason == reason
     assert raised.value.console_tail == "booting"
 
@@ -554,7 +554,7 @@ def test_no_memory_is_told_in_a_line(
         "echo \"cannot set up guest memory 'ram': Cannot allocate memory\" >&2; exit 1"
     )
     with pytest.raises(MachineError, match="QEMU cannot have 1024 MiB for a virtual machine"):
-        machine.run(made_up().scenario, kernel, guest, directory)
+        machine.run(made_up().scenario, Rig(kernel, guest), directory)
     monkeypatch.setattr(doctor, "available_memory_bytes", lambda: 600 << 20)
     with pytest.raises(MachineError) as raised:
         machine.require()
@@ -592,7 +592,7 @@ def test_a_run_that_is_cancelled_is_ended(
     thread = threading.Thread(target=when_it_runs)
     thread.start()
     with pytest.raises(RunCancelledError):
-        machine.run(made_up().scenario, kernel, guest, directory, watch=Watch(cancel=cancel))
+        machine.run(made_up().scenario, Rig(kernel, guest), directory, watch=Watch(cancel=cancel))
     thread.join()
     assert not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists()
     assert {file.name for file in directory.iterdir()} == {"plan.txt", "console.txt"}

@@ -23,6 +23,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import index, single, store, sweep
 from mptcplab.runs.entries import run_entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Plan
 from mptcplab.runs.tasks import Done, Task, failed, given_up, perform
@@ -114,12 +115,17 @@ class Fake(Workers):
             store.write_json(directory / store.RESULT, entry)
             store.write_json(directory / store.SCENARIO, task.scenario.model_dump(mode="json"))
             store.write_json(directory / store.COST, cost)
-            store.write_json(directory / store.BUILD, single.builds(task.kernel, task.guest))
+            store.write_json(
+                directory / store.BUILD, single.builds(task.rig.kernel, task.rig.guest)
+            )
         return Done(task.key, entry, cost, took_s=2.0)
 
 
-def run(planned: Plan, out: Path, fake: Fake, **how: Any) -> sweep.SweepOutcome:
-    return sweep.run(planned, Store(out), How(**how), workers=fake, cancel=fake.cancel)
+def run(
+    planned: Plan, out: Path, fake: Fake, *, keep_records: bool = False, **how: Any
+) -> sweep.SweepOutcome:
+    runner = Runner(out, workers=fake, keep_records=keep_records, cancel=fake.cancel)
+    return sweep.run(planned, runner, How(**how))
 
 
 def test_a_sweep_is_all_points_with_all_schedulers_and_the_same_seeds(tmp_path: Path) -> None:
@@ -230,7 +236,7 @@ def test_runs_that_others_kill_are_tried_again_by_the_next_call(tmp_path: Path) 
     # they are no results
     assert Store(tmp_path / "out").failed() == []
     assert index.read(tmp_path / "out")["status"].to_list() == ["ok"] * 6
-    expected = sweep.dry_run(plan(tmp_path), tmp_path / "out", How())
+    expected = sweep.dry_run(plan(tmp_path), Runner(tmp_path / "out"), How())
     assert (expected.to_run, expected.failed) == (6, 0)
     outcome = run(plan(tmp_path), tmp_path / "out", Fake())
     assert (outcome.stored, outcome.made, outcome.is_complete) == (6, 6, True)
@@ -313,12 +319,12 @@ def test_records_that_are_wanted_are_made_where_only_series_are(tmp_path: Path) 
 
 def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    expected = sweep.dry_run(plan(tmp_path), out, How(jobs=2))
+    expected = sweep.dry_run(plan(tmp_path), Runner(out, 2, keep_records=False), How())
     assert (expected.runs, expected.stored, expected.to_run) == (12, 0, 12)
     assert "guessed from rates and durations" in expected.text()
     assert not out.exists()
     run(plan(tmp_path, FILE.replace("[5, 10, 20]", "[10]")), out, Fake())
-    expected = sweep.dry_run(plan(tmp_path), out, How(jobs=2))
+    expected = sweep.dry_run(plan(tmp_path), Runner(out, 2, keep_records=False), How())
     assert (expected.stored, expected.to_run, expected.known_from) == (4, 8, 4)
     # each took 2 s: at 5 and at 20 Mbit/s a little less and a little more, two at a time
     assert expected.expected_s == pytest.approx(8, rel=0.25)

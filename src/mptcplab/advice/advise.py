@@ -17,13 +17,10 @@ is in the first stage and in the last.
 from __future__ import annotations
 
 import statistics
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from mptcplab import extras
@@ -31,23 +28,18 @@ from mptcplab.advice.goals import Goal, Name, Span, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.lab.choices import Limits
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.engine import Rig
 from mptcplab.mistakes import one_of, shown
-from mptcplab.runs import cost, experiment, store
+from mptcplab.runs import cost, single, store
 from mptcplab.runs.entries import Entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
-from mptcplab.runs.workers import Workers
 from mptcplab.scenario import congestion, scheduler, workload
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import Request
 from mptcplab.scenario.scheduler import Choice
 from mptcplab.scenario.uncertainty import Uncertainty
 from mptcplab.scenario.workload import Cbr
-
-#: Shows the progress of some number of runs.
-Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
 
 #: Data sent beyond one copy of each byte, in %, is reported from here on, and costs.
 MUCH_EXTRA = 5.0
@@ -147,6 +139,24 @@ def _cost_s(base: Scenario, span: Span) -> float:
     return found
 
 
+#: What somebody may not care about: a goal, or how much data is sent.
+GivenUp = Name | Literal["data"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What advice is asked for: `request` has the paths and the schedulers to try, `ccs` are the
+    congestion controls, `only` the goals that are judged, if not all.
+    """
+
+    request: Request
+    ccs: Sequence[str]
+    uncertainty: Uncertainty
+    effort: Effort
+    only: Collection[Name] = ()
+    give_up: Sequence[GivenUp] = ()
+
+
 @dataclass(frozen=True)
 class Candidate:
     scheduler: Choice
@@ -180,10 +190,6 @@ class Judged:
     values: Values
     screening: Mapping[str, float]
     tried: int
-
-
-#: What somebody may not care about: a goal, or how much data is sent.
-GivenUp = Name | Literal["data"]
 
 
 @dataclass(frozen=True)
@@ -265,14 +271,13 @@ def wanted_goals(base: Scenario, effort: Effort, only: Collection[Name] = ()) ->
     return wanted
 
 
-def most_runs(
-    request: Request, ccs: Sequence[str], effort: Effort, only: Collection[Name] = ()
-) -> int:
-    """The largest number of runs that it can take; `only`, if any, are the goals."""
-    wanted = wanted_goals(request.base, effort, only)
+def most_runs(question: Question) -> int:
+    """The largest number of runs that it can take."""
+    request, effort = question.request, question.effort
+    wanted = wanted_goals(request.base, effort, question.only)
     each = sum(max(len(goal.troubled), 1) for goal in wanted)
     schedulers = len({*request.schedulers, REFERENCE.scheduler})
-    controls = len({*ccs, REFERENCE.cc})
+    controls = len({*question.ccs, REFERENCE.cc})
     pairs = schedulers * controls
     # congestion controls are tried with two schedulers
     screened = 2 * controls + 1 + schedulers * effort.ccs
@@ -287,60 +292,33 @@ def most_runs(
     return each * min(most, effort.variations * pairs)
 
 
-def advise(
-    request: Request,
-    ccs: Sequence[str],
-    uncertainty: Uncertainty,
-    effort: Effort,
-    kernel: KernelBuild,
-    guest: Guest,
-    out: Path,
-    *,
-    only: Collection[Name] = (),
-    give_up: Sequence[GivenUp] = (),
-    modules: Mapping[str, Path],
-    jobs: int,
-    limits: Limits,
-    show: Show,
-    say: Callable[[str], None],
-    cancel: threading.Event,
-    keep_records: bool = True,
-) -> Advice:
-    """Run what is missing, and judge it: all goals, or `only` some.
+def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], None]) -> Advice:
+    """Run what is missing, and judge it; `say` is called with lines of progress for the user.
 
     Raises MptcplabError if no candidate has a goal's figure, InputError as `wanted_goals`, and
     RunCancelledError.
     """
-    varied = variations(request.base, uncertainty, effort.variations)
-    wanted = wanted_goals(request.base, effort, only)
-    with experiment.own_workers(jobs) as workers:
-        measured = _Measured(
-            *(varied, wanted, kernel, guest, Store(out)),
-            most=most_runs(request, ccs, effort, only),
-            sources=request.sources,
-            modules=modules,
-            workers=workers,
-            limits=limits,
-            show=show,
-            say=say,
-            cancel=cancel,
-            keep_records=keep_records,
-        )
-        finalists = _finalists(measured, request.schedulers, ccs, effort, give_up)
+    base, effort = question.request.base, question.effort
+    varied = variations(base, question.uncertainty, effort.variations)
+    wanted = wanted_goals(base, effort, question.only)
+    with runner.staying() as staying:
+        measured = _Measured(question, varied, rig, staying, say)
+        finalists = _finalists(measured, question)
         measured.stage(
             *(_STAGES, f"finalists: {len(finalists)}", range(len(varied))),
             {goal.name: finalists for goal in wanted},
         )
     judged = [_judged(measured, goal, finalists, effort) for goal in wanted]
+    rankings = {each.goal.name: each.ranking for each in judged}
     return Advice(
-        base=request.base,
-        uncertainty=uncertainty,
+        base=base,
+        uncertainty=question.uncertainty,
         effort=effort,
         candidates={each.label: each for each in measured.candidates()},
         variations=varied,
         judged=judged,
-        overall=_overall(measured, {each.goal.name: each.ranking for each in judged}, give_up),
-        give_up=give_up,
+        overall=_overall(measured, rankings, question.give_up),
+        give_up=question.give_up,
         extra={
             each.label: extra
             for each in finalists
@@ -348,18 +326,13 @@ def advise(
         },
         failures=measured.failures,
         runs=measured.count,
-        builds=experiment.builds(kernel, guest),
+        builds=single.builds(rig.kernel, rig.guest),
     )
 
 
-def _finalists(
-    measured: _Measured,
-    choices: Sequence[Choice],
-    ccs: Sequence[str],
-    effort: Effort,
-    give_up: Sequence[GivenUp],
-) -> list[Candidate]:
+def _finalists(measured: _Measured, question: Question) -> list[Candidate]:
     """The stages before the last: the best pairs of each goal, and of all of them."""
+    choices, ccs, effort = question.request.schedulers, question.ccs, question.effort
     wanted, screened, kept = measured.goals, range(effort.screened), effort.kept
     probe = next((each for each in choices if each.name == _PROBE), choices[0])
     probes = list(dict.fromkeys([probe, REFERENCE.scheduler]))
@@ -409,7 +382,9 @@ def _finalists(
         goal.name: _ranked(measured, goal, measured.tried(goal), screened) for goal in wanted
     }
     by_label = {each.label: each for each in measured.candidates()}
-    finalists += [by_label[each.name] for each in _overall(measured, rankings, give_up)[:kept]]
+    finalists += [
+        by_label[each.name] for each in _overall(measured, rankings, question.give_up)[:kept]
+    ]
     return list(dict.fromkeys(finalists))
 
 
@@ -418,35 +393,27 @@ class _Measured:
 
     def __init__(
         self,
+        question: Question,
         varied: Sequence[Scenario],
-        goals: Sequence[Goal],
-        kernel: KernelBuild,
-        guest: Guest,
-        out: Store,
-        *,
-        most: int,
-        sources: Mapping[str, Path],
-        modules: Mapping[str, Path],
-        workers: Workers,
-        limits: Limits,
-        show: Show,
+        rig: Rig,
+        runner: Runner,
         say: Callable[[str], None],
-        cancel: threading.Event,
-        keep_records: bool,
     ) -> None:
-        self._varied, self._most = varied, most
-        self.goals = goals
-        self._kernel, self._guest, self._out = kernel, guest, out
-        self._modules, self._workers, self._limits = modules, workers, limits
-        self._show, self._say, self._cancel = show, say, cancel
-        self._keep_records = keep_records
+        self._varied, self._most = varied, most_runs(question)
+        base = question.request.base
+        self.goals = wanted_goals(base, question.effort, question.only)
+        # variations play no trace as it was given
+        self._rig = replace(rig, traces={})
+        self._runner, self._say = runner, say
+        self._out = Store(runner.out)
         # of what extra data is judged: where a stream is steady, if that is judged
-        self._extra_of = min(goals, key=lambda goal: goal.name != "latency").name
+        self._extra_of = min(self.goals, key=lambda goal: goal.name != "latency").name
         self._figures: dict[tuple[str, Candidate], dict[int, float]] = defaultdict(dict)
         self._finer: dict[tuple[str, Candidate], dict[int, float]] = defaultdict(dict)
         self._extra: dict[Candidate, list[float]] = defaultdict(list)
         self._known: set[tuple[str, Candidate, int]] = set()
-        files = {name: each.file for name, each in scheduler.known().items()} | dict(sources)
+        files = {name: each.file for name, each in scheduler.known().items()}
+        files |= question.request.sources
         self._lines = {
             name: len(file.read_text("utf-8").splitlines())
             for name, file in files.items()
@@ -539,7 +506,7 @@ class _Measured:
 
     def _entries(self, stage: int, what: str, runs: Sequence[_Run]) -> list[Entry]:
         """An entry for each run, from the store or from a new run."""
-        keys = [store.run_key(run.scenario, self._kernel, self._guest) for run in runs]
+        keys = [store.run_key(run.scenario, self._rig.kernel, self._rig.guest) for run in runs]
         found = {key: entry for key in keys if (entry := self._out.result(key)) is not None}
         missing = {
             key: run.scenario for key, run in zip(keys, runs, strict=True) if key not in found
@@ -548,18 +515,7 @@ class _Measured:
         self._say(f"stage {stage} of {_STAGES}, {what}: {len(set(keys))} runs{there}")
         if missing:
             began = time.monotonic()
-            with self._show(len(missing)) as (progress, ended):
-                entries = experiment.run_all(
-                    *(list(missing.values()), self._kernel, self._guest, self._out),
-                    modules=self._modules,
-                    jobs=self._workers.jobs,
-                    workers=self._workers,
-                    keep_records=self._keep_records,
-                    limits=self._limits,
-                    progress=progress,
-                    ended=ended,
-                    cancel=self._cancel,
-                )
+            entries = self._runner.run(missing.values(), self._rig)
             found |= dict(zip(missing, entries, strict=True))
             seconds = time.monotonic() - began
             self._say(f"  took {seconds:.0f} s{self._left(stage, seconds / len(missing))}")

@@ -12,29 +12,29 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from mptcplab.bisection.document import Tried
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.git import Repository
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_tree import SourceError
 from mptcplab.report import expectation_verdicts
 from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.expectations import CompiledExpectation
+from mptcplab.runs.runner import OutsideError, Runner
 from mptcplab.runs.store import Store, run_key
 from mptcplab.scenario.resolve import Request
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges commits of a repository by the runs of a request, which are kept in a store.
+    """Judges commits of a repository by the runs of a request.
 
     `interruptible` gives, for the time of the runs, an event that ends them.
     """
@@ -44,10 +44,9 @@ class Judge:
     expected: Sequence[CompiledExpectation]
     variant: str
     guest: Guest
-    out: Store
+    limits: Limits
+    runner: Runner
     interruptible: Callable[[], AbstractContextManager[threading.Event]]
-    jobs: int = 1
-    limits: Limits | None = None
     quiet: bool = True
 
     def __call__(self, commit: str) -> Tried:
@@ -63,12 +62,13 @@ class Judge:
         try:
             build = kernel.build_commit(source, variant=self.variant, quiet=self.quiet)
             modules = experiment.modules(self.request, build, source)
+            rig = Rig(build, self.guest, modules, self.request.traces, self.limits)
         except SourceError as error:
             return skipped(str(error))
         build_s, started = time.monotonic() - started, time.monotonic()
         try:
-            entries = self._entries(build, modules)
-        except experiment.OutsideError as error:
+            entries = self._entries(rig)
+        except OutsideError as error:
             raise MptcplabError(
                 f"{commit[:12]} ({subject}) cannot be tried, and is not to blame; the same command "
                 "tries it again, with other limits if you like\n"
@@ -101,30 +101,19 @@ class Judge:
             }
         )
 
-    def _entries(self, build: KernelBuild, modules: dict[str, Path]) -> list[Entry]:
+    def _entries(self, rig: Rig) -> list[Entry]:
         """The runs with a kernel; those that are stored are not made again."""
-        runs = self.request.runs()
+        runs, out = self.request.runs(), Store(self.runner.out)
         kept = {
             number: entry
             for number, each in enumerate(runs)
-            if (entry := self.out.result(run_key(each, build, self.guest)))
+            if (entry := out.result(run_key(each, rig.kernel, rig.guest)))
         }
         missing = [each for number, each in enumerate(runs) if number not in kept]
         made: list[Entry] = []
         if missing:
             with self.interruptible() as cancel:
-                made = experiment.run_all(
-                    missing,
-                    build,
-                    self.guest,
-                    self.out,
-                    modules=modules,
-                    traces=self.request.traces,
-                    jobs=self.jobs,
-                    limits=self.limits,
-                    cancel=cancel,
-                    strict=True,
-                )
+                made = replace(self.runner, cancel=cancel, strict=True).run(missing, rig)
         new = iter(made)
         return [kept[number] if number in kept else next(new) for number in range(len(runs))]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +30,7 @@ from mptcplab.kernel_comparison.document import (
     Side,
 )
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
@@ -40,8 +40,9 @@ from mptcplab.metrics.schema import Figures, Value, metrics_of
 from mptcplab.plan import plan, testbed
 from mptcplab.runs import captures, experiment, store
 from mptcplab.runs.entries import Entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
-from mptcplab.runs.tasks import Task, task_of
+from mptcplab.runs.tasks import Task
 from mptcplab.scenario.limits import IpVersion
 from mptcplab.scenario.model import Scenario
 from mptcplab.units import NS_PER_S
@@ -84,13 +85,13 @@ class Pair:
 
 
 def pairs(
-    cases: Sequence[KernelCase], a: Kernel, b: Kernel, out: Store, limits: Limits | None = None
+    cases: Sequence[KernelCase], a: Kernel, b: Kernel, limits: Limits, runner: Runner
 ) -> list[Pair]:
     """What is run for each case. The user's own schedulers are compiled.
 
     Raises MptcplabError, with the compiler's message, if one does not compile.
     """
-    modules: dict[tuple[int, str], Mapping[str, Path]] = {}
+    rigs: dict[tuple[int, str], Rig] = {}
     found = []
     for case in cases:
         lacking = [
@@ -103,20 +104,11 @@ def pairs(
             continue
         tasks = []
         for kernel in (a, b):
-            key = (id(case.request), kernel.build.id)
-            if key not in modules:
-                modules[key] = experiment.modules(case.request, kernel.build)
-            tasks.append(
-                task_of(
-                    case.scenario,
-                    kernel.build,
-                    kernel.guest,
-                    modules=modules[key],
-                    traces=case.request.traces,
-                    limits=limits,
-                    out=out.out,
-                )
-            )
+            request, key = case.request, (id(case.request), kernel.build.id)
+            if key not in rigs:
+                modules = experiment.modules(request, kernel.build)
+                rigs[key] = Rig(kernel.build, kernel.guest, modules, request.traces, limits)
+            tasks.append(runner.task(case.scenario, rigs[key]))
         found.append(Pair(case, tuple(tasks)))
     return found
 
@@ -149,20 +141,9 @@ def compare(
     return Comparison(a=a.side(), b=b.side(), but=tuple(but), scenarios=tuple(found))
 
 
-def make(
-    todo: Sequence[Task],
-    out: Store,
-    *,
-    jobs: int,
-    progress: experiment.Progress = lambda _share: None,
-    ended: experiment.Ended = lambda _count, _scenario, _entry: None,
-    cancel: threading.Event | None = None,
-) -> dict[str, Entry]:
+def make(todo: Sequence[Task], runner: Runner) -> dict[str, Entry]:
     """Makes the missing runs; returns their entries by their keys. Raises RunCancelledError."""
-    entries = experiment.perform(
-        todo, out, jobs=jobs, progress=progress, ended=ended, cancel=cancel
-    )
-    return {task.key: entry for task, entry in zip(todo, entries, strict=True)}
+    return {task.key: entry for task, entry in zip(todo, runner.perform(todo), strict=True)}
 
 
 def _is_kept(out: Store, task: Task) -> bool:
@@ -176,9 +157,10 @@ def _compared(pair: Pair, out: Store, made: Mapping[str, Entry], but: Sequence[s
     if pair.reason is not None:
         return Compared(**about, verdict="skipped", reason=pair.reason)
     entries = [made.get(task.key) or out.result(task.key) for task in pair.tasks]
+    kernels = [task.rig.kernel for task in pair.tasks]
     failed = [
-        f"{task.kernel.name or task.kernel.id}: {entry.reason if entry else 'it was not made'}"
-        for task, entry in zip(pair.tasks, entries, strict=True)
+        f"{kernel.name or kernel.id}: {entry.reason if entry else 'it was not made'}"
+        for kernel, entry in zip(kernels, entries, strict=True)
         if entry is None or entry.status != "ok"
     ]
     if failed:

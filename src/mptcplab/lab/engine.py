@@ -40,6 +40,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import overruled, run_files
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.workload import Program
+from mptcplab.traces import link_trace
 
 #: Memory of the guest. The host provides only what is touched: some 30 MiB in a run with two paths.
 #: It is the same for all scenarios and kernels because the kernel sizes its hash tables by it. The
@@ -103,6 +104,21 @@ class RunOutcome:
     of_sockets: bool = False
 
 
+@dataclass(frozen=True)
+class Rig:
+    """What runs are made with: builds, the files that they read, and the limits that end them.
+
+    `modules` are the files that a plan loads as NAME.ko, by NAME: the user's own schedulers.
+    `traces` are those that links play, by path and direction, to be kept with a run.
+    """
+
+    kernel: KernelBuild
+    guest: Guest
+    modules: Mapping[str, Path] = field(default_factory=dict)
+    traces: Mapping[tuple[str, str], link_trace.Source] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+
 class RunEndedError(RunError):
     """A limit of the run, or the machine, ended it: this says nothing about the scenario."""
 
@@ -129,13 +145,10 @@ class Watch:
 def run(
     scenario: Scenario,
     plan: str,
-    kernel: KernelBuild,
-    guest: Guest,
+    rig: Rig,
     directory: Path,
     *,
-    modules: Mapping[str, Path] | None = None,
     cpu: int | None = None,
-    limits: Limits | None = None,
     watch: Watch | None = None,
     take: Sequence[str] = (),
     ipv6: bool = False,
@@ -143,26 +156,24 @@ def run(
     """Run `plan` and leave its records in `directory`, which must exist.
 
     Files that are in `directory` before are for the guest, which finds them in its own directory;
-    they are removed at the end. `modules` are the files that the plan loads as NAME.ko, by NAME.
-    `cpu` is the CPU that all its processes share: they take turns, and on two CPUs they would wait
-    for each other. `take` names files to keep besides those that guests always write. With `ipv6`
-    it is on in all networks, as on other machines; else a plan turns it on where it is used. Raises
-    RunError (with the reason and the tail of the console) and RunCancelledError. A run needs
-    doctor.RUN_CHECKS of the machine.
+    they are removed at the end. `cpu` is the CPU that all its processes share: they take turns, and
+    on two CPUs they would wait for each other. `take` names files to keep besides those that guests
+    always write. With `ipv6` it is on in all networks, as on other machines; else a plan turns it
+    on where it is used. Raises RunError (with the reason and the tail of the console) and
+    RunCancelledError. A run needs doctor.RUN_CHECKS of the machine.
     """
-    limits = limits or Limits()
-    watch = watch or Watch()
+    limits, watch = rig.limits, watch or Watch()
     # Copies: the guest has its own /tmp, where a link to a file in the host's leads nowhere.
-    copies = {f"{name}.ko": file for name, file in (modules or {}).items()}
+    copies = {f"{name}.ko": file for name, file in rig.modules.items()}
     terminal = _terminal(scenario)
-    command = _command(scenario, kernel, cpu, real_time=terminal is not None, ipv6=ipv6)
+    command = _command(scenario, rig.kernel, cpu, real_time=terminal is not None, ipv6=ipv6)
     with _guest_directory(directory) as guests:
         try:
             for place in (directory, guests):
                 _write_new(place / run_files.PLAN, plan.encode())
             _write_new(directory / _CLOCK, bytes(mmap.PAGESIZE))
             (guests / _CLOCK).symlink_to(Path("..", _CLOCK))
-            (guests / _INIT).symlink_to(guest.program)
+            (guests / _INIT).symlink_to(rig.guest.program)
             for name, file in copies.items():
                 shutil.copyfile(file, guests / name)
         except OSError as error:
@@ -189,8 +200,8 @@ def run(
         outcome = _outcome_or_reason(scenario, process.returncode, ended_for, refused, directory)
         if isinstance(outcome, str):
             loaded = re.search(r"insmod (\w+)\.ko: ", outcome)
-            if loaded and loaded[1] in (modules or {}):
-                outcome = kernel_module.with_place(outcome, (modules or {})[loaded[1]])
+            if loaded and loaded[1] in rig.modules:
+                outcome = kernel_module.with_place(outcome, rig.modules[loaded[1]])
             tail = _console_tail(directory)
             died = not (ended_for or refused)
             killed = _killed_by_others(process.returncode, tail, directory) if died else ""

@@ -27,8 +27,7 @@ from typing import Any
 from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine, guest
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunEndedError, RunKilledError, RunOutcome, Watch
-from mptcplab.lab.guest import Guest
+from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.plan import plan
@@ -134,35 +133,33 @@ def _machines(count: int) -> str:
 
 def run(
     scenario: Scenario,
-    kernel: KernelBuild,
-    own: Guest,
+    rig: Rig,
     directory: Path,
     *,
     cpu: int | None = None,
-    limits: Limits | None = None,
     watch: Watch | None = None,
 ) -> RunOutcome:
     """Run a scenario's plan and leave its records in `directory`, which must exist.
 
-    Of `limits` those of wall-clock time and disk count, and of `watch` that it cancels: how far the
-    virtual time is cannot be seen from outside. Raises RunError, with the tail of the console,
+    Of the limits those of wall-clock time and disk count, and of `watch` that it cancels: how far
+    the virtual time is cannot be seen from outside. Raises RunError, with the tail of the console,
     RunCancelledError, and MachineError if QEMU gets no memory.
     """
+    kernel, watch = rig.kernel, watch or Watch()
     assert kernel.stock is not None
-    limits, watch = limits or Limits(), watch or Watch()
     text = plan_text(scenario, kernel)
     given = {f"lab/{file.name}": file.read_bytes() for file in kernel.stock.modules}
     given[f"lab/{run_files.PLAN}"] = text.encode()
     image, line = directory / _IMAGE, directory / _LINE
     try:
         (directory / run_files.PLAN).write_text(text)
-        program = kernel.stock.program or own.program
+        program = kernel.stock.program or rig.guest.program
         image.write_bytes(initramfs(program.read_bytes(), given))
     except OSError as error:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
     started = time.monotonic()
     try:
-        usage = follow(_command(scenario.seed, kernel, cpu), directory, limits, watch)
+        usage = follow(_command(scenario.seed, kernel, cpu), directory, rig.limits, watch)
         content = line.read_bytes() if line.exists() else b""
     finally:
         image.unlink()

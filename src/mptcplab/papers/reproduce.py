@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 import shlex
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +22,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.formulas.formula import FormulaError
 from mptcplab.lab import kernel as lab_kernel
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, claims
@@ -30,14 +30,11 @@ from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, Seeded
 from mptcplab.papers.claims import Judged, Results
 from mptcplab.runs import cost, documents, experiment, store
 from mptcplab.runs.entries import Entry
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
-from mptcplab.runs.workers import Workers
+from mptcplab.runs.tasks import Task
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
-from mptcplab.scenario.resolve import Request
-
-#: Shows the progress of some number of runs.
-Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
 
 _Item = TypeVar("_Item")
 
@@ -133,14 +130,10 @@ def run(
     published: Published,
     kernel: KernelBuild,
     guest: Guest,
-    out: Path,
+    runner: Runner,
     *,
     parts: Sequence[str],
     repeat: int | None,
-    jobs: int,
-    workers: Workers | None = None,
-    show: Show,
-    cancel: threading.Event,
 ) -> Reproduced:
     """Run the missing runs of some parts of an experiment, and read its result.
 
@@ -148,7 +141,7 @@ def run(
     have ended, if a run failed; whatever part is complete can be read.
     """
     extras.require("papers", "an experiment of a paper")
-    runs = Store(out)
+    out, runs = runner.out, Store(runner.out)
     known = scheduler.known()
     made_of = lab_kernel.parts(kernel)
     planned: list[_Planned] = []
@@ -161,25 +154,19 @@ def run(
         each = _Planned(name, count, settings, kernel, guest, runs, without=taken)
         taken.update(each.missing)
         planned.append(each)
-    total = len(taken)
+    tasks = [task for each in planned for task in each.tasks(runner)]
     failed: list[tuple[Scenario, str]] = []
-    before = 0
-    with show(total) if total else nullcontext(_SILENT) as (progress, ended):
+    with closing(runner.perform(tasks)) as entries:
         for each in planned:
-            each.run(
-                jobs=jobs,
-                workers=workers,
-                progress=_shifted(progress, before, len(each.missing), total),
-                ended=_counted(ended, before, failed),
-                cancel=cancel,
-            )
-            before += len(each.missing)
+            for (_, item), entry in zip(each.missing.values(), entries, strict=False):
+                if entry.status != "ok":
+                    failed.append((item, str(entry.reason)))
             if each.is_complete():
                 _write(published, each, made_of, out)
     if failed:
         item, reason = failed[0]
         raise MptcplabError(
-            f"{len(failed)} of {total} runs failed, the first with "
+            f"{len(failed)} of {len(tasks)} runs failed, the first with "
             f"{item.scheduler.label}, seed {item.seed}: {reason}"
         )
     return read(published, out, quick={PUBLISHED: False, QUICK: True}.get(parts[0]))
@@ -245,7 +232,7 @@ def is_current(published: Published, part: str, ran: Ran) -> bool:
 
 
 class _Planned:
-    """The runs of a part, and those of them that are missing, in groups that play the same traces.
+    """The runs of a part, and those of them that are missing.
 
     Runs `without` are those of another part, which comes first.
     """
@@ -271,40 +258,12 @@ class _Planned:
                 if key not in self.missing and key not in without and not runs.has(key):
                     self.missing[key] = setting, item
 
-    def run(
-        self,
-        *,
-        jobs: int,
-        workers: Workers | None,
-        progress: experiment.Progress,
-        ended: experiment.Ended,
-        cancel: threading.Event,
-    ) -> None:
-        # runs that play the same traces go together, since each keeps them
-        groups: dict[int, list[Scenario]] = {}
-        requests: dict[int, Request] = {}
+    def tasks(self, runner: Runner) -> Iterator[Task]:
+        """Those of the missing runs."""
+        limits = Limits(wall_s=_WALL_LIMIT_S)
         for setting, item in self.missing.values():
-            traces = setting.request.traces
-            same = (n for n, other in requests.items() if other.traces == traces)
-            group = next(same, len(groups))
-            requests.setdefault(group, setting.request)
-            groups.setdefault(group, []).append(item)
-        before, total = 0, len(self.missing)
-        for group, items in groups.items():
-            experiment.run_all(
-                items,
-                self.kernel,
-                self.guest,
-                self.runs,
-                traces=requests[group].traces,
-                jobs=jobs,
-                workers=workers,
-                limits=Limits(wall_s=_WALL_LIMIT_S),
-                progress=_shifted(progress, before, len(items), total),
-                ended=_after(ended, before),
-                cancel=cancel,
-            )
-            before += len(items)
+            rig = Rig(self.kernel, self.guest, traces=setting.request.traces, limits=limits)
+            yield runner.task(item, rig)
 
     def key(self, scenario: Scenario) -> str:
         return store.run_key(scenario, self.kernel, self.guest)
@@ -313,12 +272,6 @@ class _Planned:
         """Whether all runs are there, those of other parts, too."""
         items = (item for s in self.settings for item in (s.scenario, *s.alone.values()))
         return all(self.runs.has(key) for key in {self.key(item) for item in items})
-
-
-_SILENT: tuple[experiment.Progress, experiment.Ended] = (
-    lambda _share: None,
-    lambda _count, _scenario, _entry: None,
-)
 
 
 def _seeds(
@@ -400,27 +353,6 @@ def _files(scenario: Scenario) -> Iterator[str]:
     for name in (scenario.cc, *(each.cc for each in scenario.connections)):
         if name is not None:
             yield f"cc/{name.split(':')[0]}.c"
-
-
-def _shifted(
-    progress: experiment.Progress, before: int, count: int, total: int
-) -> experiment.Progress:
-    return lambda share: progress((before + share * count) / total)
-
-
-def _after(ended: experiment.Ended, before: int) -> experiment.Ended:
-    return lambda count, item, entry: ended(before + count, item, entry)
-
-
-def _counted(
-    ended: experiment.Ended, before: int, failed: list[tuple[Scenario, str]]
-) -> experiment.Ended:
-    def counted(count: int, item: Scenario, entry: Entry) -> None:
-        if entry.status != "ok":
-            failed.append((item, str(entry.reason)))
-        ended(before + count, item, entry)
-
-    return counted
 
 
 # Reading

@@ -23,13 +23,11 @@ from rich.table import Table
 
 from mptcplab.capture import analyze
 from mptcplab.lab import engine, kernel
-from mptcplab.lab.engine import RunOutcome, Watch
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.engine import Rig, RunOutcome, Watch
 from mptcplab.metrics import run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.plan import plan
-from mptcplab.runs import cost, experiment
+from mptcplab.runs import cost, single
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import IpVersion
 from mptcplab.scenario.model import Scenario
@@ -75,19 +73,14 @@ def ideal_goodput_bps(scenario: Scenario) -> float:
 
 
 def run(
-    kernel: KernelBuild,
-    guest: Guest,
-    *,
-    repeat: int,
-    say: Callable[[str], None],
-    cancel: threading.Event,
+    rig: Rig, *, repeat: int, say: Callable[[str], None], cancel: threading.Event
 ) -> dict[str, Any]:
     """Measure all figures, each the median of `repeat`; `say` is called with each step.
 
     Setting `cancel` ends the running ones and raises RunCancelledError.
     """
     with tempfile.TemporaryDirectory(prefix="mptcplab-bench-") as directory:
-        runner = _Runner(kernel, guest, Path(directory), Watch(cancel=cancel))
+        runner = _Runner(rig, Path(directory), Watch(cancel=cancel))
         return {
             "speed": _speed(runner, repeat, say),
             "minrtt": _minrtt(runner, repeat, say),
@@ -96,7 +89,7 @@ def run(
             "captures": _captures(runner, repeat, say),
             "side_by_side": _side_by_side(runner, repeat, say),
             "filling": _filling(runner, say),
-            "build": {"kernel": kernel.id, "guest": guest.id},
+            "build": {"kernel": rig.kernel.id, "guest": rig.guest.id},
         }
 
 
@@ -105,7 +98,7 @@ def expected_s(repeat: int) -> float:
     short_s, long_s = _guess_s(_scenario(BENCH)), _guess_s(_scenario(BENCH, duration=LONG))
     # pairs of runs: minrtt, sampling, and captures, whose analysis costs as much again
     each_s = long_s + (2 + 2 + 4) * short_s
-    if len(experiment.cpus()) > 1:
+    if len(single.cpus()) > 1:
         each_s += 3 * long_s  # two in turn, and two at a time
     filling_s = sum(_guess_s(_scenario(flags)) for flags in (TWINS, UNEQUAL))
     return repeat * each_s + (1 + len(_FILLING)) * filling_s + _DECISIONS_S
@@ -118,17 +111,16 @@ def _guess_s(scenario: Scenario) -> float:
 class _Runner:
     """Runs scenarios in directories that are not kept."""
 
-    def __init__(self, kernel: KernelBuild, guest: Guest, directory: Path, watch: Watch) -> None:
-        self._kernel, self._guest, self._directory = kernel, guest, directory
-        self._watch = watch
+    def __init__(self, rig: Rig, directory: Path, watch: Watch) -> None:
+        self._rig, self._directory, self._watch = rig, directory, watch
 
     def __call__(self, scenario: Scenario) -> tuple[RunOutcome, RunMetrics]:
         directory = Path(tempfile.mkdtemp(dir=self._directory))
-        return experiment.measure(scenario, self._kernel, self._guest, directory, watch=self._watch)
+        return single.measure(scenario, self._rig, directory, self._watch)
 
     def without_figures(self, scenario: Scenario) -> RunOutcome:
         directory = Path(tempfile.mkdtemp(dir=self._directory))
-        return experiment.run(scenario, self._kernel, self._guest, directory, watch=self._watch)
+        return single.run(scenario, self._rig, directory, self._watch)
 
     def decisions(self, say: Callable[[str], None]) -> dict[str, dict[str, int]]:
         """CPU cycles of one decision, as a KUnit test in the guest measures them.
@@ -136,21 +128,19 @@ class _Runner:
         By the state in which it is made, one of `_STATES`, and by scheduler. Empty for a kernel
         that came with mptcplab: KUnit takes the objects of one that was built here.
         """
-        if kernel.came_along(self._kernel):
+        if kernel.came_along(self._rig.kernel):
             say("time of a decision: left out, it takes a kernel that was built here")
             return {}
         say("time of a decision")
         directory = Path(tempfile.mkdtemp(dir=self._directory))
-        built = kernel.kunit_modules(self._kernel)
+        built = kernel.kunit_modules(self._rig.kernel)
         modules = {name: built / f"{name}.ko" for name in ("kunit", "decision_time_test")}
         loading = "".join(f"insmod {name}.ko\n" for name in modules)
         engine.run(
             _scenario(BENCH),
             f"sysctl -qw kernel.printk=7\n{loading}",
-            self._kernel,
-            self._guest,
+            replace(self._rig, modules=modules),
             directory,
-            modules=modules,
             watch=self._watch,
         )
         console = (directory / run_files.CONSOLE).read_text(errors="replace")
@@ -240,7 +230,7 @@ def _side_by_side(runner: _Runner, repeat: int, say: Callable[[str], None]) -> d
     Figures are not computed: many runs compute them in worker processes, but here they would be
     threads.
     """
-    if len(experiment.cpus()) < 2:
+    if len(single.cpus()) < 2:
         say("side by side: not measured, there is only one CPU")
         return {}
     say(f"two runs side by side: {repeat} x against one after the other")

@@ -224,21 +224,21 @@ class _Sent:
     def arrived(self, directory: Path) -> Task:
         """The task with the files of this machine. Traces get their names back in `directory`."""
         traces = {}
-        for place, source in self.task.traces.items():
+        rig = self.task.rig
+        for place, source in rig.traces.items():
             link = directory / source.digest / source.file.name
             if not link.is_symlink():
                 link.parent.mkdir(exist_ok=True)
                 link.symlink_to(artefacts.find(self.traces[source.digest]))
             traces[place] = replace(source, file=link)
-        return replace(
-            self.task,
-            kernel=replace(self.task.kernel, image=artefacts.find(self.kernel)),
-            guest=replace(self.task.guest, program=artefacts.find(self.guest)),
+        rig = replace(
+            rig,
+            kernel=replace(rig.kernel, image=artefacts.find(self.kernel)),
+            guest=replace(rig.guest, program=artefacts.find(self.guest)),
             modules={name: artefacts.find(each) for name, each in self.modules.items()},
             traces=traces,
-            out=None,
-            scratch=directory,
         )
+        return replace(self.task, rig=rig, out=None, scratch=directory)
 
 
 def perform_here(name: str, fn: Callable[[Task, Watch], T], sent: _Sent) -> T:
@@ -395,10 +395,11 @@ class OnCluster(Workers):
 
     def _send_files(self, task: Task) -> _Sent:
         """The task as it is sent; files that are new go to all workers first."""
-        named = {task.kernel.image: f"kernel {task.kernel.id}"}
-        named[task.guest.program] = f"guest {task.guest.id}"
-        named |= {file: f"scheduler {name}" for name, file in task.modules.items()}
-        named |= {source.file: f"trace {source.file}" for source in task.traces.values()}
+        rig = task.rig
+        named = {rig.kernel.image: f"kernel {rig.kernel.id}"}
+        named[rig.guest.program] = f"guest {rig.guest.id}"
+        named |= {file: f"scheduler {name}" for name, file in rig.modules.items()}
+        named |= {source.file: f"trace {source.file}" for source in rig.traces.values()}
         new = {file: name for file, name in named.items() if file not in self._artefacts}
         if new:
             packed = {file: artefacts.pack(name, file) for file, name in new.items()}
@@ -411,10 +412,10 @@ class OnCluster(Workers):
             self._artefacts |= {file: artefact for file, (artefact, _) in packed.items()}
         return _Sent(
             task,
-            self._artefacts[task.kernel.image],
-            self._artefacts[task.guest.program],
-            {name: self._artefacts[file] for name, file in task.modules.items()},
-            {source.digest: self._artefacts[source.file] for source in task.traces.values()},
+            self._artefacts[rig.kernel.image],
+            self._artefacts[rig.guest.program],
+            {name: self._artefacts[file] for name, file in rig.modules.items()},
+            {source.digest: self._artefacts[source.file] for source in rig.traces.values()},
         )
 
     def _ended(self, future: DaskFuture[Any]) -> None:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many runs: as many at a time as there are CPUs, each stored, all reported in order."""
+"""What a request is run with, its kernels and the user's own schedulers, and its comparison."""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,48 +22,17 @@ from mptcplab.lab import (
     stock_scenario,
 )
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_commit import Commit
-from mptcplab.runs import arrivals, cost
-from mptcplab.runs.entries import Document, Entry, document
-from mptcplab.runs.single import builds, cpus, measure, own_cpu, run
-from mptcplab.runs.store import DOCUMENT, Store, write_json
-from mptcplab.runs.tasks import Done, Task, task_of
-from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
+from mptcplab.runs.entries import Document, document
+from mptcplab.runs.runner import Runner
+from mptcplab.runs.single import builds
+from mptcplab.runs.store import DOCUMENT, write_json
+from mptcplab.runs.workers import Workers
 from mptcplab.scenario import scheduler
-from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import Request
-from mptcplab.traces import link_trace
-
-__all__ = [
-    "OutsideError",
-    "builds",
-    "built",
-    "called",
-    "compare",
-    "cpus",
-    "kernels",
-    "measure",
-    "modules",
-    "on_cluster",
-    "own_cpu",
-    "own_workers",
-    "perform",
-    "run",
-    "run_all",
-]
-
-#: Called for every run that has ended: how many have, its scenario and its entry.
-Ended = Callable[[int, Scenario, Entry], None]
-#: Called ten times a second with the fraction of the work done, from 0 to 1.
-Progress = Callable[[float], None]
-#: Shown the files of a run as they grow: see Watch.
-Look = Callable[[Path], None]
-
-
-class OutsideError(MptcplabError):
-    """A run is missing for a reason outside of its scenario."""
 
 
 def built(
@@ -135,15 +103,6 @@ def kernel_by_name(
     return kernel_names.build(named)
 
 
-def require_machines(kernels: Sequence[KernelBuild], jobs: int) -> None:
-    """Raises MachineError if this machine cannot make runs with these kernels, `jobs` at a time,
-    because some are distributions'.
-    """
-    stock = [kernel.stock for kernel in kernels if kernel.stock]
-    for architecture in {each.architecture for each in stock}:
-        stock_machine.require(min(jobs, len(stock)), architecture)
-
-
 def require_able(request: Request, build: KernelBuild) -> None:
     """Raises InputError for what a kernel cannot run, such as schedulers that it cannot have."""
     base = request.base
@@ -176,6 +135,17 @@ def modules(request: Request, built: KernelBuild, commit: Commit | None = None) 
     return found
 
 
+def rigs(
+    request: Request,
+    limits: Limits,
+    kernel_like: str = choices.DEFAULT_FLAVOUR,
+    cluster: str | None = None,
+) -> list[Rig]:
+    """What a request is run with: a rig for each of its kernels. Raises as `kernels`, `modules`."""
+    found, program = kernels(request, kernel_like, cluster), guest.build()
+    return [Rig(each, program, modules(request, each), request.traces, limits) for each in found]
+
+
 @contextmanager
 def on_cluster(
     address: str | None, say: Callable[[str], None], key: Path | str | None = None
@@ -198,181 +168,30 @@ def on_cluster(
 
 
 def compare(
-    request: Request,
-    built: KernelBuild | Sequence[KernelBuild],
-    guest: Guest,
-    out: Path,
-    *,
-    baseline: bool = True,
-    jobs: int,
-    workers: Workers | None = None,
-    storage: str | None = None,
-    limits: Limits | None = None,
-    progress: Progress = lambda _share: None,
-    ended: Ended = lambda _count, _scenario, _entry: None,
-    cancel: threading.Event | None = None,
+    request: Request, rigs: Sequence[Rig], runner: Runner, *, baseline: bool = True
 ) -> Document:
-    """Make all runs and baselines of a request; returns the document, also put into `out`.
-
-    With several kernels, all of them are made with each, in their order.
+    """Make all runs and baselines of a request with each rig, in their order; returns the document,
+    also put beside the runs.
     """
-    kernels = [built] if isinstance(built, KernelBuild) else built
     alone = request.baselines() if baseline else []
-    # before anything is written, since a scheduler may not compile
-    own = [modules(request, each) for each in kernels]
-    store = Store(out)
     tasks = [
-        task_of(
-            scenario,
-            each,
-            guest,
-            modules=compiled,
-            traces=request.traces,
-            limits=limits,
-            out=out,
-            storage=storage,
-        )
+        runner.task(scenario, rig)
         for scenarios in (alone, request.runs())
-        for each, compiled in zip(kernels, own, strict=True)
+        for rig in rigs
         for scenario in scenarios
     ]
-    made = perform(
-        tasks,
-        store,
-        jobs=jobs,
-        workers=workers,
-        progress=progress,
-        ended=ended,
-        cancel=cancel,
-    )
-    first = len(alone) * len(kernels)
-    about = _builds_of_all(kernels, guest)
-    compared = document(made[first:], made[:first], about, request.base)
-    write_json(out / DOCUMENT, compared)
+    made = list(runner.perform(tasks))
+    first = len(alone) * len(rigs)
+    compared = document(made[first:], made[:first], _builds_of_all(rigs), request.base)
+    write_json(runner.out / DOCUMENT, compared)
     return compared
 
 
-def _builds_of_all(kernels: Sequence[KernelBuild], guest: Guest) -> dict[str, str]:
+def _builds_of_all(rigs: Sequence[Rig]) -> dict[str, str]:
     """The builds of a comparison: of several kernels, what they differ in, in their order."""
-    every = [builds(each, guest) for each in kernels]
+    every = [builds(each.kernel, each.guest) for each in rigs]
     names = dict.fromkeys(name for each in every for name in each)
     return {
         name: ", ".join(dict.fromkeys(each[name] for each in every if name in each))
         for name in names
     }
-
-
-def run_all(
-    scenarios: Sequence[Scenario],
-    built: KernelBuild,
-    guest: Guest,
-    out: Store,
-    *,
-    modules: Mapping[str, Path] | None = None,
-    traces: Mapping[tuple[str, str], link_trace.Source] | None = None,
-    jobs: int,
-    workers: Workers | None = None,
-    keep_records: bool = True,
-    storage: str | None = None,
-    limits: Limits | None = None,
-    progress: Progress = lambda _share: None,
-    ended: Ended = lambda _count, _scenario, _entry: None,
-    look: Look | None = None,
-    cancel: threading.Event | None = None,
-    strict: bool = False,
-) -> list[Entry]:
-    """Run every scenario and return an entry of the document for each, in the order given.
-
-    `modules` has the module of each of the user's own schedulers, by name, and `traces` the traces
-    played on each path, which are kept with the runs. A failed run gives an entry with the reason,
-    and the others go on. Setting `cancel` ends the running runs, keeps those that have ended, and
-    raises RunCancelledError. `workers` make the runs, by default `jobs` processes of this machine.
-    `look` is for single runs, which this process makes itself. Without `keep_records` only series
-    are kept of them; with `storage`, a URL, they are kept there (see `archive`). With `strict`, the
-    first run that is missing for a reason outside of its scenario, such as a limit or a full disk,
-    raises OutsideError.
-    """
-    tasks = [
-        task_of(
-            scenario,
-            built,
-            guest,
-            modules=modules,
-            traces=traces,
-            limits=limits,
-            out=out.out,
-            keep_records=keep_records,
-            storage=storage,
-        )
-        for scenario in scenarios
-    ]
-    return perform(
-        tasks,
-        out,
-        jobs=jobs,
-        workers=workers,
-        progress=progress,
-        ended=ended,
-        look=look,
-        cancel=cancel,
-        strict=strict,
-    )
-
-
-def perform(
-    tasks: Sequence[Task],
-    out: Store,
-    *,
-    jobs: int,
-    workers: Workers | None = None,
-    progress: Progress = lambda _share: None,
-    ended: Ended = lambda _count, _scenario, _entry: None,
-    cancel: threading.Event | None = None,
-    look: Look | None = None,
-    strict: bool = False,
-) -> list[Entry]:
-    """The entries of some tasks, which may be of several kernels, performed as `run_all` says."""
-    require_machines([task.kernel for task in tasks], jobs)
-    out.remove_abandoned()
-    entries: list[Entry | None] = [None] * len(tasks)
-    expected_s = {
-        task.key: cost.times_as_long(task.kernel) * cost.expected_virtual_s(task.scenario)
-        for task in tasks
-    }
-    all_s, ended_s, count = sum(expected_s[task.key] for task in tasks), 0.0, 0
-    own = nullcontext(workers) if workers else _workers_of(min(jobs, len(tasks)), look)
-    with own as chosen:
-        for done in performed(tasks, chosen, cancel or threading.Event()):
-            if done is not None:
-                number, result = done
-                if strict:
-                    _require_of_scenario(result, out)
-                if result.files is not None:
-                    arrivals.unpack(result, out)
-                name = tasks[number].kernel.name or None
-                entry = result.entry.model_copy(update={"kernel": name})
-                entries[number] = entry
-                ended_s += expected_s[result.key]
-                count += 1
-                ended(count, tasks[number].scenario, entry)
-            # a copy: workers write to it meanwhile
-            now = dict(chosen.virtual_s)
-            moving_s = sum(min(now_s, expected_s[k]) for k, now_s in now.items())
-            progress((ended_s + moving_s) / all_s)
-    return [entry for entry in entries if entry is not None]
-
-
-def _require_of_scenario(done: Done, out: Store) -> None:
-    reason = done.entry.reason
-    if reason is not None and (done.outside or out.is_full(reason)):
-        raise OutsideError(reason)
-
-
-def own_workers(jobs: int) -> Workers:
-    """Workers of this machine, to make several lots of runs with: starting them takes a moment."""
-    return _workers_of(jobs, None)
-
-
-def _workers_of(jobs: int, look: Look | None) -> Workers:
-    """Single runs are made in this process, which saves starting another."""
-    return InProcesses(jobs) if jobs > 1 else InThreads(1, look)

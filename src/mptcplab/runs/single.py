@@ -16,8 +16,7 @@ from mptcplab import __version__
 from mptcplab.capture import dissect, udp
 from mptcplab.errors import RunError
 from mptcplab.lab import choices, doctor, engine, stock_machine
-from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunOutcome, Watch
+from mptcplab.lab.engine import Rig, RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Stock
 from mptcplab.metrics import connections, recorded, records, run_files, sockets
@@ -59,59 +58,20 @@ def _package(stock: Stock) -> dict[str, str]:
 
 
 def measure(
-    scenario: Scenario,
-    kernel: KernelBuild,
-    guest: Guest,
-    directory: Path,
-    *,
-    modules: Mapping[str, Path] | None = None,
-    limits: Limits | None = None,
-    watch: Watch | None = None,
+    scenario: Scenario, rig: Rig, directory: Path, watch: Watch | None = None
 ) -> tuple[RunOutcome, RunMetrics]:
-    """One run on a CPU of its own, with its files in `directory`, and its figures.
-
-    `modules` must have that of the scenario's scheduler, by name, if it is the user's own.
-    """
-    outcome = run(scenario, kernel, guest, directory, modules=modules, limits=limits, watch=watch)
+    """One run on a CPU of its own, with its files in `directory`, and its figures."""
+    outcome = run(scenario, rig, directory, watch)
     return outcome, figures(scenario, outcome)
 
 
-def run(
-    scenario: Scenario,
-    kernel: KernelBuild,
-    guest: Guest,
-    directory: Path,
-    *,
-    modules: Mapping[str, Path] | None = None,
-    limits: Limits | None = None,
-    watch: Watch | None = None,
-) -> RunOutcome:
+def run(scenario: Scenario, rig: Rig, directory: Path, watch: Watch | None = None) -> RunOutcome:
     """One run, as `measure` makes it."""
     with own_cpu() as cpu:
-        if kernel.stock:
-            return stock_machine.run(
-                scenario, kernel, guest, directory, cpu=cpu, limits=limits, watch=watch
-            )
-        return engine.run(
-            scenario,
-            plan.render(scenario),
-            kernel,
-            guest,
-            directory,
-            modules=own_modules(scenario, modules or {}),
-            cpu=cpu,
-            limits=limits,
-            watch=watch,
-        )
-
-
-def own_modules(scenario: Scenario, modules: Mapping[str, Path]) -> dict[str, Path]:
-    """The modules that hold schedulers of the scenario."""
-    return {
-        choice.name: modules[choice.name]
-        for choice in (*scenario.choices(), scenario.scheduler)
-        if choice.digest is not None
-    }
+        if rig.kernel.stock:
+            return stock_machine.run(scenario, rig, directory, cpu=cpu, watch=watch)
+        text = plan.render(scenario)
+        return engine.run(scenario, text, rig, directory, cpu=cpu, watch=watch)
 
 
 def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:

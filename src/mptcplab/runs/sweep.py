@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from mptcplab.formulas.designs import Point
 from mptcplab.formulas.formula import Formula, FormulaError
 from mptcplab.formulas.space import Space, Text, filled, shown_point
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import Mistakes, shown
@@ -35,9 +35,10 @@ from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
 from mptcplab.runs.entries import CURRENT, Entry, failed_entry, with_benefits
 from mptcplab.runs.index import Index
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
-from mptcplab.runs.tasks import Done, Task, task_of
-from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
+from mptcplab.runs.tasks import Done, Task
+from mptcplab.runs.workers import performed
 from mptcplab.scenario import resolve
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import COMPARED_SEEDS
@@ -150,15 +151,16 @@ class Plan:
             setting.baselines.update({key: self.runs[key].scenario for key in point["alone"]})
         return list(found.values())
 
-    def missing(self, out: Store, table: Index, how: How) -> tuple[list[str], list[str]]:
+    def missing(self, table: Index, runner: Runner, how: How) -> tuple[list[str], list[str]]:
         """The keys of the runs to make, and of the failed ones to leave alone.
 
         `table` is that of the store, up to date: it has no run with a damaged result.
         """
+        out = Store(runner.out)
         if how.again:
             return list(self.runs), []
         there = table.ended_well()
-        if how.keep_records or how.storage:
+        if runner.keep_records or runner.storage:
             there = {
                 key for key in there & self.runs.keys() if store.keeps_records(out.directory(key))
             }
@@ -178,17 +180,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class How:
-    """How a sweep is run. `again`: also what is stored; `fail_fast`: only until a run fails.
+    """How a sweep is run. `again`: also what is stored; `fail_fast`: only until a run fails."""
 
-    `storage` is a URL where records are kept (see `archive`).
-    """
-
-    jobs: int = 1
-    keep_records: bool = False
     again: bool = False
     retry_failed: bool = False
     fail_fast: bool = False
-    storage: str | None = None
     limits: Limits = field(default_factory=Limits)
 
 
@@ -407,43 +403,39 @@ def _request(given: Given, point: Point, known: Mapping[str, Scheduler]) -> Requ
 
 def run(
     planned: Plan,
-    out: Store,
+    runner: Runner,
     how: How,
-    *,
     show: Callable[[Standing], None] = lambda _standing: None,
-    cancel: threading.Event | None = None,
-    workers: Workers | None = None,
 ) -> SweepOutcome:
     """Make the missing runs of a sweep; each is in the store as soon as it has ended.
 
     A failed run is kept with its reason, and the others go on. Nothing is kept of a run that
-    somebody else kills at each attempt: the next call tries again. Only setting `cancel` raises
+    somebody else kills at each attempt: the next call tries again. Only cancelling raises
     RunCancelledError. Raises MptcplabError if a run cannot be kept, as on a full disk, and with
-    `fail_fast` after the first failure. `workers` are those of other machines, or None for
-    processes of this one.
+    `fail_fast` after the first failure.
     """
     started = time.monotonic()
+    out = Store(runner.out)
     out.remove_abandoned()
     table = Index(out.out)
     table.refresh()
     with _full_disk_told(out):
         index.keep_points(out.out, planned.points)
-    missing, left_alone = planned.missing(out, table, how)
+    missing, left_alone = planned.missing(table, runner, how)
     costs, _ = planned.costs(table)
     order = cost.in_order(missing, costs)
-    experiment.require_machines([planned.runs[key].kernel for key in missing], how.jobs)
-    left = Left(costs, min(how.jobs, max(len(order), 1)), dict.fromkeys(order))
+    runner.require_machines(planned.runs[key].kernel for key in missing)
+    left = Left(costs, min(runner.jobs, max(len(order), 1)), dict.fromkeys(order))
     reasons: dict[str, str] = {}
     killed: dict[str, str] = {}
     ended, made_again, shown_at = 0, 0, 0.0
-    own = workers or (InProcesses(left.jobs) if left.jobs > 1 else InThreads(1))
     try:
-        with own:
-            tasks = _tasks(planned, order, out.out, how)
-            for each in performed(tasks, own, cancel or threading.Event()):
+        with runner.working(left.jobs) as workers:
+            tasks = _tasks(planned, order, runner, how)
+            for each in performed(tasks, workers, runner.cancel):
                 now = time.monotonic()
-                left.jobs = max(own.jobs, 1)  # a cluster grows and shrinks
-                for key in own.virtual_s.keys() - left.under_way.keys():
+                left.jobs = max(workers.jobs, 1)  # a cluster grows and shrinks
+                for key in workers.virtual_s.keys() - left.under_way.keys():
                     left.began(key, now)
                 if each is not None:
                     _, done = each
@@ -525,7 +517,7 @@ class DryRun:
         return "\n".join(lines)
 
 
-def dry_run(planned: Plan, out: Path, how: How) -> DryRun:
+def dry_run(planned: Plan, runner: Runner, how: How) -> DryRun:
     """What a sweep would run; nothing is written.
 
     If all runs are made again anyway, stored ones only tell how long that takes: without the
@@ -534,20 +526,20 @@ def dry_run(planned: Plan, out: Path, how: How) -> DryRun:
     stored, failed, known = 0, 0, 0
     missing = list(planned.runs)
     costs = Costs({key: run.size for key, run in planned.runs.items()})
-    if (out / "runs").is_dir() and not (how.again and extras.missing("sweep")):
-        table = Index(out)
+    if (runner.out / "runs").is_dir() and not (how.again and extras.missing("sweep")):
+        table = Index(runner.out)
         table.refresh()
-        missing, left_alone = planned.missing(Store(out), table, how)
+        missing, left_alone = planned.missing(table, runner, how)
         costs, known = planned.costs(table)
         stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
-    experiment.require_machines([planned.runs[key].kernel for key in missing], how.jobs)
-    left = Left(costs, min(how.jobs, max(len(missing), 1)), dict.fromkeys(missing))
+    runner.require_machines(planned.runs[key].kernel for key in missing)
+    left = Left(costs, min(runner.jobs, max(len(missing), 1)), dict.fromkeys(missing))
     return DryRun(
         **planned.counts,
         stored=stored,
         failed=failed,
         to_run=len(missing),
-        jobs=how.jobs,
+        jobs=runner.jobs,
         expected_s=left.seconds(0.0),
         known_from=known,
     )
@@ -621,24 +613,16 @@ def counted(title: str, reasons: Mapping[str, str]) -> list[str]:
     return [f"{title}:  {count}: {reason}" for reason, count in found.most_common(_REASONS)]
 
 
-def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator[Task]:
+def _tasks(planned: Plan, order: Sequence[str], runner: Runner, how: How) -> Iterator[Task]:
     modules: dict[tuple[KernelBuild, tuple[tuple[str, Path], ...]], dict[str, Path]] = {}
     for key in order:
         each = planned.runs[key]
         needed = each.kernel, tuple(each.request.sources.items())
         if needed not in modules:
             modules[needed] = experiment.modules(each.request, each.kernel)
-        yield task_of(
-            each.scenario,
-            each.kernel,
-            planned.guest,
-            modules=modules[needed],
-            traces=each.request.traces,
-            limits=how.limits,
-            out=out,
-            keep_records=how.keep_records,
-            storage=how.storage,
-        )
+        traces = each.request.traces
+        rig = Rig(each.kernel, planned.guest, modules[needed], traces, how.limits)
+        yield runner.task(each.scenario, rig)
 
 
 def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,19 +24,15 @@ from mptcplab.errors import (
     RunCancelledError,
     RunError,
 )
-from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import RunEndedError, RunKilledError, RunOutcome, Watch
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.metrics import run_files, series
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import archive, store
 from mptcplab.runs.entries import Entry, failed_entry, nothing_measured, run_entry
-from mptcplab.runs.single import builds, figures, link_figures, own_modules, run, udp_figures
+from mptcplab.runs.single import builds, figures, link_figures, run, udp_figures
 from mptcplab.runs.store import Store
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.workload import Program
-from mptcplab.traces import link_trace
 
 # More than one, so that a short lack of memory does not cost a run; but few, since the run itself
 # may take the memory.
@@ -49,24 +45,31 @@ _NO_FIGURES = (RunError, ArithmeticError, LookupError, ValueError)
 class Task:
     """A run to make. `key` is its name in a store (see `store.run_key`).
 
-    `modules` has the files of the user's own schedulers, by name; `traces` the traces played, by
-    path and direction. With `out` the run is put into the store there; without, it comes back, and
-    is made in `scratch` [the directory for temporary files]. Without `keep_records` only the
-    series of the samples are kept; with `storage`, a URL, the records are kept there (see
-    `archive`).
+    With `out` the run is put into the store there; without, it comes back, and is made in `scratch`
+    [the directory for temporary files]. Without `keep_records` only the series of the samples are
+    kept; with `storage`, a URL, the records are kept there (see `archive`).
     """
 
     key: str
     scenario: Scenario
-    kernel: KernelBuild
-    guest: Guest
-    modules: Mapping[str, Path] = field(default_factory=dict)
-    traces: Mapping[tuple[str, str], link_trace.Source] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    rig: Rig
     out: Path | None = None
     keep_records: bool = True
-    scratch: Path | None = None
     storage: str | None = None
+    scratch: Path | None = None
+
+    @classmethod
+    def of(cls, scenario: Scenario, rig: Rig, out: Path | None = None) -> Task:
+        """The task of a run, with those of the modules and traces that the scenario uses."""
+        paths = {each.name for each in (*scenario.paths, *scenario.links)}
+        modules = {
+            choice.name: rig.modules[choice.name]
+            for choice in (*scenario.choices(), scenario.scheduler)
+            if choice.digest is not None
+        }
+        traces = {place: source for place, source in rig.traces.items() if place[0] in paths}
+        own = replace(rig, modules=modules, traces=traces)
+        return cls(store.run_key(scenario, rig.kernel, rig.guest), scenario, own, out)
 
 
 @dataclass(frozen=True)
@@ -95,34 +98,6 @@ class Done:
         return bool(self.killed) and self.entry.status != "ok"
 
 
-def task_of(
-    scenario: Scenario,
-    kernel: KernelBuild,
-    guest: Guest,
-    *,
-    modules: Mapping[str, Path] | None = None,
-    traces: Mapping[tuple[str, str], link_trace.Source] | None = None,
-    limits: Limits | None = None,
-    out: Path | None = None,
-    keep_records: bool = True,
-    storage: str | None = None,
-) -> Task:
-    """The task of one run, with those of `modules` and `traces` that the scenario uses."""
-    paths = {each.name for each in (*scenario.paths, *scenario.links)}
-    return Task(
-        store.run_key(scenario, kernel, guest),
-        scenario,
-        kernel,
-        guest,
-        own_modules(scenario, modules or {}),
-        {place: source for place, source in (traces or {}).items() if place[0] in paths},
-        limits or Limits(),
-        out,
-        keep_records,
-        storage=storage,
-    )
-
-
 def perform(task: Task, watch: Watch | None = None) -> Done:
     """Make the run of a task. A failed run gives an entry with the reason.
 
@@ -134,8 +109,13 @@ def perform(task: Task, watch: Watch | None = None) -> Done:
     for attempt in range(ATTEMPTS):
         if watch.cancel.is_set():
             raise RunCancelledError
+        started = time.monotonic()
         try:
-            return replace(_perform(task, watch), killed=attempt)
+            with _directory(task) as directory:
+                done = _run_in(directory, task, watch)
+                files = None if task.out else archive.pack(directory)
+            took_s = time.monotonic() - started
+            return replace(done, took_s=took_s, files=files, killed=attempt)
         except RunCancelledError:
             raise
         except RunKilledError as error:
@@ -152,17 +132,16 @@ def _is_outside(error: MptcplabError | OSError) -> bool:
     return of_system or isinstance(error, RunEndedError | MachineError)
 
 
-def _perform(task: Task, watch: Watch) -> Done:
-    started = time.monotonic()
+@contextmanager
+def _directory(task: Task) -> Iterator[Path]:
+    """Where a run is made: it becomes that of the stored run, unless it is to come back."""
     if task.out is not None:
         with Store(task.out).new_run(task.key) as directory:
-            done = _run_in(directory, task, watch)
+            yield directory
     else:
         prefix = f"mptcplab-{task.key}-"
         with tempfile.TemporaryDirectory(prefix=prefix, dir=task.scratch) as name:
-            done = _run_in(Path(name), task, watch)
-            done = replace(done, files=archive.pack(Path(name)))
-    return replace(done, took_s=time.monotonic() - started)
+            yield Path(name)
 
 
 def failed(task: Task, reason: str) -> Done:
@@ -178,15 +157,7 @@ def given_up(task: Task, reason: str, killed: int) -> Done:
 def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
     """The run of a task, with its files as a store keeps them in `directory`."""
     scenario = task.scenario
-    outcome = run(
-        scenario,
-        task.kernel,
-        task.guest,
-        directory,
-        modules=task.modules,
-        limits=task.limits,
-        watch=watch,
-    )
+    outcome = run(scenario, task.rig, directory, watch)
     measured, about = _program_figures(scenario, outcome)
     entry = run_entry(
         scenario,
@@ -198,11 +169,11 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
     )
     entry = entry.model_copy(update=about)
     if task.keep_records or task.storage:
-        store.keep_traces(directory, scenario, task.traces)
+        store.keep_traces(directory, scenario, task.rig.traces)
     else:
         _keep_series(directory, task)
     store.write_json(directory / store.SCENARIO, scenario)
-    store.write_json(directory / store.BUILD, builds(task.kernel, task.guest))
+    store.write_json(directory / store.BUILD, builds(task.rig.kernel, task.rig.guest))
     store.write_json(directory / store.RESULT, entry.result())
     cost = {
         name: getattr(outcome, name)
@@ -222,7 +193,7 @@ def _keep_series(directory: Path, task: Task) -> None:
         directory,
         task.scenario,
         run_files.read_samples(task.scenario, directory),
-        task.traces,
+        task.rig.traces,
     )
     found = stored.series()
     for each in directory.iterdir():

@@ -190,6 +190,11 @@ class InProcesses(Workers):
                 self.virtual_s[task.key] = message
 
 
+def local(jobs: int) -> Workers:
+    """Workers of this machine: without others, this process, which saves starting another."""
+    return InProcesses(jobs) if jobs > 1 else InThreads(1)
+
+
 def _result(message: Any) -> Done:
     """A worker's answer: None if it was cancelled, a traceback after an unknown error, and the
     system's error if it could not be started."""

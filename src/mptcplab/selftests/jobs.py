@@ -19,6 +19,7 @@ from pathlib import Path
 from mptcplab.errors import InputError, MptcplabError, Problem, RunError
 from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.single import own_cpu
 from mptcplab.scenario.flags import Flags
@@ -129,9 +130,11 @@ def run(job: Job, out: Path, *, seed: int, cancel: threading.Event) -> Ran:
         try:
             with own_cpu() as cpu:
                 outcome = engine.run(
-                    *(scenario, text, job.kernel, job.tools.init, part),
+                    scenario,
+                    text,
+                    Rig(job.kernel, job.tools.init, limits=_LIMITS),
+                    part,
                     cpu=cpu,
-                    limits=_LIMITS,
                     watch=engine.Watch(cancel=cancel),
                     take=[_OUTPUT],
                     ipv6=True,

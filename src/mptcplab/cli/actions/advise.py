@@ -45,28 +45,18 @@ def advise_on(
     timed = file is not None or any(options[name] is not None for name in _TIMES)
     timed = timed or (options["workload"] or "").partition(":")[0] == WORKLOADS[0]
     effort = advise.effort(request.base, quick=quick, count=count, is_timed=timed)
-    advise.wanted_goals(request.base, effort, only)
     ccs = request.ccs if options["cc"] else congestion.names()
+    question = advise.Question(request, ccs, known_to, effort, only, give_up)
+    most_runs = advise.most_runs(question)
 
-    lab_kernel, lab_guest = experiment.built()
-    modules = experiment.modules(request, lab_kernel)
+    (rig,) = experiment.rigs(request, common.limits(options))
     out: Path = options["out"]
     common.say(
         f"schedulers: {len(request.schedulers)}, congestion controls: {len(ccs)}, variations: "
-        f"{effort.variations}: up to {advise.most_runs(request, ccs, effort, only)} runs"
+        f"{effort.variations}: up to {most_runs} runs"
     )
-    with common.interruptible() as cancel:
-        advice = advise.advise(
-            *(request, ccs, known_to, effort, lab_kernel, lab_guest, out),
-            only=only,
-            give_up=give_up,
-            modules=modules,
-            jobs=options["jobs"],
-            limits=common.limits(options),
-            show=common.rare_progress,
-            say=common.say,
-            cancel=cancel,
-        )
+    with common.running(options, show=common.rare_progress) as runner:
+        advice = advise.advise(question, rig, runner, common.say)
     document = advise_report.write(advice, out)
     pictures = advise_report.write_chart(advice, out)
     if options["as_json"]:

@@ -10,18 +10,19 @@ from rich.console import Console
 
 from mptcplab import units
 from mptcplab.cli.actions import common
+from mptcplab.lab.engine import Rig
 from mptcplab.runs import bench, experiment
 
 
 def measure(repeat: int, *, as_json: bool) -> None:
     """Measure, and show the table."""
-    builds = experiment.built()
+    rig = Rig(*experiment.built())
     expected_s = bench.expected_s(repeat)
     common.say(
         f"takes some {units.duration(expected_s)} on a machine of 2024 with nothing else to do"
     )
     with common.interruptible() as cancel:
-        results = bench.run(*builds, repeat=repeat, say=common.say, cancel=cancel)
+        results = bench.run(rig, repeat=repeat, say=common.say, cancel=cancel)
     if as_json:
         click.echo(json.dumps(results, indent=1))
     else:

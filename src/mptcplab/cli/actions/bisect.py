@@ -22,7 +22,7 @@ from mptcplab.lab.git import Repository
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_tree import SourceError
 from mptcplab.runs.expectations import CompiledExpectation
-from mptcplab.runs.store import Store, run_key
+from mptcplab.runs.store import run_key
 from mptcplab.scenario.resolve import Request
 
 
@@ -54,10 +54,9 @@ def find(
         expected,
         variant,
         lab_guest,
-        Store(out),
+        common.limits(options),
+        common.runner(options),
         common.interruptible,
-        jobs=options["jobs"],
-        limits=common.limits(options),
         quiet=not sys.stderr.isatty(),
     )
     so_far = _so_far(document.resumed(out, question), retry=options["retry_skipped"])

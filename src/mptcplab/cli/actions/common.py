@@ -27,9 +27,8 @@ from mptcplab.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from mptcplab.lab.kernel import KernelBuild
-    from mptcplab.runs import experiment
     from mptcplab.runs.entries import Entry
-    from mptcplab.runs.workers import Workers
+    from mptcplab.runs.runner import Ended, Progress, Runner
 
 _SHARE_THAT_TELLS = 0.02
 _PAUSE_S = 10.0
@@ -40,18 +39,27 @@ def limits(options: Mapping[str, Any]) -> Limits:
     return Limits(wall_s=options["wall_limit"], disk_bytes=options["disk_limit"])
 
 
+def runner(options: Mapping[str, Any], **more: Any) -> Runner:
+    """The runner of a command, as its options say, on this machine; `more` are further fields."""
+    from mptcplab.runs.runner import Runner
+
+    storage = options.get("storage")
+    return Runner(options["out"], options["jobs"], storage=storage, **more)
+
+
 @contextmanager
-def workers(address: str | None, key: str | None) -> Iterator[Workers | None]:
-    """The workers of a cluster, or None for those of this machine."""
+def running(options: Mapping[str, Any], **more: Any) -> Iterator[Runner]:
+    """The same runner on the cluster that the options name, if any; an interrupt ends its runs."""
     from mptcplab.runs import experiment
 
+    address, key = options.get("cluster"), options.get("cluster_key")
     jobs = click.get_current_context().get_parameter_source("jobs")
     if address is not None and jobs is ParameterSource.COMMANDLINE:
         raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
     if address is None and key is not None:
         raise click.UsageError("--cluster-key is for --cluster ADDRESS")
-    with experiment.on_cluster(address, say, key) as found:
-        yield found
+    with experiment.on_cluster(address, say, key) as workers, interruptible() as cancel:
+        yield runner(options, workers=workers, cancel=cancel, **more)
 
 
 def title(item: Scenario, kernel: str | None = None) -> str:
@@ -115,20 +123,15 @@ def progress(
     *,
     pause_s: float = 0.0,
     titled: Callable[[Scenario, Entry], str] = _title,
-) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
+) -> Iterator[tuple[Progress, Ended]]:
     """A bar with the time left on a terminal, else a line per run; always on standard error.
 
     With `pause_s`, no line comes sooner than that after the one before, but for runs that failed.
     `titled` gives the short name of a run.
     """
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     from mptcplab.report import tables
 
@@ -156,7 +159,7 @@ def progress(
         TextColumn("{task.fields[ended]}" + f"/{total} runs"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("running", total=1.0, ended=0)
 
         def ended(count: int, item: Scenario, entry: Entry) -> None:
@@ -173,9 +176,7 @@ def progress(
         yield moved, ended
 
 
-def rare_progress(
-    total: int,
-) -> AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]:
+def rare_progress(total: int) -> AbstractContextManager[tuple[Progress, Ended]]:
     """As `progress`, for hundreds of runs: away from a terminal a line every 10 s at most."""
     return progress(total, pause_s=_PAUSE_S)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def compare_kernels(
     doctor.require(*doctor.RUN_CHECKS)
     a, b = (_kernel(name, which) for name, which in zip(names, "AB", strict=True))
     out = Store(options["out"])
-    pairs = compare.pairs(wanted, a, b, out, common.limits(options))
+    pairs = compare.pairs(wanted, a, b, common.limits(options), common.runner(options))
     todo = compare.missing(pairs, out)
     titles = {case.scenario.key_text(): case.name for case in wanted}
 
@@ -49,13 +50,8 @@ def compare_kernels(
 
     made: dict[str, Entry] = {}
     if todo:
-        with (
-            common.interruptible() as cancel,
-            common.progress(len(todo), titled=titled) as (progress, ended),
-        ):
-            made = compare.make(
-                todo, out, jobs=options["jobs"], progress=progress, ended=ended, cancel=cancel
-            )
+        with common.running(options, show=partial(common.progress, titled=titled)) as runner:
+            made = compare.make(todo, runner)
 
     def told(count: int, of: Compared) -> None:
         common.say(f"[{count}/{len(pairs)}] {of.scenario}: {terminal.verdict(of)}")

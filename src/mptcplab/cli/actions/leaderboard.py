@@ -20,7 +20,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.leaderboard import outputs, play, standings
 from mptcplab.leaderboard.sets import QUARTER
 from mptcplab.report import palette
-from mptcplab.runs import experiment, store, sweep
+from mptcplab.runs import experiment, single, store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
 
@@ -45,19 +45,15 @@ def rank(
     lab_kernel, lab_guest = experiment.built()
     planned = play.plan(what, lab_kernel, lab_guest)
     out, as_json = options["out"], options["as_json"]
-    how = How(
-        jobs=options["jobs"],
-        retry_failed=options["retry_failed"],
-        limits=common.limits(options),
-    )
-    expected = sweep.dry_run(planned, out, how)
+    how = How(retry_failed=options["retry_failed"], limits=common.limits(options))
+    expected = sweep.dry_run(planned, common.runner(options, keep_records=False), how)
     if options["dry_run"]:
         click.echo(json.dumps(asdict(expected), indent=1) if as_json else expected.text())
         return
     common.say(expected.text())
     runs = Store(out)
-    with common.interruptible() as cancel, sweeps.sweeping() as show:
-        outcome = sweep.run(planned, runs, how, show=show, cancel=cancel)
+    with common.running(options, keep_records=False) as runner, sweeps.sweeping() as show:
+        outcome = sweep.run(planned, runner, how, show)
     if outcome.killed:
         # a run that somebody killed is no result, and would count as one that failed
         raise MptcplabError("\n".join(sweep.counted("killed", outcome.killed)))
@@ -65,7 +61,7 @@ def rank(
     board = standings.board(play.played(what, planned, runs), what.catalogue)
     if board is None:
         raise MptcplabError("\n".join(["every run failed", *_counted(failures)]))
-    builds = experiment.builds(lab_kernel, lab_guest)
+    builds = single.builds(lab_kernel, lab_guest)
     document = outputs.write(board, what, builds, failures, out)
     pictures = [out / f"{outputs.PICTURE}.{form}" for form in palette.FORMATS[:2]]
     outputs.write_chart(board, what, pictures)

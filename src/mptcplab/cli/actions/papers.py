@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -34,17 +35,14 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
     parts = _parts(everything, options)
     kernels, lab_guest = _builds(options["kernel"], cluster)
     failed = False
-    with (
-        common.workers(cluster, options["cluster_key"]) as workers,
-        common.interruptible() as cancel,
-    ):
+    with common.running(options, show=common.progress) as runner:
         for published, lab_kernel in product(everything, kernels):
             if not parts[published.name]:
                 continue
-            out = options["out"]
+            own = runner
             if lab_kernel.name:
-                out = out / "kernels" / lab_kernel.name
-                common.say(f"kernel {lab_kernel.name}: {out}")
+                own = replace(runner, out=runner.out / "kernels" / lab_kernel.name)
+                common.say(f"kernel {lab_kernel.name}: {own.out}")
             if len(everything) > 1:
                 common.say(f"{published.name}: {', '.join(parts[published.name])}")
             try:
@@ -52,13 +50,9 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
                     published,
                     lab_kernel,
                     lab_guest,
-                    out,
+                    own,
                     parts=parts[published.name],
                     repeat=options["repeat"],
-                    jobs=options["jobs"],
-                    workers=workers,
-                    show=common.progress,
-                    cancel=cancel,
                 )
             except RunCancelledError:
                 raise

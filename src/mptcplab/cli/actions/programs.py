@@ -11,24 +11,22 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import click
 from rich.console import Console
 
 from mptcplab.cli.actions import asked, common
 from mptcplab.errors import MptcplabError, RunCancelledError, from_program
-from mptcplab.lab import guest
-from mptcplab.lab.engine import Watch
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
 from mptcplab.metrics.definitions import UdpFigures
 from mptcplab.plan import plan
 from mptcplab.report import tables
-from mptcplab.runs import entries, experiment, program
+from mptcplab.runs import entries, experiment, program, single
 from mptcplab.runs.entries import Entry
-from mptcplab.runs.store import Store
+from mptcplab.runs.runner import Runner
+from mptcplab.runs.workers import InThreads
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.workload import Program
 
@@ -52,26 +50,19 @@ def execute(
         time_limit_ns=program.time_limit_ns(time_limit),
         listen=program.listen(listen, server),
     )
-    ready = _ready(file, options, wanted)
+    scenario, rig = _ready(file, options, wanted)
     out: Path = options["out"]
     as_json: bool = options["as_json"]
-    with _outputs(sys.stderr if as_json else sys.stdout) as (outputs, cancel):
-        (entry,) = experiment.run_all(
-            [ready.scenario],
-            ready.kernel,
-            ready.guest,
-            Store(out),
-            modules=ready.modules,
-            jobs=1,
-            limits=common.limits(options),
-            look=outputs.look,
-            cancel=cancel,
-        )
+    with (
+        _outputs(sys.stderr if as_json else sys.stdout) as (outputs, cancel),
+        InThreads(1, outputs.look) as workers,
+    ):
+        (entry,) = Runner(out, workers=workers, cancel=cancel).run([scenario], rig)
     if as_json:
-        built = experiment.builds(ready.kernel, ready.guest)
-        document = entries.document([entry], [], built, ready.scenario)
+        built = single.builds(rig.kernel, rig.guest)
+        document = entries.document([entry], [], built, scenario)
         click.echo(json.dumps(document.model_dump(mode="json"), indent=1))
-    sys.exit(_show_program(entry, ready.scenario, words[0], out, table=not as_json))
+    sys.exit(_show_program(entry, scenario, words[0], out, table=not as_json))
 
 
 def shell(
@@ -93,7 +84,7 @@ def shell(
         listen=program.listen(listen, server),
         records=False,
     )
-    ready = _ready(file, options, wanted)
+    scenario, rig = _ready(file, options, wanted)
     with (
         tempfile.TemporaryDirectory(prefix="mptcplab-shell-") as name,
         _outputs(sys.stdout) as shown,
@@ -101,39 +92,22 @@ def shell(
         outputs, cancel = shown
         directory = Path(name)
         if typed:
-            common.say(program.greeting(ready.scenario))
+            common.say(program.greeting(scenario))
         else:
             (directory / run_files.CLIENT_INPUT).write_bytes(sys.stdin.buffer.read())
-        outcome = experiment.run(
-            ready.scenario,
-            ready.kernel,
-            ready.guest,
-            directory,
-            modules=ready.modules,
-            limits=common.limits(options),
-            watch=Watch(look=outputs.look, cancel=cancel),
-        )
+        outcome = single.run(scenario, rig, directory, Watch(look=outputs.look, cancel=cancel))
     sys.exit(outcome.guest["client_status"])
 
 
-class _Ready(NamedTuple):
-    """A run with a program, and everything it needs."""
-
-    scenario: Scenario
-    kernel: KernelBuild
-    guest: Guest
-    modules: Mapping[str, Path]
-
-
-def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> _Ready:
-    """The request with this program; --plan only prints its commands."""
+def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> tuple[Scenario, Rig]:
+    """The run of this program, and what it is made with; --plan only prints its commands."""
     request = asked.request(file, {**options, "program": wanted}, single=True)
     item = request.runs()[0]
     if options["only_plan"]:
         click.echo(plan.render(item))
         click.get_current_context().exit()
-    (lab_kernel,), lab_guest = experiment.kernels(request, options["kernel_like"]), guest.build()
-    return _Ready(item, lab_kernel, lab_guest, experiment.modules(request, lab_kernel))
+    (rig,) = experiment.rigs(request, common.limits(options), options["kernel_like"])
+    return item, rig
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from rich.console import Console
 from mptcplab.cli.actions import common, expect_option
 from mptcplab.cli.actions.expect_option import Wanted
 from mptcplab.errors import MptcplabError
-from mptcplab.lab import guest
 from mptcplab.plan import plan
 from mptcplab.report import comparison_chart, expectation_verdicts, tables
 from mptcplab.runs import archive, experiment, store
@@ -41,31 +40,13 @@ def make(
     storage: str | None = options.get("storage")
     if storage is not None:
         archive.require(storage)
-    kernels = experiment.kernels(request, options["kernel_like"], address)
-    lab_guest = guest.build()
+    # before anything is written, since a scheduler may not compile
+    rigs = experiment.rigs(request, common.limits(options), options["kernel_like"], address)
     out: Path = options["out"]
     alone = request.baselines() if baseline else []
-    count = len(kernels) * (len(runs) + len(alone))
-    common.say_slow(kernels, [*runs, *alone], options["jobs"])
-    with (
-        common.workers(address, options.get("cluster_key")) as workers,
-        common.interruptible() as cancel,
-        common.progress(count) as (progress, ended),
-    ):
-        document = experiment.compare(
-            request,
-            kernels,
-            lab_guest,
-            out,
-            baseline=baseline,
-            jobs=options["jobs"],
-            workers=workers,
-            storage=storage,
-            limits=common.limits(options),
-            progress=progress,
-            ended=ended,
-            cancel=cancel,
-        )
+    common.say_slow([rig.kernel for rig in rigs], [*runs, *alone], options["jobs"])
+    with common.running(options, show=common.progress) as runner:
+        document = experiment.compare(request, rigs, runner, baseline=baseline)
     found = wanted.judge(document.runs, document.baselines)
     if found:
         document = document.model_copy(update={"expectations": tuple(found)})

@@ -32,12 +32,9 @@ _LINE_EVERY_S = 10.0
 def sweep_file(file: Path, options: Mapping[str, Any]) -> None:
     """Make the runs of a sweep."""
     how = How(
-        jobs=options["jobs"],
-        keep_records=options["keep_records"],
         again=options["again"],
         retry_failed=options["retry_failed"],
         fail_fast=options["fail_fast"],
-        storage=options["storage"],
         limits=common.limits(options),
     )
     asked_for: str | None = options["kernel"]
@@ -56,9 +53,8 @@ def compare(
 ) -> None:
     """A comparison at each value of some keys, or, without any, what it would run."""
     given = sweep.from_flags(file, asked.flags(options), axes, baselines=baseline)
-    limits = common.limits(options)
     # a comparison of a single setting makes all of its runs
-    how = How(jobs=options["jobs"], storage=options["storage"], limits=limits, again=not axes)
+    how = How(again=not axes, limits=common.limits(options))
     _sweep(given, how, options, dry_run=dry_run)
 
 
@@ -66,12 +62,11 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
     """Run a sweep, or show what it would run; exit status 1 if runs are missing, and 4 if they do
     not meet an expectation.
     """
-    if how.storage is not None:
-        archive.require(how.storage)
+    if options["storage"] is not None:
+        archive.require(options["storage"])
     out, as_json = options["out"], options["as_json"]
-    cluster = (options["cluster"], options["cluster_key"])
-    like = options["kernel_like"]
-    by_name = cache(partial(experiment.kernel_by_name, kernel_like=like, cluster=cluster[0]))
+    like, cluster = options["kernel_like"], options["cluster"]
+    by_name = cache(partial(experiment.kernel_by_name, kernel_like=like, cluster=cluster))
     planned = sweep.plan(given, scheduler.known(), guest.build(), by_name)
     settings = planned.settings() if options["expect"] else []
     kinds = {repr(each.shape()): each for each in settings}.values()
@@ -80,15 +75,17 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         *((list(each.runs.values()), list(each.baselines.values())) for each in kinds),
         dry_run=dry_run,
     )
+    keep_records = options.get("keep_records", False)
     if dry_run:
-        would_run = sweep.dry_run(planned, out, how)
+        runner = common.runner(options, keep_records=keep_records)
+        would_run = sweep.dry_run(planned, runner, how)
         click.echo(json.dumps(asdict(would_run), indent=1) if as_json else would_run.text())
         return
     runs_store = Store(out)
     if slow := [each for each in planned.runs.values() if each.kernel.stock]:
-        common.say_slow([slow[0].kernel], [each.scenario for each in slow], how.jobs)
-    with common.workers(*cluster) as workers, common.interruptible() as cancel, sweeping() as show:
-        outcome = sweep.run(planned, runs_store, how, show=show, cancel=cancel, workers=workers)
+        common.say_slow([slow[0].kernel], [each.scenario for each in slow], options["jobs"])
+    with common.running(options, keep_records=keep_records) as runner, sweeping() as show:
+        outcome = sweep.run(planned, runner, how, show)
     table = index.read(out)
     summary = sweep.summary(planned, table)
     found = [

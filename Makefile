@@ -85,7 +85,7 @@ test: setup-test venv-dev kernel ## set up everything and run all tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 accuracy: setup venv kernel ## measure what links do against what they are asked for; into docs/limitations.md
-	$(BIN)/python -m mptcplab.tools.accuracy --docs docs/limitations.md
+	$(BIN)/python -m checks.accuracy --docs docs/limitations.md
 
 bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (3 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
@@ -108,13 +108,13 @@ $(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type 
 	cd $(GALLERY) && PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail -c "$$(sed -n '/^```/,/^```/{/^```/!p}' $(CURDIR)/$<)"
 	@touch $@
 
-# MUTANTS_ARGS: some of the modules, such as "runs.store spec.plan".
+# MUTANTS_ARGS: some of the modules, such as "runs.store plan.plan".
 mutants: venv-mutants ## do the tests notice it if what decides what is true is wrong? (10 min)
 	$(VENV_MUTANTS)/bin/python -m tests.mutants $(MUTANTS_ARGS)
 
 fuzz: setup venv ## make calls at random, of all that a program can reach of our kernel code; SEED=, CALLS= (10 min)
 	@$(MPTCPLAB) kernel build --variant debug
-	$(BIN)/python -m mptcplab.tools.fuzz --seed $(SEED) --calls $(CALLS)
+	$(BIN)/python -m checks.fuzz --seed $(SEED) --calls $(CALLS)
 
 debug-test: setup venv-dev ## run the tests of runs in a kernel that looks after itself (slow)
 	@$(MPTCPLAB) kernel build --variant debug
@@ -129,23 +129,23 @@ test-kernels: setup-test setup-kernels venv-dev ## run the tests of runs with ea
 # SCHEDULER and CC choose some of them, with commas; make itself has a CC, the compiler.
 torture: venv ## connections with troubles, SEED=1 RUNS=1000 [VARIANT=debug]: nothing lost, wrong or stuck (7 min)
 	@$(MPTCPLAB) kernel build --variant $(VARIANT)
-	$(BIN)/python -m mptcplab.tools.torture --seed $(SEED) --runs $(RUNS) --kernel-variant $(VARIANT) \
+	$(BIN)/python -m checks.torture --seed $(SEED) --runs $(RUNS) --kernel-variant $(VARIANT) \
 	    $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(findstring command,$(origin CC)),--cc $(CC)) $(TORTURE_ARGS)
 
 reliability: setup-test venv-dev kernel ## make every attack, and write what came of them into docs/reliability.md (30 min)
 	@$(MPTCPLAB) kernel build --variant debug
-	$(BIN)/python -m mptcplab.tools.reliability --docs docs/reliability.md $(RELIABILITY_ARGS)
+	$(BIN)/python -m checks.reliability --docs docs/reliability.md $(RELIABILITY_ARGS)
 
 scheduler-changes: setup-test venv-dev kernel ## change each scheduler into each other one: nothing of the first is left (4 min)
 	$(BIN)/python -m pytest --all-pairs tests/engine/test_scheduler_changes.py $(PYTEST_ARGS)
 
 # STOCK_ARGS: "--only 'loss 1 %'", --flavour amd64, --seeds 8, --jobs 4, --no-runs; see docs/fidelity.md.
 stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian kernels in QEMU; into docs/fidelity.md (hours)
-	$(BIN)/python -m mptcplab.tools.stock --docs docs/fidelity.md $(STOCK_ARGS)
+	$(BIN)/python -m checks.stock --docs docs/fidelity.md $(STOCK_ARGS)
 
 # SMP_ARGS: --quick (some minutes), --planted, --kind kcsan, --scheduler minrtt, --seeds 3; see docs/reliability.md.
 smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four of them, in QEMU; into docs/reliability.md (hours)
-	$(BIN)/python -m mptcplab.tools.smp --docs docs/reliability.md $(SMP_ARGS)
+	$(BIN)/python -m checks.smp --docs docs/reliability.md $(SMP_ARGS)
 
 # OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)
@@ -156,7 +156,7 @@ sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here an
 
 # COMPILERS_ARGS: "--compiler gcc-14,clang --only lossy".
 compilers: setup-lint venv kernel ## is all the same with each C compiler of this machine, and what do analyzers find in our C? (10 min for each)
-	$(BIN)/python -m mptcplab.tools.compilers $(COMPILERS_ARGS)
+	$(BIN)/python -m checks.compilers $(COMPILERS_ARGS)
 
 # SYSTEMS_ARGS: some of bookworm, trixie, root and user. PYTEST_ARGS is handed on.
 systems-test: ## `make demo` and `make test` on fresh Debians, as root and as a user; needs root and debootstrap (hours)
@@ -164,35 +164,35 @@ systems-test: ## `make demo` and `make test` on fresh Debians, as root and as a 
 
 same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's? Every line of TCP and MPTCP, with both configurations (5 min)
 	@$(MPTCPLAB) kernel build --variant cloud
-	$(BIN)/python -m mptcplab.tools.same_arithmetic $(ARITHMETIC_ARGS)
+	$(BIN)/python -m checks.same_arithmetic $(ARITHMETIC_ARGS)
 
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
 	$(MPTCPLAB) selftests $(SELFTESTS_ARGS)
 
 oracle: setup venv ## at every decision of many runs, is it what the published scheduler would have picked? (6 min)
-	$(BIN)/python -m mptcplab.tools.oracle $(ORACLE_ARGS)
+	$(BIN)/python -m checks.oracle $(ORACLE_ARGS)
 
 papers-check: venv ## is what docs/results says still what experiments/ and the kernel are? PAPERS_ARGS=--strict (2 min)
-	$(BIN)/python -m mptcplab.tools.papers_check $(PAPERS_ARGS)
+	$(BIN)/python -m checks.papers_check $(PAPERS_ARGS)
 
 # ADVISE_ARGS: "--quick --pairs 20 --cc cubic,bbr --seed 1"; see docs/advise.md.
 advise-check: setup venv kernel ## is what advise says right, on random pairs of paths? Into docs/advise.md (hours)
-	$(BIN)/python -m mptcplab.tools.advise_check --docs docs/advise.md $(ADVISE_ARGS)
+	$(BIN)/python -m checks.advise_check --docs docs/advise.md $(ADVISE_ARGS)
 
 cpu-test: setup-test setup-stock venv-dev kernel ## the same runs on four other processors, which QEMU emulates: the same bytes? (4 min)
 	$(BIN)/python -m pytest --capture=no --processors tests/kernel/test_processors.py $(PYTEST_ARGS)
 
 # BISECT_ARGS: "--count 10 --seed 101"; see docs/bisect.md.
 bisect-check: setup venv kernel ## does mptcplab bisect find 100 faults that are put into Linux at random? (half an hour)
-	$(BIN)/python -m mptcplab.tools.bisect_check $(BISECT_ARGS)
+	$(BIN)/python -m checks.bisect_check $(BISECT_ARGS)
 
 # LEADERBOARD_ARGS: "--count 600 --scheduler ./mine.c"; see docs/leaderboard.md.
 leaderboard: setup venv kernel ## which scheduler is nearest to the best of each of 150 scenarios? Into docs/leaderboard.md (10 min)
 	$(MPTCPLAB) leaderboard --docs docs/leaderboard.md $(LEADERBOARD_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
-	$(BIN)/ruff format --check src tests benches docs/site
-	$(BIN)/ruff check src tests benches docs/site
+	$(BIN)/ruff format --check src checks tests benches docs/site
+	$(BIN)/ruff check src checks tests benches docs/site
 	$(BIN)/mypy
 
 setup: ## install the Debian packages that are missing (says which; needs root or sudo then)
@@ -255,7 +255,7 @@ venv-mutants: $(VENV_MUTANTS)/.stamp
 	@touch $@
 
 wheel: setup venv kernel ## build dist/mptcplab-*.whl, with kernel and guest inside: needs no compiler where it is installed
-	$(BIN)/python -m mptcplab.tools.wheel
+	$(BIN)/python -m checks.wheel
 
 wheel-test: setup-test venv-dev kernel ## install the wheel into an empty environment, with its packages, and compare its runs (1 min)
 	$(BIN)/python -m pytest --wheel-packages tests/kernel/test_wheel.py $(PYTEST_ARGS)

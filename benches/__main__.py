@@ -19,14 +19,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from benches import growth, others, page
+from benches import growth, others, performance_page
 from benches.figures import Machine, Measured
 from benches.lab import Lab
 from mptcplab.errors import InputError, Problem, status_of
 from mptcplab.lab import doctor, guest, kernel
-from mptcplab.runs import experiment
-from mptcplab.spec.mistakes import first_of
-from mptcplab.tools import bench
+from mptcplab.mistakes import first_of
+from mptcplab.runs import bench, experiment
 
 _ROUNDS = 3
 _DURATION, _QUICK_DURATION = "20s", "2s"
@@ -55,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _measure_and_show(options: argparse.Namespace) -> int:
     measured = read(options.data) if options.data else measure(options.rounds, quick=options.quick)
     if options.docs:
-        for file in page.write(measured, options.docs):
+        for file in performance_page.write(measured, options.docs):
             print(f"written: {file}")
     else:
-        for name, text in page.tables(measured).items():
+        for name, text in performance_page.tables(measured).items():
             print(f"\n{name.removeprefix('make bench: ')}\n\n{text}", end="")
     return 0
 

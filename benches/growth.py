@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from benches.figures import Cost, Line, Point, Series, fit, median_of
 from benches.lab import Lab, scenario_of
-from mptcplab.spec.flags import Flags
-from mptcplab.tools.bench import BENCH
+from mptcplab.runs.bench import BENCH
+from mptcplab.scenario.flags import Flags
 
 #: What the cost of a series is a line over: the packets of a run, or what is varied.
 PACKETS = "packets"

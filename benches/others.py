@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from benches import native, simulated
 from benches.figures import Contender, Cost
 from benches.lab import Lab, scenario_of
-from mptcplab.spec.flags import Flags
-from mptcplab.tools.bench import BENCH
+from mptcplab.runs.bench import BENCH
+from mptcplab.scenario.flags import Flags
 
 #: What all others are compared with.
 LAB = "lab"

@@ -17,9 +17,9 @@ from benches.figures import Cost
 from benches.lab import sending_s
 from mptcplab.errors import RunError
 from mptcplab.runs import experiment
-from mptcplab.spec.limits import PACKET_BYTES
-from mptcplab.spec.scenario import Path as ScenarioPath
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.limits import PACKET_BYTES
+from mptcplab.scenario.model import Path as ScenarioPath
+from mptcplab.scenario.model import Scenario
 
 _CONGESTION_CONTROLS = {"cubic": "TcpCubic", "reno": "TcpNewReno"}
 # Up to where Linux grows its buffers, in the lab as on machines with much memory.

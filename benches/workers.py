@@ -26,8 +26,8 @@ from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Task, task_of
 from mptcplab.runs.workers import InProcesses, Workers, performed
-from mptcplab.spec import resolve
-from mptcplab.spec.flags import Flags
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
 
 WORKERS = 2
 FEW, MANY = 4, 34

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from mptcplab.lab import doctor, engine, kernel, kernel_names
+from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import (
     PROGRAM_PATHS,
     Run,
@@ -162,8 +162,8 @@ def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> R
             modules=modules_of(request, lab_kernel),
             limits=limits,
         )
-        client = records.read_samples(directory / engine.CLIENT_SAMPLES)
-        server = records.read_samples(directory / engine.SERVER_SAMPLES)
+        client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
+        server = records.read_samples(directory / run_files.SERVER_SAMPLES)
         return Run(scenario, outcome, client, server, figures)
 
     return run
@@ -195,13 +195,13 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
         script: str | None = None,
         listen: str = "",
         **flags: Any,
-    ) -> Outcome:
+    ) -> RunOutcome:
         nonlocal count
         count += 1
         directory = tmp_path / f"run{count}"
         directory.mkdir()
         if script is not None:
-            (directory / engine.CLIENT_INPUT).write_text(script)
+            (directory / run_files.CLIENT_INPUT).write_text(script)
         program = Program(
             client=command(client),
             server=command(server) if server else (),

@@ -15,14 +15,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from checks.fuzz import FuzzCase, perform
+from checks.many import Builds
 from mptcplab import resources
-from mptcplab.lab import engine, guest, kernel
+from mptcplab.formulas import designs
+from mptcplab.lab import guest, kernel
+from mptcplab.metrics import run_files
+from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec import designs, plan, preset_traces, radio
-from mptcplab.spec.workload import Program
-from mptcplab.tools.fuzz import Case, perform
-from mptcplab.tools.many import Builds
+from mptcplab.scenario.workload import Program
+from mptcplab.traces import preset_traces, radio
 from tests.vocabulary import scenario_of
 
 # RED's parameters are computed in the guest
@@ -80,7 +83,7 @@ def runs(directory: Path) -> Iterator[tuple[str, str]]:
     yield from _files(programs)
     calls = directory / "calls"
     calls.mkdir()
-    result = perform(Case(1, CALLS), Builds(build, own, fuzz), calls)
+    result = perform(FuzzCase(1, CALLS), Builds(build, own, fuzz), calls)
     assert not result.failures, result.failures
     yield from _files(calls)
 
@@ -100,7 +103,7 @@ def _plans() -> Iterator[str]:
 def _files(directory: Path) -> Iterator[tuple[str, str]]:
     """All that a run has left; what it said on its console is that of the machine, too."""
     for file in sorted(directory.iterdir()):
-        if file.is_file() and file.name != engine.CONSOLE:
+        if file.is_file() and file.name != run_files.CONSOLE:
             yield f"{directory.name}/{file.name}", digest(file.read_bytes())
 
 

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mptcplab.tools import tap
+from mptcplab.selftests import tap
 
 _SUBTEST = re.compile(r"(?P<indent> *)# Subtest: (?P<name>\S+)")
 
 
 @dataclass
-class Case:
+class KtapCase:
     """The result of a test case, and the lines about it; `skipped` says why it was skipped."""
 
     passed: bool
@@ -21,9 +21,9 @@ class Case:
     lines: list[str] = field(default_factory=list)
 
 
-def results(console: str) -> Mapping[tuple[str, str], Case]:
+def results(console: str) -> Mapping[tuple[str, str], KtapCase]:
     """The result of each case, by suite and name. A case with parameters is one case."""
-    found: dict[tuple[str, str], Case] = {}
+    found: dict[tuple[str, str], KtapCase] = {}
     suite, suite_indent = "", 0
     lines: list[str] = []
     for line in console.splitlines():
@@ -34,7 +34,7 @@ def results(console: str) -> Mapping[tuple[str, str], Case]:
             lines = []
         elif result and suite and result.indent == suite_indent:
             skipped = (result.directive[4:].strip() or "SKIP") if result.verdict == "skip" else ""
-            found[suite, result.name] = Case(result.verdict != "fail", skipped, lines)
+            found[suite, result.name] = KtapCase(result.verdict != "fail", skipped, lines)
             lines = []
         elif result and result.indent < suite_indent:
             suite = ""  # the result of the suite as a whole

@@ -53,13 +53,13 @@ _EVERY_MODULE = "*"
 #: The modules, and of each the tests that are its own, in tests/unit.
 MODULES = {
     "runs.store": ("store",),
-    "spec.scenario": ("connections", "plan"),
+    "scenario.model": ("connections", "plan"),
     "metrics.records": ("records",),
     "metrics.sender_states": ("sender_states",),
-    "spec.timeline": ("timeline",),
-    "spec.links": ("links", "plan"),
-    "spec.plan": ("plan", "program", "connections"),
-    "spec.testbed": ("plan",),
+    "plan.timeline": ("timeline",),
+    "plan.qdiscs": ("qdiscs", "plan"),
+    "plan.plan": ("plan", "program", "connections"),
+    "plan.testbed": ("plan",),
     "metrics.inference": ("inference",),
     "papers.claims": ("claims",),
     "papers.samples": ("claims",),

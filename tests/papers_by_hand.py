@@ -15,8 +15,8 @@ from mptcplab.papers.catalogue import (
     Because,
     Chart,
     Claim,
+    ClaimFigure,
     Experiment,
-    Figure,
     Headline,
     HeadlineFigure,
     Metric,
@@ -57,7 +57,7 @@ def published(name: str = "paper2020/fig1", **chart: Any) -> Published:
                     Because(says="The queue is empty.", shown_by="minrtt > 11"),
                 ],
                 figures={
-                    "minrtt": Figure(says="minRTT", unit="Mbit/s", paper=11, value=_OF_MINRTT)
+                    "minrtt": ClaimFigure(says="minRTT", unit="Mbit/s", paper=11, value=_OF_MINRTT)
                 },
             ),
             Claim(

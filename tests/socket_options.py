@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab import resources
+from mptcplab import marked, resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
-from mptcplab.tools import marked
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import output, scenario_of
 
 PAGE = resources.DOCS / "socket-options.md"

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab import engine
-from mptcplab.lab.engine import Outcome
-from mptcplab.metrics import records
+from mptcplab.lab.engine import RunOutcome
+from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.spec import congestion, plan
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request, from_flags
-from mptcplab.spec.scenario import Scenario
+from mptcplab.plan import plan
+from mptcplab.scenario import congestion
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request, from_flags
 from tests import pcapng
 from tests.pcapng import Capture
 
@@ -32,7 +32,7 @@ class Run:
     """A run that has ended well: what it was, what it left, and its figures."""
 
     scenario: Scenario
-    outcome: Outcome
+    outcome: RunOutcome
     client: Samples
     server: Samples
     figures: RunMetrics
@@ -63,7 +63,7 @@ class Run:
 
     def decisions(self) -> Records:
         """The scheduler's decisions, of a run that was traced."""
-        return records.read_decisions(self.outcome.directory / engine.CLIENT_DECISIONS)
+        return records.read_decisions(self.outcome.directory / run_files.CLIENT_DECISIONS)
 
 
 #: The fixture run_scenario: paths as in --path, flags as in scenario.Flags.
@@ -71,10 +71,10 @@ RunScenario = Callable[..., Run]
 #: Between programs, unless a test says otherwise.
 PROGRAM_PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
 #: The fixture run_program: commands of client and server, paths as in --path, flags as above.
-RunProgram = Callable[..., Outcome]
+RunProgram = Callable[..., RunOutcome]
 
 
-def output(outcome: Outcome, name: str = engine.CLIENT_OUTPUT) -> str:
+def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
     """What a program printed."""
     return (outcome.directory / name).read_bytes().decode()
 

@@ -27,10 +27,10 @@ from mptcplab.runs import archive, documents, experiment, index, single, store, 
 from mptcplab.runs.entries import Document, Entry, ended_well
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.spec import congestion, resolve, scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import congestion, resolve, scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,7 +154,7 @@ class Comparison:
 class Swept:
     """The result of a sweep: how many runs were stored, made and failed, and their directory."""
 
-    outcome: sweep.Outcome
+    outcome: sweep.SweepOutcome
     keys: tuple[str, ...]
     out: Path
 
@@ -329,14 +329,14 @@ def open_run(directory: FilePath) -> Run:
 
 def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.html") -> Path:
     """Write the page of `mptcplab report` on some runs; returns the file."""
-    from mptcplab.report import charts, page, palette
+    from mptcplab.report import charts, html_page, palette
     from mptcplab.runs.collection import collect
 
     found = collect([Path(fspath(place)) for place in places])
     looks = palette.styles(found.schedulers(), found.outputs)
     with documents.contradictions_reported(", ".join(map(str, places))):
         of_groups = [charts.of_group(group) for group in found.groups]
-        html = page.render(found, looks, charts.overview(found), of_groups)
+        html = html_page.render(found, looks, charts.overview(found), of_groups)
     target = Path(fspath(file))
     store.make_directory(target.parent)
     store.write(target, html.encode())

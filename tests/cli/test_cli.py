@@ -16,8 +16,8 @@ import pytest
 
 from mptcplab.lab import kernel
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import congestion
-from mptcplab.spec.presets import PRESETS, SOURCES
+from mptcplab.scenario import congestion
+from mptcplab.scenario.presets import PRESETS, SOURCES
 
 PATHS = ("--path", "wifi:20mbit,10ms", "--path", "lte:10mbit,30ms,loss=0.1%")
 QUICK = (*PATHS, "--duration", "2s", "--repeat", "1")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.spec import scheduler
-from mptcplab.spec.presets import PRESETS
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.presets import PRESETS
 from tests.cli.test_start import CALL, SLOW
 
 #: What bash breaks words at unless it is told otherwise.

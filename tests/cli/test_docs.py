@@ -146,7 +146,7 @@ class Reader:
             check=True,
         )
         for line in done.stdout.replace("\\\n", " ").splitlines():
-            if called := re.search(r"python (-m mptcplab\.tools\..*)", line):
+            if called := re.search(r"python (-m checks\..*)", line):
                 self._python(shlex.split(called[1]))
 
     def _python(self, arguments: list[str]) -> None:
@@ -155,7 +155,7 @@ class Reader:
         if arguments[:2] == ["-m", "pytest"]:
             self._pytest(arguments[2:])
         elif arguments[0] == "-m":
-            self._tool(arguments[1], arguments[2:])
+            self._check(arguments[1], arguments[2:])
         else:
             assert (ROOT / "examples" / arguments[0]).is_file(), arguments[0]
             self.follow(arguments[1:])
@@ -168,22 +168,22 @@ class Reader:
         else:
             assert file.is_file(), file
 
-    def _tool(self, module: str, arguments: list[str]) -> None:
-        """A tool reads all its options before it builds, asks or calls anything."""
-        found = importlib.util.find_spec(f"{module}.__main__") if module.endswith("stock") else None
-        tool = importlib.import_module(found.name if found else module)
+    def _check(self, module: str, arguments: list[str]) -> None:
+        """A check reads all its options before it builds, asks or calls anything."""
+        is_package = module.endswith((".oracle", ".stock"))
+        check = importlib.import_module(f"{module}.__main__" if is_package else module)
         with self.monkeypatch.context() as patched:
             for of, name in (
                 *((kernel, "build"), (guest, "build"), (doctor, "require")),
                 *((subprocess, "run"), (experiment, "built")),
             ):
                 patched.setattr(of, name, reach)
-            if hasattr(tool, "machine"):
-                patched.setattr(tool.machine, "require", reach)
+            if hasattr(check, "machine"):
+                patched.setattr(check.machine, "require", reach)
             if any("*" in argument for argument in arguments):  # files that runs made
                 read = argparse.ArgumentParser.parse_args
                 patched.setattr(argparse.ArgumentParser, "parse_args", lambda *x: reach(read(*x)))
-            assert reaches(lambda: tool.main(arguments))
+            assert reaches(lambda: check.main(arguments))
 
     def _pip(self, arguments: Sequence[str]) -> None:
         assert arguments[0] == "install"

@@ -13,8 +13,8 @@ import pytest
 
 from mptcplab import resources
 from mptcplab.capture import analyze
-from mptcplab.lab import engine
-from mptcplab.spec import plan
+from mptcplab.metrics import run_files
+from mptcplab.plan import plan
 from tests import every_call
 from tests.vocabulary import RunScenario
 
@@ -65,7 +65,7 @@ def test_no_call_does_harm(run_scenario: RunScenario, tmp_path: Path, hook: str,
         assert found.connections[0].directions[0].unmapped_bytes > 0
     if load != "subflows" or hook not in ALWAYS:
         return
-    console = (run.outcome.directory / engine.CONSOLE).read_text()
+    console = (run.outcome.directory / run_files.CONSOLE).read_text()
     called = re.findall(r"everycall: hook \d+ called (\d+) of (\d+) functions", console)
     assert called[-1] == (str(len(every_call.functions())),) * 2
     # in between, subflows were closed, and their pointers kept

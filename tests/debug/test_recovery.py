@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from mptcplab.formulas.space import filled
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import experiment, sweep
-from mptcplab.spec import resolve
-from mptcplab.spec.space import filled
+from mptcplab.scenario import resolve
 
 FILE = Path(__file__).parents[2] / "examples" / "sweeps" / "recovery.toml"
 GIVEN = sweep.load(FILE)

@@ -110,7 +110,7 @@ def test_every_command_of_a_page_works(page: Path, lab_kernel: KernelBuild, tmp_
     environment = {
         **os.environ,
         "PATH": stand_ins(tmp_path),
-        "PYTHONPATH": str(ROOT / "src"),
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
         "MPLBACKEND": "agg",
     }
     first = docs_commands.BEFORE + RUN_BEFORE.get(name, "") + "\n"

@@ -16,7 +16,7 @@ from mptcplab.capture.dissect import Packets
 from mptcplab.capture.flows import TO_SERVER
 from mptcplab.metrics import records
 from mptcplab.metrics.records import Records
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests.vocabulary import Run, RunScenario
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,30ms")

@@ -12,13 +12,13 @@ import pytest
 
 from benches import native
 from benches.lab import Lab, scenario_of
-from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.runs import experiment
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.workload import Program
-from mptcplab.tools.bench import BENCH
+from mptcplab.runs.bench import BENCH
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.workload import Program
 
 
 def test_what_a_run_brings_is_counted(
@@ -52,7 +52,7 @@ def test_what_is_measured_on_a_host_fills_its_paths(
     )
     around = scenario_of(flags, program=program)
     outcome = experiment.run(around, lab_kernel, lab_guest, tmp_path)
-    found = json.loads((outcome.directory / engine.CLIENT_OUTPUT).read_bytes())
+    found = json.loads((outcome.directory / run_files.CLIENT_OUTPUT).read_bytes())
     # Of a full frame of 1514 bytes MPTCP has 1424 for data, TCP 1448. Both paths are full, and
     # what is read at a time, 256 KiB at most, is 3.5 % of the 2 s at 30 Mbit/s.
     data_bytes = 1424 if mptcp else 1448

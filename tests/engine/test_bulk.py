@@ -13,16 +13,17 @@ import pytest
 from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
+from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec import plan
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 PATHS = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")
 #: What tells of a run itself: its plan, which differs, and the console, with times of the host.
-NOT_COMPARED = (engine.PLAN, engine.CONSOLE)
+NOT_COMPARED = (run_files.PLAN, run_files.CONSOLE)
 
 
 def left_by(
@@ -32,14 +33,14 @@ def left_by(
     directory.mkdir()
     lines = f"sysctl -qw mptcplab.bulk={int(bulk)}\n{plan.render(scenario)}"
     engine.run(scenario, lines, kernel, guest, directory)
-    outcome = json.loads((directory / engine.GUEST_OUTCOME).read_text())
+    outcome = json.loads((directory / run_files.GUEST_OUTCOME).read_text())
     calls = int(outcome.pop("system_calls"))
     left = {
         file.name: file.read_bytes()
         for file in directory.iterdir()
-        if file.is_file() and file.name not in (*NOT_COMPARED, engine.GUEST_OUTCOME)
+        if file.is_file() and file.name not in (*NOT_COMPARED, run_files.GUEST_OUTCOME)
     }
-    return left | {engine.GUEST_OUTCOME: json.dumps(outcome).encode()}, calls
+    return left | {run_files.GUEST_OUTCOME: json.dumps(outcome).encode()}, calls
 
 
 @pytest.mark.parametrize(
@@ -125,4 +126,4 @@ def test_the_kernel_makes_and_verifies_each_byte(
     directory.mkdir()
     scenario = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", program=program)
     experiment.run(scenario, lab_kernel, lab_guest, directory)
-    assert (directory / engine.CLIENT_OUTPUT).read_text() == "right\n"
+    assert (directory / run_files.CLIENT_OUTPUT).read_text() == "right\n"

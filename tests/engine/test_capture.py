@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mptcplab.lab import engine
-from mptcplab.metrics import records
-from mptcplab.spec import plan
+from mptcplab.metrics import records, run_files
+from mptcplab.plan import plan
 from tests.pcapng import Capture
 from tests.vocabulary import Run, RunScenario
 
@@ -26,7 +25,7 @@ def without_ports(subflow: records.Records) -> bytes:
 
 
 def records_of(run: Run) -> list[bytes]:
-    parts = [records.read_links(run.outcome.directory / engine.LINKS_SAMPLES).tobytes()]
+    parts = [records.read_links(run.outcome.directory / run_files.LINKS_SAMPLES).tobytes()]
     for samples in (run.client, run.server):
         parts += [samples.connection.tobytes(), without_ports(samples.subflow)]
     return parts

@@ -11,9 +11,10 @@ import pytest
 from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
+from mptcplab.plan import plan, testbed
 from mptcplab.runs.program import find
-from mptcplab.spec import plan, testbed
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 # A namespace, without the numbers that tell it, its devices and its qdiscs from others, without the
@@ -140,8 +141,8 @@ def compared(
     (place / "lines").write_text("\n".join(tool_lines(text)) + "\n")
     directory = place / "run"
     directory.mkdir()
-    (directory / engine.CLIENT_INPUT).write_text(SHOW + AGAIN)
+    (directory / run_files.CLIENT_INPUT).write_text(SHOW + AGAIN)
     engine.run(scenario, text, kernel, guest, directory)
-    said = (directory / engine.CLIENT_OUTPUT).read_text()
+    said = (directory / run_files.CLIENT_OUTPUT).read_text()
     (place / "shown").write_text(said[said.index("\n") + 1 :])
     return said

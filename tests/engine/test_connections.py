@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mptcplab.lab import engine
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from tests import pcapng
 from tests.pcapng import Capture
 from tests.vocabulary import Run, RunScenario
@@ -91,7 +90,7 @@ def test_constant_rates_that_fit_pass_unhindered_side_by_side(run_scenario: RunS
     assert run.figures.metrics.fairness == pytest.approx(0.9, abs=0.001)
     # 15 ms on the way, and a block of 1066 bytes takes 852.8 us. Every 4 ms both send one at once,
     # and that of y waits for that of x.
-    messages = records.read_messages(run.outcome.directory / engine.MESSAGES)
+    messages = records.read_messages(run.outcome.directory / run_files.MESSAGES)
     for number, expected_ns in ((1, [15_852_800]), (2, [15_852_800, 16_705_600])):
         mine = messages[messages["connection"] == number]
         took_ns = (mine["complete_ns"] - mine["due_ns"]).astype(np.int64)
@@ -163,7 +162,7 @@ def test_a_connection_lives_from_its_start_to_its_end(run_scenario: RunScenario)
     # twice its window, which is at most the 126 packets of queue and way: in large pieces no less
     # than all of these bytes are payload, 758 packets of 1.2112 ms each; and a timeout.
     assert 4.0 <= (late[-1] - t0) / 1e9 <= 4 + 758 * 1.2112e-3 + 0.5
-    samples = engine.read_samples(run.scenario, run.outcome.directory)
+    samples = run_files.read_samples(run.scenario, run.outcome.directory)
     assert samples["client2"].connection["time_ns"][0] == t0 + 2_010_000_000
     mine = connection(run, "y")
     assert mine["metrics"]["goodput_bps"] == mine["goodput_bps"] > 0
@@ -210,12 +209,12 @@ def test_a_hundred_connections_bring_every_byte(run_scenario: RunScenario) -> No
     guest = run.outcome.guest
     assert guest["bytes_received"] == guest["bytes_written"] == count * each_bytes
     assert len(run.figures.connections) == count
-    samples = engine.read_samples(run.scenario, run.outcome.directory)
+    samples = run_files.read_samples(run.scenario, run.outcome.directory)
     hosts = [f"server{number}" if number > 1 else "server" for number in range(1, count + 1)]
     for host in hosts:
         delivered = samples[host].connection["delivered_bytes"].max()
         assert delivered == GREETING + each_bytes, host
-    messages = records.read_messages(run.outcome.directory / engine.MESSAGES)
+    messages = records.read_messages(run.outcome.directory / run_files.MESSAGES)
     assert sorted(messages["connection"]) == list(range(1, count + 1))
     assert (messages["bytes"] == each_bytes).all()
     assert (messages["complete_ns"] > 0).all()
@@ -242,7 +241,7 @@ def test_a_connection_that_does_not_come_up_in_time_has_brought_nothing(
         duration="2s",
         warmup="0s",
     )
-    samples = engine.read_samples(run.scenario, run.outcome.directory)
+    samples = run_files.read_samples(run.scenario, run.outcome.directory)
     hosts = [f"server{number}" if number > 1 else "server" for number in range(1, 13)]
     absent = [not len(samples[host].connection) for host in hosts]
     assert 0 < sum(absent) < 12
@@ -290,7 +289,7 @@ def test_a_link_that_goes_down_holds_up_all_its_paths(run_scenario: RunScenario)
         duration="6s",
     )
     bytes_are_verified(run)
-    samples = engine.read_samples(run.scenario, run.outcome.directory)
+    samples = run_files.read_samples(run.scenario, run.outcome.directory)
 
     def received(begin_s: float, end_s: float) -> float:
         total = 0
@@ -333,7 +332,7 @@ def test_the_same_scenario_has_the_same_bytes(run_scenario: RunScenario) -> None
             duration="2s",
             sample_interval=interval,
         )
-        samples = engine.read_samples(found.scenario, found.outcome.directory)
+        samples = run_files.read_samples(found.scenario, found.outcome.directory)
         # at the samples that both have
         kept = {}
         for host, each in samples.items():

@@ -13,8 +13,8 @@ from mptcplab.errors import RunError
 from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
-from mptcplab.spec.scenario import Scenario
+from mptcplab.plan import plan
+from mptcplab.scenario.model import Scenario
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, scenario_of
 

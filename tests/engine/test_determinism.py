@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import doctor, engine
+from mptcplab.lab import doctor
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.runs import experiment, store
 from tests.vocabulary import RunScenario, scenario_of
 
@@ -23,11 +24,11 @@ PATHS = ("wifi:50mbit,10ms,loss=0.3%", "lte:20mbit,40ms,jitter=3ms,loss=0.1%")
 SAME = (
     store.RESULT,
     store.SCENARIO,
-    engine.PLAN,
-    engine.CLIENT_SAMPLES,
-    engine.SERVER_SAMPLES,
-    engine.LINKS_SAMPLES,
-    engine.GUEST_OUTCOME,
+    run_files.PLAN,
+    run_files.CLIENT_SAMPLES,
+    run_files.SERVER_SAMPLES,
+    run_files.LINKS_SAMPLES,
+    run_files.GUEST_OUTCOME,
 )
 
 

@@ -12,7 +12,8 @@ from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
+from mptcplab.metrics import run_files
+from mptcplab.plan import plan
 from tests import pcapng
 from tests.vocabulary import RunScenario, scenario_of
 
@@ -22,7 +23,7 @@ SCENARIO = scenario_of(*PATHS, duration="2s")
 
 def run_with(
     lines: str, kernel: KernelBuild, guest: Guest, directory: Path, *, before: str = ""
-) -> engine.Outcome:
+) -> engine.RunOutcome:
     """Run SCENARIO with more lines at the end of its plan, and others before its traffic."""
     text = plan.render(SCENARIO).replace("# traffic", f"{before}# traffic") + lines
     return engine.run(SCENARIO, text, kernel, guest, directory, limits=Limits(wall_s=60.0))
@@ -104,7 +105,7 @@ def test_a_backup_carries_nothing_while_the_other_path_is_there(
 def test_the_same_events_give_the_same_bytes(run_scenario: RunScenario) -> None:
     events = ("1s:b:down", "2s:b:up", "2500ms:a:close", "0s:b:handover,every=300ms,random=true")
     runs = [run_scenario(*PATHS, event=events, size="4MB") for _ in range(2)]
-    for name in (engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES, engine.GUEST_OUTCOME):
+    for name in (run_files.CLIENT_SAMPLES, run_files.SERVER_SAMPLES, run_files.GUEST_OUTCOME):
         one, same = ((run.outcome.directory / name).read_bytes() for run in runs)
         assert one == same
 

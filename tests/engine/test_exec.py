@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome
-from mptcplab.metrics import records
+from mptcplab.lab.engine import RunOutcome
+from mptcplab.metrics import records, run_files
 from tests.vocabulary import PROGRAM_PATHS, RunProgram, output
 
 #: No goodput over the faster of the paths alone is higher than its rate.
@@ -43,12 +42,12 @@ def shell(script: str) -> list[str]:
     return ["sh", "-c", script]
 
 
-def seconds(outcome: Outcome) -> float:
+def seconds(outcome: RunOutcome) -> float:
     """From the start of the client's program to its end."""
     return float(outcome.guest["complete_ns"] - outcome.guest["start_ns"]) / 1e9
 
 
-def received_bytes(outcome: Outcome, file: str) -> list[int]:
+def received_bytes(outcome: RunOutcome, file: str) -> list[int]:
     """What had arrived on each subflow of one side, in the order of the paths."""
     subflow = records.read_samples(outcome.directory / file).subflow
     index = records.path_indices(subflow)
@@ -63,7 +62,7 @@ def test_curl_fetches_from_nginx_over_both_paths(run_program: RunProgram, served
     assert output(run) == hashlib.sha256(served.read_bytes()).hexdigest() + "  -\n"
     # Over wifi alone it would take no less than 20 MB x 8 / 50 Mbit/s = 3.2 s.
     assert seconds(run) < 8 * SIZE_BYTES / WIFI_BPS
-    arrived = received_bytes(run, engine.CLIENT_SAMPLES)
+    arrived = received_bytes(run, run_files.CLIENT_SAMPLES)
     assert len(arrived) == 2
     # What wifi cannot have carried in that time has come over lte.
     assert arrived[1] > SIZE_BYTES - seconds(run) * WIFI_BPS / 8
@@ -78,7 +77,7 @@ def test_plain_tcp_is_left_plain(run_program: RunProgram, served: Path) -> None:
     assert syns.split() == ["MPTcpExtMPCapableSYNTX", "0", "0.0"]
     # headers take at least 66 of 1514 bytes, and a round trip is 20 ms
     assert seconds(run) > 8 * SIZE_BYTES / WIFI_BPS / (1448 / 1514)
-    assert received_bytes(run, engine.CLIENT_SAMPLES)[0] >= SIZE_BYTES
+    assert received_bytes(run, run_files.CLIENT_SAMPLES)[0] >= SIZE_BYTES
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])
@@ -92,9 +91,9 @@ def test_iperf3_gets_more_than_the_faster_path_has(run_program: RunProgram, dire
 
 def test_the_same_programs_give_the_same_records(run_program: RunProgram, served: Path) -> None:
     names = (
-        *(engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES),
-        *(engine.CLIENT_OUTPUT, engine.CLIENT_ERRORS),
-        *(engine.SERVER_OUTPUT, engine.SERVER_ERRORS, engine.GUEST_OUTCOME),
+        *(run_files.CLIENT_SAMPLES, run_files.SERVER_SAMPLES),
+        *(run_files.CLIENT_OUTPUT, run_files.CLIENT_ERRORS),
+        *(run_files.SERVER_OUTPUT, run_files.SERVER_ERRORS, run_files.GUEST_OUTCOME),
     )
     commands: list[tuple[list[str], list[str]]] = [
         (shell(FETCH), nginx(served)),
@@ -102,7 +101,7 @@ def test_the_same_programs_give_the_same_records(run_program: RunProgram, served
     ]
     for client, server in commands:
         one, other = (run_program(client, server).directory for _ in range(2))
-        assert (one / engine.CLIENT_SAMPLES).stat().st_size > 10_000
+        assert (one / run_files.CLIENT_SAMPLES).stat().st_size > 10_000
         for name in names:
             assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
@@ -120,7 +119,7 @@ def test_output_and_status_are_the_programs(run_program: RunProgram) -> None:
     run = run_program(shell("echo out; echo err >&2; exit 3"))
     assert run.guest["client_status"] == 3
     assert output(run) == "out\n"
-    assert output(run, engine.CLIENT_ERRORS) == "err\n"
+    assert output(run, run_files.CLIENT_ERRORS) == "err\n"
     assert run_program(shell("kill -TERM $$")).guest["client_status"] == 128 + 15
 
 
@@ -164,8 +163,8 @@ def test_nothing_that_is_written_reaches_the_host(run_program: RunProgram, tmp_p
     """
     run = run_program(shell(script))
     assert output(run).splitlines() == ["changed", "as it was", "/tmp/own/plan.txt"]
-    refused = output(run, engine.CLIENT_ERRORS).count("Read-only file system")
-    assert refused + output(run, engine.CLIENT_ERRORS).count("is write-protected") == 11
+    refused = output(run, run_files.CLIENT_ERRORS).count("Read-only file system")
+    assert refused + output(run, run_files.CLIENT_ERRORS).count("is write-protected") == 11
     assert sorted(file.name for file in target.iterdir()) == ["file"]
     assert (target / "file").read_text() == "as it was\n"
     assert not {"new", "link"} & {file.name for file in run.directory.iterdir()}
@@ -221,7 +220,7 @@ def test_a_program_that_the_kernel_cannot_run(run_program: RunProgram, tmp_path:
 def test_a_program_that_writes_without_end_is_stopped(run_program: RunProgram) -> None:
     run = run_program(["dd", "if=/dev/zero", "bs=64M", "count=100", "of=/dev/stdout"])
     assert run.guest["client_status"] == 128 + 25  # SIGXFSZ
-    file = run.directory / engine.CLIENT_OUTPUT
+    file = run.directory / run_files.CLIENT_OUTPUT
     assert file.stat().st_size <= 1 << 30
     file.unlink()
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import InputError, RunError
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
 from mptcplab.metrics.definitions import LinkFigures
+from mptcplab.plan import plan
 from mptcplab.runs import single
-from mptcplab.spec import plan
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests import pcapng
 from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, scenario_of
 
@@ -76,7 +76,7 @@ def shell(script: str) -> list[str]:
     return ["sh", "-c", script]
 
 
-def links_of(run: Outcome, *paths: str) -> dict[str, LinkFigures]:
+def links_of(run: RunOutcome, *paths: str) -> dict[str, LinkFigures]:
     """The figures of each direction of each path, of whatever programs."""
     found = single.link_figures(scenario_of(*paths, program=PROGRAM), run)
     return {f"{link.name} {link.direction}": link for link in found}

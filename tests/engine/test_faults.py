@@ -29,9 +29,9 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunEndedError, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan
 from mptcplab.runs import experiment, store
-from mptcplab.spec import plan
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from tests.vocabulary import children_of, in_mount_namespace, kernel_processes, scenario_of
 
 PATHS = ("a:10mbit,10ms", "b:10mbit,10ms")

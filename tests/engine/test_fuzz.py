@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from checks.fuzz import FuzzCase, Result, perform
+from checks.many import Builds
 from mptcplab import resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.tools.fuzz import Case, Result, perform
-from mptcplab.tools.many import Builds
 
 CALLS = 10_000
 #: Each process begins with calls whose results are certain (make_certain_calls() in calls.c).
@@ -43,7 +43,7 @@ def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> Builds:
 
 def make_calls(seed: int, calls: int, builds: Builds, directory: Path) -> Result:
     directory.mkdir()
-    result = perform(Case(seed, calls), builds, directory)
+    result = perform(FuzzCase(seed, calls), builds, directory)
     assert result.failures == [], directory
     # a process looks whether it is enough before each row of up to 16 steps, of some 6 calls
     assert calls <= result.calls < calls + PROCESSES * 16 * 6

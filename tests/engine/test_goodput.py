@@ -6,10 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.lab import engine
-from mptcplab.metrics import records
-from mptcplab.spec import congestion
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.metrics import records, run_files
+from mptcplab.runs.bench import ideal_goodput_bps
+from mptcplab.scenario import congestion
 from tests.vocabulary import RunScenario
 
 TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")
@@ -143,6 +142,7 @@ def test_sampling_does_not_change_the_run(run_scenario: RunScenario) -> None:
             seen_by_both = dense[np.isin(dense["time_ns"], sparse["time_ns"])]
             assert np.array_equal(seen_by_both, sparse)
     dense, sparse = (
-        records.read_links(run.outcome.directory / engine.LINKS_SAMPLES) for run in (often, seldom)
+        records.read_links(run.outcome.directory / run_files.LINKS_SAMPLES)
+        for run in (often, seldom)
     )
     assert np.array_equal(dense[np.isin(dense["time_ns"], sparse["time_ns"])], sparse)

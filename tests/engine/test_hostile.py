@@ -22,9 +22,10 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, run_directory
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, Watch
+from mptcplab.lab.engine import RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.runs.program import Outputs
 from mptcplab.runs.store import Store
 from tests.vocabulary import kernel_processes, scenario_of
@@ -262,7 +263,7 @@ def run(
     directory: Path,
     limits: Limits = PATIENCE,
     watch: Watch | None = None,
-) -> Outcome:
+) -> RunOutcome:
     return engine.run(SCENARIO, "#\n", kernel, guest, directory, limits=limits, watch=watch)
 
 
@@ -359,10 +360,10 @@ def test_no_guest_writes_to_what_is_not_its_own(
     after = (outside / "file").stat()
     assert (after.st_mtime_ns, after.st_uid) == (before.st_mtime_ns, before.st_uid)
     # what the host has of it is its own, and all of it
-    kept = {engine.PLAN, engine.CONSOLE, engine.GUEST_OUTCOME}
+    kept = {run_files.PLAN, run_files.CONSOLE, run_files.GUEST_OUTCOME}
     assert {file.name for file in directory.iterdir()} == kept
     assert all(file.is_file() and not file.is_symlink() for file in directory.iterdir())
-    assert (directory / engine.PLAN).read_text() == "#\n"
+    assert (directory / run_files.PLAN).read_text() == "#\n"
 
 
 @pytest.mark.parametrize(
@@ -412,7 +413,7 @@ def test_only_expected_files_are_kept_with_the_host_s_rights(
     with store.new_run("key") as directory:
         run(lab_kernel, guest_of(f"enter_run_directory(); {body} end();"), directory)
     kept = store.directory("key").iterdir()
-    names = (engine.PLAN, engine.CONSOLE, engine.GUEST_OUTCOME, engine.CLIENT_OUTPUT)
+    names = (run_files.PLAN, run_files.CONSOLE, run_files.GUEST_OUTCOME, run_files.CLIENT_OUTPUT)
     assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in kept} == dict.fromkeys(
         names, 0o644
     )

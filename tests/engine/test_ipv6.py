@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from mptcplab.capture import dissect
-from mptcplab.spec import plan
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.plan import plan
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 
 A, B = "a:50mbit,10ms", "b:50mbit,10ms"

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from mptcplab.capture import difference
-from mptcplab.kernels import cases, compare
-from mptcplab.kernels.compare import Kernel
-from mptcplab.kernels.document import Compared
+from mptcplab.kernel_comparison import cases, compare
+from mptcplab.kernel_comparison.compare import Kernel
+from mptcplab.kernel_comparison.document import Compared
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import testbed
 from mptcplab.runs import captures
 from mptcplab.runs.store import Store
-from mptcplab.spec import testbed
 from tests.vocabulary import RunScenario
 
 

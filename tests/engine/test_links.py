@@ -12,9 +12,9 @@ import pytest
 from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
-from mptcplab.spec import plan
-from mptcplab.spec.limits import DISCIPLINES
+from mptcplab.metrics import records, run_files
+from mptcplab.plan import plan
+from mptcplab.scenario.limits import DISCIPLINES
 from tests.vocabulary import Run, RunScenario, scenario_of
 
 
@@ -250,7 +250,7 @@ def test_any_rate_can_be_asked_for_while_packets_wait(
         scenario, plan.render(scenario, events=events), lab_kernel, lab_guest, tmp_path
     )
     # at 10 Mbit/s they take 2.5 s, so that they wait in the queue after 1 s
-    received = records.read_samples(outcome.directory / engine.SERVER_SAMPLES).subflow
+    received = records.read_samples(outcome.directory / run_files.SERVER_SAMPLES).subflow
     assert received["received_bytes"][-1] >= 3_000_000
 
 
@@ -261,7 +261,7 @@ def test_random_queues_and_losses_are_the_same_in_every_run(run_scenario: RunSce
         "c:10mbit,20ms,queue_discipline=fq_codel,bottleneck=host,up.drop=5+100-110",
     )
     one, same = (run_scenario(*paths, scheduler="roundrobin", duration="3s") for _ in range(2))
-    for name in (engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES):
+    for name in (run_files.CLIENT_SAMPLES, run_files.SERVER_SAMPLES):
         records = [(run.outcome.directory / name).read_bytes() for run in (one, same)]
         assert records[0] == records[1]
     assert np.all(one.client.connection["time_ns"] == same.client.connection["time_ns"])

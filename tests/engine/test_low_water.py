@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import engine, kernel
+from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 PROGRAM = str(Path(__file__).parent / "programs/low_water.py")
@@ -37,8 +38,8 @@ def test_a_program_that_blocks_sends_as_much_as_windows_admit(
     )
     scenario = scenario_of("a:20mbit,10ms", "b:10mbit,25ms", scheduler=scheduler, program=program)
     experiment.run(scenario, lab_kernel, lab_guest, tmp_path)
-    assert (tmp_path / engine.CLIENT_ERRORS).read_text() == ""
-    lines = (tmp_path / engine.CLIENT_OUTPUT).read_text().split("\n")[:-1]
+    assert (tmp_path / run_files.CLIENT_ERRORS).read_text() == ""
+    lines = (tmp_path / run_files.CLIENT_OUTPUT).read_text().split("\n")[:-1]
     took_us = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in lines}
     assert sorted(took_us) == sorted(mark.replace(",", " ") for mark in MARKS)
     assert max(took_us.values()) < 20_000, took_us

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.lab import engine
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.metrics.records import Records, select
 from tests.vocabulary import Run, RunScenario
 
@@ -15,7 +14,7 @@ PACKET_MS = 1514 * 8 / 10e6 * 1e3  # at 10 Mbit/s
 
 
 def link(run: Run, device: str) -> Records:
-    links = records.read_links(run.outcome.directory / engine.LINKS_SAMPLES)
+    links = records.read_links(run.outcome.directory / run_files.LINKS_SAMPLES)
     return select(links, links["device"] == device.encode())
 
 

@@ -15,7 +15,7 @@ import pytest
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import scheduler as catalogue
+from mptcplab.scenario import scheduler as catalogue
 from tests.socket_options import OURS, PAGE, PATHS, THEIRS, Seen, Table, play, texts
 
 #: What plain TCP takes without anything to be seen here: what is pushed at once anyway, a flag

@@ -12,7 +12,7 @@ import pytest
 from mptcplab.lab import kernel, kernel_names
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series
-from mptcplab.spec import congestion
+from mptcplab.scenario import congestion
 from tests.vocabulary import Run, RunScenario
 
 pytestmark = pytest.mark.kernel

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import engine
+from mptcplab.metrics import run_files
 from tests.vocabulary import RunProgram
 
 HERE = Path(__file__).parent
@@ -30,8 +30,8 @@ def test_what_is_too_much_is_dropped_and_sent_again(
         paths=PATHS,
         scheduler=SCHEDULER,
     )
-    assert (run.directory / engine.SERVER_ERRORS).read_text() == ""
-    assert int((run.directory / engine.SERVER_OUTPUT).read_text()) >= (53_760 - 32_768) // 1024
+    assert (run.directory / run_files.SERVER_ERRORS).read_text() == ""
+    assert int((run.directory / run_files.SERVER_OUTPUT).read_text()) >= (53_760 - 32_768) // 1024
     # A second for the slow paths' bytes, the timer of the connection, at most an RTO of their first
     # round trip of 2 s (RFC 6298, 2.2: 2 + 4 * 1), and two round trips for the rest and the end.
-    assert int((run.directory / engine.CLIENT_OUTPUT).read_text()) < 1000 + 6000 + 2 * 2000
+    assert int((run.directory / run_files.CLIENT_OUTPUT).read_text()) < 1000 + 6000 + 2 * 2000

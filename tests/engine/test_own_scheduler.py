@@ -13,10 +13,10 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests.vocabulary import scenario_of
 
 SCHEDULER = """\
@@ -79,16 +79,16 @@ MODULE_LICENSE("GPL");
 """
 
 #: Run a scheduler: its name, its text, the scenario but for the scheduler, further commands.
-RunOwn = Callable[..., Outcome]
+RunOwn = Callable[..., RunOutcome]
 #: Run a scheduler whose next_segment() begins with some lines.
-RunFaulty = Callable[..., Outcome]
+RunFaulty = Callable[..., RunOutcome]
 
 
 @pytest.fixture
 def run_own(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunOwn:
     def run(
         name: str, text: str, *paths: str, commands: Iterable[str] = (), **flags: Any
-    ) -> Outcome:
+    ) -> RunOutcome:
         file, directory = tmp_path / f"{name}.c", tmp_path / "run"
         file.write_text(text)
         directory.mkdir()
@@ -109,14 +109,14 @@ def run_own(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunOwn
 
 @pytest.fixture
 def run_faulty(run_own: RunOwn) -> RunFaulty:
-    def run(body: str = "", hook: str = "faulty_next_segment") -> Outcome:
+    def run(body: str = "", hook: str = "faulty_next_segment") -> RunOutcome:
         text = SCHEDULER.format(body=body, hook=hook)
         return run_own("faulty", text, "a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
 
     return run
 
 
-def failure(run: Callable[[], Outcome]) -> RunError:
+def failure(run: Callable[[], RunOutcome]) -> RunError:
     with pytest.raises(RunError) as failed:
         run()
     return failed.value

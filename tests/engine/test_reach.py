@@ -6,13 +6,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from mptcplab.lab import engine, kernel
+from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 REACH = Path(__file__).parent / "programs/reach.py"
@@ -29,9 +30,9 @@ def reach(what: str, built: KernelBuild, guest: Guest, directory: Path) -> list[
     scenario = scenario_of("a:10mbit,5ms", program=program)
     # A clock that stands still is what some of these would bring about: a short patience.
     outcome = experiment.run(scenario, built, guest, directory, limits=Limits(stall_cpu_s=10.0))
-    assert (directory / engine.CLIENT_ERRORS).read_text() == ""
+    assert (directory / run_files.CLIENT_ERRORS).read_text() == ""
     assert outcome.guest["client_status"] == 0
-    return (directory / engine.CLIENT_OUTPUT).read_text().splitlines()
+    return (directory / run_files.CLIENT_OUTPUT).read_text().splitlines()
 
 
 def test_the_name_of_a_scheduler_is_all_that_is_told(

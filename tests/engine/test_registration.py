@@ -11,7 +11,7 @@ from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
+from mptcplab.plan import plan
 from tests.vocabulary import scenario_of
 
 SCHEDULER = """\

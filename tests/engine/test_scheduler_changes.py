@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import engine, kernel
-from mptcplab.spec import plan
+from mptcplab.lab import kernel
+from mptcplab.metrics import run_files
+from mptcplab.plan import plan
 from tests import pcapng, wire
 from tests.vocabulary import RunProgram, output
 
@@ -49,7 +50,7 @@ def packets(run_program: RunProgram, moment: int, pairs: Sequence[Pair]) -> list
         time_limit_s=PERIOD_S * (len(pairs) + 3),
         scheduler="minrtt",
     )
-    said = output(run), output(run, engine.SERVER_OUTPUT)
+    said = output(run), output(run, run_files.SERVER_OUTPUT)
     assert (run.guest["client_status"], run.guest["server_status"]) == (0, 0), said
     captures = [
         pcapng.read(run.directory / plan.router_capture(path[0]))[f"rc{number}"]

@@ -12,11 +12,11 @@ from mptcplab.errors import MachineError
 from mptcplab.lab import doctor, guest, stock_package
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import sockets
+from mptcplab.plan.plan import CLIENT_CAPTURE
 from mptcplab.runs import documents, experiment, store
 from mptcplab.runs.store import Store
-from mptcplab.spec import resolve
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.plan import CLIENT_CAPTURE
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
 
 
 @pytest.fixture(scope="module")

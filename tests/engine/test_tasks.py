@@ -22,24 +22,24 @@ from unittest.mock import Mock
 import pytest
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
-from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.runs import arrivals, documents, experiment, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.tasks import Done, Task, failed, perform, task_of
 from mptcplab.runs.workers import InProcesses, InThreads, Perform, Workers, host, performed
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from tests.vocabulary import scenario_of
 
 SHORT = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
 #: An hour of virtual time: nobody waits for its end.
 LONG = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="3600s")
 SAME = (
-    *(store.RESULT, store.SCENARIO, store.BUILD, engine.PLAN, engine.GUEST_OUTCOME),
-    *(engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES, engine.LINKS_SAMPLES),
+    *(store.RESULT, store.SCENARIO, store.BUILD, run_files.PLAN, run_files.GUEST_OUTCOME),
+    *(run_files.CLIENT_SAMPLES, run_files.SERVER_SAMPLES, run_files.LINKS_SAMPLES),
 )
 
 

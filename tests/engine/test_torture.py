@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from checks import torture, troubles
+from checks.many import Builds
+from checks.torture import Wanted
+from checks.troubles import Connection, End, TortureCase, case
 from mptcplab import resources
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import congestion
-from mptcplab.tools import torture, troubles
-from mptcplab.tools.many import Builds
-from mptcplab.tools.torture import Wanted
-from mptcplab.tools.troubles import Case, Connection, End, case
+from mptcplab.scenario import congestion
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> Builds:
     return Builds(lab_kernel, lab_guest, guest_module.build(resources.GUEST / "torture"))
 
 
-def calm(*connections: Connection) -> Case:
+def calm(*connections: Connection) -> TortureCase:
     """No trouble but what the connections do themselves."""
     whole = case(1, "default", "cubic", without=list(troubles.TROUBLES))
     return replace(whole, connections=connections)

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.lab import engine
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.metrics.records import Records
 from tests.vocabulary import Run, RunScenario
 
@@ -27,7 +26,7 @@ def until(decisions: Records, times: Records) -> np.ndarray:
 def samples_of(run: Run) -> list[bytes]:
     return [
         (run.outcome.directory / name).read_bytes()
-        for name in (engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES)
+        for name in (run_files.CLIENT_SAMPLES, run_files.SERVER_SAMPLES)
     ]
 
 
@@ -35,7 +34,7 @@ def test_a_trace_changes_nothing(run_scenario: RunScenario) -> None:
     without = run_scenario(*PATHS, scheduler="roundrobin", duration="3s")
     traced = run_scenario(*PATHS, scheduler="roundrobin", duration="3s", trace=True)
     assert samples_of(traced) == samples_of(without)
-    assert not (without.outcome.directory / engine.CLIENT_DECISIONS).exists()
+    assert not (without.outcome.directory / run_files.CLIENT_DECISIONS).exists()
 
 
 @pytest.mark.parametrize("scheduler", ["roundrobin", "redundant"])

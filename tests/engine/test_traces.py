@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mptcplab.spec import trace_file, trace_steps
+from mptcplab.traces import trace_file, trace_steps
 from tests import made_traces
 from tests.vocabulary import RunScenario
 

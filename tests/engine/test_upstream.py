@@ -12,8 +12,8 @@ import pytest
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan
 from mptcplab.runs import experiment
-from mptcplab.spec import plan
 from tests import pcapng
 from tests.vocabulary import scenario_of
 

@@ -16,10 +16,10 @@ import pytest
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec import plan
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests import pcapng, wire
 from tests.vocabulary import scenario_of
 from tests.wire import Fields

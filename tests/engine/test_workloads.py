@@ -14,8 +14,7 @@ import math
 
 import pytest
 
-from mptcplab.lab import engine
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.metrics.records import Records
 from tests.vocabulary import Run, RunScenario
 
@@ -24,7 +23,7 @@ CLOCK_NS = 2_000
 
 
 def messages(run: Run) -> Records:
-    return records.read_messages(run.outcome.directory / engine.MESSAGES)
+    return records.read_messages(run.outcome.directory / run_files.MESSAGES)
 
 
 def on_wire_bytes(data_bytes: int) -> int:

@@ -16,6 +16,7 @@ from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from tests import ktap
 from tests.vocabulary import scenario_of
 
@@ -35,7 +36,7 @@ def cases(source: Path) -> list[tuple[str, str]]:
 ALL = [(source.stem, *case) for source in SOURCES for case in cases(source)]
 
 #: What a module of tests found: the result of each case, and why its run failed ("" if it did not).
-Results = tuple[Mapping[tuple[str, str], ktap.Case], str]
+Results = tuple[Mapping[tuple[str, str], ktap.KtapCase], str]
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +64,7 @@ def results_of(
             )
         except RunError as error:
             failure = str(error)
-        console = (directory / engine.CONSOLE).read_text(errors="replace")
+        console = (directory / run_files.CONSOLE).read_text(errors="replace")
         return ktap.results(console.replace("\r", "")), failure
 
     return run

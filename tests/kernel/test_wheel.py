@@ -23,13 +23,13 @@ from pathlib import Path
 
 import pytest
 
+from checks import wheel as wheel_tool
 from mptcplab import files, resources
 from mptcplab.errors import MachineError, MptcplabError
 from mptcplab.lab import doctor, guest, kernel, module_kit, prebuilt
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.kernel_module import Scheduler
-from mptcplab.tools import bench
-from mptcplab.tools import wheel as wheel_tool
+from mptcplab.runs import bench
 from tests.kernel.test_module import SCHEDULER
 
 pytestmark = pytest.mark.kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 
 # RTTs of 20 and 200 ms. A queue of 34 packets, one bandwidth-delay product, and as many on their

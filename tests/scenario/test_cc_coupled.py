@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
+from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
-from mptcplab.spec import plan
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.workload import Program
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, ours, scenario_of
 
@@ -194,7 +193,7 @@ def test_each_subflow_may_have_its_own(
     directory.mkdir()
     scenario = scenario_of("a:20mbit,10ms", "b:20mbit,25ms", program=program, cc="reno")
     outcome = experiment.run(scenario, lab_kernel, lab_guest, directory)
-    text = (outcome.directory / engine.CLIENT_OUTPUT).read_text()
+    text = (outcome.directory / run_files.CLIENT_OUTPUT).read_text()
     assert outcome.guest["client_status"] == 0
     # iperf3 has two connections, each with a subflow to both addresses
     used = re.findall(r"10\.1\.([12])\.1:5201 +(\w+) ", text)
@@ -245,5 +244,5 @@ def test_it_can_be_changed_while_data_is_sent(
     paths = ("a:20mbit,10ms,loss=0.5%", "b:20mbit,25ms")
     scenario = scenario_of(*paths, program=program, cc="lia", event=("2s:b:close",))
     outcome = experiment.run(scenario, lab_kernel, lab_guest, directory)
-    text = (outcome.directory / engine.CLIENT_OUTPUT).read_text()
+    text = (outcome.directory / run_files.CLIENT_OUTPUT).read_text()
     assert text == f"{300 * 256 * 256}\n"

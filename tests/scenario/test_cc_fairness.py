@@ -21,14 +21,13 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.runs import experiment
-from mptcplab.spec import congestion
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import load_file
+from mptcplab.scenario import congestion
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import load_file
 from tests.vocabulary import Run, RunScenario, ours
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -52,8 +51,8 @@ def run_example(
         for scenario in load_file(EXAMPLES / example, flags).runs():
             directory = tmp_path_factory.mktemp(f"{congestion.name_of(cc)}-{scenario.seed}")
             outcome, figures = experiment.measure(scenario, lab_kernel, lab_guest, directory)
-            client = records.read_samples(directory / engine.CLIENT_SAMPLES)
-            server = records.read_samples(directory / engine.SERVER_SAMPLES)
+            client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
+            server = records.read_samples(directory / run_files.SERVER_SAMPLES)
             runs.append(Run(scenario, outcome, client, server, figures))
         return runs
 

@@ -8,7 +8,7 @@ import statistics
 import numpy as np
 import pytest
 
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 
 PATHS = ("near:20mbit,10ms", "far:10mbit,40ms")

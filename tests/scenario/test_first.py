@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.metrics.records import path_indices
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 
 TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")

@@ -12,8 +12,8 @@ from mptcplab.errors import RunError
 from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
-from mptcplab.spec import plan
+from mptcplab.metrics import records, run_files
+from mptcplab.plan import plan
 from tests.vocabulary import RunScenario, scenario_of
 
 STRANGE = Path(__file__).parent / "schedulers"
@@ -116,7 +116,7 @@ def test_a_socket_option_chooses_the_scheduler_of_one_connection(
     # The source reads it back, and finds that it cannot be changed after connecting.
     text = plan_with("--socket-scheduler first")
     engine.run(scenario_of(*TWINS, duration="2s"), text, lab_kernel, lab_guest, tmp_path)
-    subflow = records.read_samples(tmp_path / engine.CLIENT_SAMPLES).subflow
+    subflow = records.read_samples(tmp_path / run_files.CLIENT_SAMPLES).subflow
     first, second = (subflow[subflow["n"] == n] for n in (0, 1))
     assert first["new_segments"][-1] > 0
     assert second["sent_bytes"][-1] == second["sent_bytes"][0]

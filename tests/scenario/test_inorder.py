@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 
 # The setting of Yang and Amer: 0.75 MB/s of payload on each path, of which the second one can only

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mptcplab.metrics import records
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 
 # Of the paper, with rates of our own: RTT 40 ms, and up to 20 ms in the queue.

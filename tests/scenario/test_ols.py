@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mptcplab.metrics import records
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 
 TWINS = ("a:50mbit,10ms", "b:50mbit,10ms")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from checks.oracle.__main__ import OracleCase, check
+from checks.oracle.models import FORMS
+from checks.oracle.state import Asked, read
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.oracle.models import FORMS
-from mptcplab.oracle.state import Asked, read
-from mptcplab.tools.oracle import Case, check
 
 SCENARIOS = ("size-500k", "window-64k", "three-outage")
 
@@ -25,7 +25,7 @@ SCENARIOS = ("size-500k", "window-64k", "three-outage")
 def test_every_decision_is_that_of_the_source(
     scheduler: str, scenario: str, lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
-    verdict = check(Case(scenario, scheduler), lab_kernel, lab_guest, tmp_path)
+    verdict = check(OracleCase(scenario, scheduler), lab_kernel, lab_guest, tmp_path)
     found = verdict.agreement
     assert not verdict.failures
     # 500 KB are 352 segments, each of which was asked for; the others send more
@@ -40,7 +40,7 @@ def test_every_usable_subflow_has_a_one_way_delay_from_its_handshake_on(
     for scenario, name in (("down", "server.states"), ("three", "client.states")):
         out = tmp_path / scenario
         out.mkdir()
-        check(Case(scenario, "thinstream"), lab_kernel, lab_guest, out)
+        check(OracleCase(scenario, "thinstream"), lab_kernel, lab_guest, out)
         asked = [each for each in read(out / name, "thinstream") if isinstance(each, Asked)]
         usable = [each for one in asked for each in one.question.subflows if each.usable]
         assert len({each.id for each in usable}) >= 2
@@ -49,7 +49,7 @@ def test_every_usable_subflow_has_a_one_way_delay_from_its_handshake_on(
 
 @pytest.mark.usefixtures("lab_kernel", "lab_guest")
 def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mptcplab.tools.oracle", "--jobs", "1", "--only", "first"]
+    command = [sys.executable, "-m", "checks.oracle", "--jobs", "1", "--only", "first"]
     process = subprocess.Popen(
         [*command, "--scenario", "size-20k,slow,far"],
         env=os.environ | {"TMPDIR": str(tmp_path)},

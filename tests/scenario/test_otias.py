@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario, ofo_bytes
 
 PATHS = {

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import Run, RunScenario
 
 STREAM = "cbr:size=1KB,rate=500kbit"

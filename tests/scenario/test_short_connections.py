@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import engine, kernel
+from mptcplab.lab import kernel
+from mptcplab.metrics import run_files
 from tests.vocabulary import RunProgram, output
 
 PROGRAM = str(Path(__file__).parent / "programs" / "short.c")
@@ -44,4 +45,4 @@ def test_no_byte_is_missing_whatever_the_handshake_loses(
         return sorted(f"{number}: {size} of {size} end" for number, size in modes)
 
     assert sorted(output(run).splitlines()) == whole(TO_CLIENT)
-    assert sorted(output(run, engine.SERVER_OUTPUT).splitlines()) == whole(TO_SERVER)
+    assert sorted(output(run, run_files.SERVER_OUTPUT).splitlines()) == whole(TO_SERVER)

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from mptcplab.tools.bench import ideal_goodput_bps
+from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario, ofo_bytes
 
 SIZES = ["10KB", "20KB", "50KB", "100KB", "200KB"]

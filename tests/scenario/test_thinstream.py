@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from mptcplab.metrics import records
-from mptcplab.spec import plan
-from mptcplab.spec.scenario import Scenario
+from mptcplab.plan import plan
+from mptcplab.scenario.model import Scenario
 from tests.vocabulary import Run, RunScenario
 
 # Round-trip times of 40 and 100 ms, and of 10 ms from 5 s on. A block of a packet each 20 ms.

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mptcplab.lab import engine
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.runs import experiment
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import load_file
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import load_file
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "undo-after-outage.toml"
 
@@ -24,7 +23,7 @@ def longest_hole_s(kernel: KernelBuild, guest: Guest, directory: Path, down_at: 
     (scenario,) = load_file(EXAMPLE, flags, single=True).runs()
     directory.mkdir()
     outcome = experiment.run(scenario, kernel, guest, directory)
-    samples = records.read_samples(directory / engine.SERVER_SAMPLES).subflow
+    samples = records.read_samples(directory / run_files.SERVER_SAMPLES).subflow
     after = int(outcome.guest["start_ns"]) + 1_900_000_000
     samples = samples[samples["time_ns"] >= after]
     longest_ns = since_ns = 0

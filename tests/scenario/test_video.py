@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab import engine
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from tests.vocabulary import Run, RunProgram, RunScenario, output
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +27,7 @@ def played(run_scenario: RunScenario, *paths: str, deadline: str, **flags: Any) 
 
 
 def messages(run: Run) -> records.Records:
-    return records.read_messages(run.outcome.directory / engine.MESSAGES)
+    return records.read_messages(run.outcome.directory / run_files.MESSAGES)
 
 
 def share(run: Run, metric: str) -> float:
@@ -177,7 +176,7 @@ def test_the_example_runs(run_program: RunProgram, scheduler: str, takes: bool) 
     outcome = run_program(
         [example, "client", "10.1.1.1"], [example, "server"], paths=SHORT, scheduler=scheduler
     )
-    client, server = output(outcome), output(outcome, engine.SERVER_OUTPUT)
+    client, server = output(outcome), output(outcome, run_files.SERVER_OUTPUT)
     print(client, server)
     written, announced, dropped = (int(word) for word in client.split() if word.isdigit())
     arrived, in_time = (int(word) for word in server.split() if word.isdigit())

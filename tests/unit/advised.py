@@ -15,7 +15,7 @@ from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.store import Store
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
 GUEST = Guest("g1", Path("guest"))

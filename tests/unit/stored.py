@@ -11,7 +11,7 @@ from typing import Any
 from mptcplab.metrics.compute import run_metrics
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import entries, experiment, store
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import MS, SECOND, Flow
 

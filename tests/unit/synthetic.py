@@ -16,10 +16,10 @@ import numpy as np
 
 from mptcplab.metrics import records
 from mptcplab.metrics.records import Samples
-from mptcplab.spec.scenario import Path as NetworkPath
-from mptcplab.spec.scenario import Scenario, Shape
-from mptcplab.spec.scheduler import Choice
-from mptcplab.spec.workload import AnyWorkload, Bulk
+from mptcplab.scenario.model import Path as NetworkPath
+from mptcplab.scenario.model import Scenario, Shape
+from mptcplab.scenario.scheduler import Choice
+from mptcplab.scenario.workload import AnyWorkload, Bulk
 
 MS = 1_000_000
 SECOND = 1000 * MS

@@ -20,10 +20,10 @@ from mptcplab.advice.goals import Name
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.choices import Limits
 from mptcplab.runs import experiment
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.uncertainty import parse
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.uncertainty import parse
 from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given
 from tests.unit.stored import quiet
 

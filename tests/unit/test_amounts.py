@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mptcplab.spec.amounts import UNITS, Amount, literals, text_of
-from mptcplab.spec.formulas import Formula, FormulaError
+from mptcplab.formulas.amounts import UNITS, Amount, literals, text_of
+from mptcplab.formulas.formula import Formula, FormulaError
 
 GOODPUT = Amount(60_000_000, UNITS["bit/s"])
 GOODPUT_BPS = Amount(60_000_000, UNITS["bit/s"], unit_is_known=True)

@@ -13,10 +13,10 @@ from mptcplab.errors import RunError
 from mptcplab.metrics import records
 from mptcplab.metrics.application import Player, application_figures, next_choice
 from mptcplab.metrics.definitions import ApplicationFigures, TransportFigures
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import messages
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.workload import messages
 
 MS = 10**6
 SECOND = 10**9

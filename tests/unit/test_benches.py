@@ -12,12 +12,13 @@ from xml.etree import ElementTree
 import pytest
 
 from benches import __main__ as benches
-from benches import figures, growth, native, others, page, simulated
+from benches import figures, growth, native, others, performance_page, simulated
 from benches.figures import Contender, Cost, Machine, Measured, Point, Series
 from benches.lab import scenario_of, sending_s
+from mptcplab import marked
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor
-from mptcplab.tools import bench, marked
+from mptcplab.runs import bench
 
 ROOT = Path(__file__).parents[2]
 
@@ -120,10 +121,10 @@ def test_only_series_over_packets_make_the_line_over_packets() -> None:
 def test_ratios_are_of_the_same_round() -> None:
     # 3 times the CPU time for as many packets, in each of three rounds that differ
     lab, ns3, _ = measured().contenders
-    assert page.ratios(ns3, lab) == pytest.approx([3, 3, 3])
+    assert performance_page.ratios(ns3, lab) == pytest.approx([3, 3, 3])
     # one that is taken once, since it takes as long each time, is compared with the first
     once = ns3.model_copy(update={"taken": ns3.taken[:1]})
-    assert page.ratios(once, lab) == pytest.approx([3])
+    assert performance_page.ratios(once, lab) == pytest.approx([3])
 
 
 # What is asked for
@@ -244,7 +245,7 @@ def test_lines_have_a_row_each_and_one_for_all() -> None:
     many = series("connections").model_copy(
         update={"work": "connections", "points": connections_points()}
     )
-    table = page.tables(measured(series=(series(), many)))["make bench: lines"]
+    table = performance_page.tables(measured(series=(series(), many)))["make bench: lines"]
     assert "| rate | 0.200 | 2 us | packet | 1.0000 |" in table
     assert "| connections | 0.100 | 50 ms | connection | 1.0000 |" in table
     assert "| all by packets | 0.200 | 2 us | packet | 1.0000 |" in table
@@ -255,17 +256,17 @@ def connections_points() -> tuple[Point, ...]:
 
 
 def test_a_contender_that_was_not_measured_says_why() -> None:
-    table = page.tables(measured())["make bench: others"]
+    table = performance_page.tables(measured())["make bench: others"]
     assert "| host | real. Not measured: no netem |" in table
     # 3 x in each round; 20 s in 3, 6 and 6 s of CPU time
     assert "3.00 (3.00 to 3.00) | 3.33 (3.33 to 5.00) |" in table
 
 
 def test_a_busy_machine_and_a_try_are_told() -> None:
-    quiet = page.tables(measured())["make bench: machine"]
+    quiet = performance_page.tables(measured())["make bench: machine"]
     assert quiet == "A processor, 2 CPUs, Linux 6.1; load average before: 0.10.\n"
     busy = Machine(processor="A processor", cpus=2, kernel="6.1", load=3.0)
-    told = page.tables(measured(machine=busy, quick=True))["make bench: machine"]
+    told = performance_page.tables(measured(machine=busy, quick=True))["make bench: machine"]
     assert "times are too long" in told
     assert "these are no figures" in told
 
@@ -274,19 +275,19 @@ def test_every_mark_of_the_page_is_filled(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     copy = tmp_path / "performance.md"
     copy.write_text((ROOT / "docs" / "performance.md").read_text())
-    written = page.write(measured(), copy)
+    written = performance_page.write(measured(), copy)
     text = copy.read_text()
-    for name, table in page.tables(measured()).items():
+    for name, table in performance_page.tables(measured()).items():
         assert f"<!-- begin: {name} -->\n{table}<!-- end: {name} -->" in text
     for file in written:
         if file.suffix == ".svg":
             ElementTree.fromstring(file.read_text())
             assert f"(images/{file.name})" in text, "the page shows it"
-    assert benches.read(tmp_path / page.DATA) == measured()
+    assert benches.read(tmp_path / performance_page.DATA) == measured()
 
 
 def test_the_same_figures_give_the_same_files() -> None:
-    assert page.charts(measured()) == page.charts(measured())
+    assert performance_page.charts(measured()) == performance_page.charts(measured())
 
 
 def test_a_page_without_a_mark_stays_as_it_is(tmp_path: Path) -> None:
@@ -339,7 +340,7 @@ def test_what_was_measured_before_is_shown(
     file = tmp_path / "old.json"
     file.write_text(measured().model_dump_json())
     assert benches.main(["--data", str(file)]) == 0
-    assert page.tables(measured())["make bench: growth"] in capsys.readouterr().out
+    assert performance_page.tables(measured())["make bench: growth"] in capsys.readouterr().out
 
 
 def test_a_mistake_is_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

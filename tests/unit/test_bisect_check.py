@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from checks import bisect_check
+from checks.bisect_check import FAULTS, Linux, drawn
 from mptcplab.lab import kernel
-from mptcplab.tools import bisect_check
-from mptcplab.tools.bisect_check import FAULTS, Linux, drawn
 from tests.unit.test_kernel import MAKEFILE, Repository, repository
 
 __all__ = ["repository"]

@@ -30,7 +30,7 @@ from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.runs import experiment, tasks
 from mptcplab.runs.entries import Entry, failed_entry, run_entry
 from mptcplab.runs.store import RESULT, Store, run_key, write_json
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from tests.histories import Made, commit_all, git
 from tests.histories import repository as empty_repository
 from tests.unit.test_kernel import MAKEFILE, Repository, repository

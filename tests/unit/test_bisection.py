@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.bisection import document, page, search
+from mptcplab.bisection import document, search, terminal
 from mptcplab.bisection.document import Bisection, Question, Tried, Verdict
 from mptcplab.errors import InputError, MptcplabError, NotMetError
 from mptcplab.lab.git import Repository
@@ -234,7 +234,7 @@ def test_a_document_is_resumed_if_the_question_is_the_same(tmp_path: Path) -> No
 def test_what_skipped_commits_leave_is_told_with_the_reasons(tmp_path: Path) -> None:
     history = History.drawn(3, tmp_path, LINEAR, 1.0)
     said: list[str] = []
-    told = page.Progress(history.repository, said.append)
+    told = terminal.Progress(history.repository, said.append)
     kept: list[Tried] = []
 
     def judge(commit: str) -> Tried:
@@ -245,7 +245,7 @@ def test_what_skipped_commits_leave_is_told_with_the_reasons(tmp_path: Path) -> 
     good, bad = history.commits[0], history.commits[-1]
     found, last = search.search(history.repository, good, bad, [], judge, told.trying)
     assert sorted(found) == sorted(history.commits[1:])
-    error = page.undecided(history.repository, found, last, kept)
+    error = terminal.undecided(history.repository, found, last, kept)
     assert error.exit_status == 5
     assert f"is one of {len(found)}, of which only the last was tried" in str(error)
     assert str(error).count("skipped: does not build") == min(len(found), 20) - 1

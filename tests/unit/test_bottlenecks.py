@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from mptcplab.spec.bottlenecks import Bottleneck, bottlenecks
-from mptcplab.spec.limits import MAX_PATHS
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.timeline import link_rates
+from mptcplab.plan.bottlenecks import Bottleneck, bottlenecks
+from mptcplab.plan.timeline import link_rates
+from mptcplab.scenario.limits import MAX_PATHS
+from mptcplab.scenario.model import Scenario
 from tests.vocabulary import request_of
 
 MBIT = 1_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mptcplab.lab import kernel
-from mptcplab.spec import scheduler
+from mptcplab.scenario import scheduler
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "schedulers"

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import MptcplabError
+from mptcplab.formulas.formula import Formula, FormulaError, MissingError
+from mptcplab.formulas.space import Design, RangeTable
 from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.papers import claims
 from mptcplab.papers.catalogue import (
@@ -19,9 +21,9 @@ from mptcplab.papers.catalogue import (
     Because,
     Chart,
     Claim,
+    ClaimFigure,
     Drive,
     Experiment,
-    Figure,
     Metric,
     Paper,
     Published,
@@ -31,8 +33,6 @@ from mptcplab.papers.catalogue import (
 from mptcplab.papers.claims import Judged, Results, Verdict
 from mptcplab.papers.samples import NotRunError, Scope
 from mptcplab.runs.entries import Entry
-from mptcplab.spec.formulas import Formula, FormulaError, MissingError
-from mptcplab.spec.space import Design, RangeTable
 
 METRICS = [
     Metric(name="goodput", title="Goodput", unit="Mbit/s", value="goodput_bps / 1e6"),
@@ -345,11 +345,11 @@ def test_drives_are_samples_and_their_seeds_are_not() -> None:
 
 def test_a_figure_has_its_interval() -> None:
     figures = {
-        "least": Figure(value="lowest(goodput)"),
-        "both": Figure(value="[lowest(goodput), 7]"),
-        "name": Figure(value="'minrtt'"),
-        "some": Figure(value="[v for v in values(goodput) if v > 3]"),
-        "sure": Figure(value="1 > 0"),
+        "least": ClaimFigure(value="lowest(goodput)"),
+        "both": ClaimFigure(value="[lowest(goodput), 7]"),
+        "name": ClaimFigure(value="'minrtt'"),
+        "some": ClaimFigure(value="[v for v in values(goodput) if v > 3]"),
+        "sure": ClaimFigure(value="1 > 0"),
     }
     found = judged({"holds": "least > 0", "figures": figures}, seeds(1, 2, 3, 4, 5))
     # the lowest draw is 1 in 67 % of the resamples, at most 2 in 92 %, at most 3 in 99 %
@@ -370,7 +370,7 @@ def test_an_interval_has_a_fortieth_of_the_resamples_on_either_side() -> None:
 
 
 def test_a_figure_that_is_no_number_in_a_resample_has_no_interval() -> None:
-    figures = {"least": Figure(value="lowest(goodput) if lowest(goodput) < 2 else 'more'")}
+    figures = {"least": ClaimFigure(value="lowest(goodput) if lowest(goodput) < 2 else 'more'")}
     found = judged({"holds": "True", "figures": figures}, seeds(1, 2, 3, 4, 5))
     assert (found.ours, found.intervals) == ({"least": 1}, {})
 
@@ -409,14 +409,14 @@ def test_an_exact_experiment_needs_no_samples(
 
 def test_a_claim_that_is_not_testable_has_its_figures() -> None:
     figures = {
-        "least": Figure(value="lowest(goodput)", paper=11),
-        "twice": Figure(value="2 * least"),
+        "least": ClaimFigure(value="lowest(goodput)", paper=11),
+        "twice": ClaimFigure(value="2 * least"),
     }
     found = judged({"not_testable": "no paths", "figures": figures}, seeds(2, 3))
     assert (found.verdict, found.ours) == (Verdict.NOT_TESTABLE, {"least": 2, "twice": 4})
     assert (found.p_holds, list(found.reasons)) == (None, ["no paths"])
     # but where these have no value
-    figures = {"share": Figure(value="1 / (lowest(goodput) - 2)")}
+    figures = {"share": ClaimFigure(value="1 / (lowest(goodput) - 2)")}
     found = judged({"not_testable": "no paths", "figures": figures}, seeds(2, 3))
     assert (found.verdict, list(found.reasons)) == (Verdict.NOT_TESTABLE, ["no paths"])
     assert "division by zero" in found.unknown
@@ -612,7 +612,7 @@ def test_a_part_that_lacks_runs_is_not_judged_by_them() -> None:
 
 
 def test_a_claim_that_needs_a_part_that_was_not_run_is_inconclusive() -> None:
-    figures = {"today": Figure(value="median(goodput, variant='today')")}
+    figures = {"today": ClaimFigure(value="median(goodput, variant='today')")}
     variants = [Variant(name=TODAY, says="s")]
     rows = seeds(1, 2, 3, 4, 5)
     found = judged({"holds": "today > 0", "figures": figures}, rows, variant=variants)
@@ -642,12 +642,12 @@ def test_resamples_without_what_a_formula_needs_do_not_count() -> None:
 
 def test_an_explanation_is_shown_while_it_is_true() -> None:
     def because(shown_by: str) -> Because:
-        figures = {"other": Figure(value="median(goodput, variant='today')")}
+        figures = {"other": ClaimFigure(value="median(goodput, variant='today')")}
         return Because(says="It is.", shown_by=shown_by, figures=figures)
 
     claim = {
         "holds": "least > 9",
-        "figures": {"least": Figure(value="lowest(goodput)")},
+        "figures": {"least": ClaimFigure(value="lowest(goodput)")},
         "because": [because("other > least"), because("other < least")],
     }
     rows, variants = seeds(1, 2, 3, 4, 5), [Variant(name=TODAY, says="s")]
@@ -663,7 +663,7 @@ def test_an_explanation_is_shown_while_it_is_true() -> None:
         ({}, "today has not been run")
     ] * 2
     assert found.because == []
-    figures = {"other": Figure(value="median(goodput, scheduler='ecf')")}
+    figures = {"other": ClaimFigure(value="median(goodput, scheduler='ecf')")}
     wrong = {**claim, "because": [Because(says="It is.", shown_by="True", figures=figures)]}
     (found_wrong,) = judged(wrong, rows).explained
     assert found_wrong.why.startswith("a/b.toml: claim[1].because[1].figures.other = ")
@@ -678,7 +678,7 @@ def test_an_explanation_that_rests_on_single_samples_is_not_shown() -> None:
     because = Because(says="It is.", shown_by="mean(values(goodput)) > least")
     claim = {
         "holds": "least > 9",
-        "figures": {"least": Figure(value="1")},
+        "figures": {"least": ClaimFigure(value="1")},
         "because": [because],
     }
     rows = seeds(1, 1, 1, 1, 6)
@@ -695,7 +695,7 @@ def test_claims_over_another_part_have_its_figures_and_explanations() -> None:
         says="s",
         place="p",
         holds="least > 6",
-        figures={"least": Figure(value="lowest(goodput)")},
+        figures={"least": ClaimFigure(value="lowest(goodput)")},
         because=[Because(says="More.", shown_by="least > 5")],
     )
     whole = published(claim, variant=[Variant(name=TODAY, says="s")])
@@ -721,7 +721,7 @@ def test_the_results_of_an_experiment_have_its_axes_metrics_and_seeds() -> None:
 
 
 def test_a_figure_that_cannot_be_evaluated_is_named_with_its_claim() -> None:
-    wrong = {"minrtt": Figure(value="median(goodput, scheduler='ecf')")}
+    wrong = {"minrtt": ClaimFigure(value="median(goodput, scheduler='ecf')")}
     with pytest.raises(MptcplabError, match=r"claim\[1\]\.figures\.minrtt = .*no run has"):
         judged({"holds": "minrtt > 1", "figures": wrong}, rows())
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.report.page import repeat_commands
+from mptcplab.report.html_page import repeat_commands
 from mptcplab.runs import entries, index, store
 from mptcplab.runs.collection import Axis, collect, run_directories
-from mptcplab.spec.resolve import load_file
+from mptcplab.scenario.resolve import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from checks import compilers
+from checks.compilers import Finding
 from mptcplab import resources
 from mptcplab.lab import kernel
 from mptcplab.lab.kernel_make import GCC
-from mptcplab.tools import compilers
-from mptcplab.tools.compilers import Finding
 
 
 def test_a_warning_is_found_and_named_by_its_file(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from mptcplab import resources
 from mptcplab.errors import InputError
-from mptcplab.spec import congestion
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags, load_file
+from mptcplab.scenario import congestion
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import from_flags, load_file
 
 ROOT = Path(__file__).parents[2]
 PATH = ["wifi:50mbit,10ms"]

@@ -14,12 +14,13 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.metrics import connections, recorded
-from mptcplab.spec import plan, scenario, timeline
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.resolve import from_flags, load_file
-from mptcplab.spec.scenario import Connection, Scenario
-from mptcplab.spec.scheduler import Choice, Scheduler
+from mptcplab.plan import plan, timeline
+from mptcplab.scenario import model
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Connection, Scenario
+from mptcplab.scenario.resolve import from_flags, load_file
+from mptcplab.scenario.scheduler import Choice, Scheduler
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {name: Scheduler(name, "", ()) for name in ("default", "roundrobin", "redundant")}
@@ -203,12 +204,12 @@ def test_paths_of_a_link_that_stays_down_do_not_last() -> None:
         event=("1s:link=shared:down",),
     )
     assert base.lasting_paths() == ["t"]
-    assert scenario.UP_OR_NOT == ("down", "up", "close")
+    assert model.UP_OR_NOT == ("down", "up", "close")
 
 
 def test_without_a_duration_events_repeat_for_ten_minutes() -> None:
     # as long as a program may run, docs/exec.md
-    assert scenario.LONGEST_NS == 600_000_000_000
+    assert model.LONGEST_NS == 600_000_000_000
 
 
 def test_messages_are_counted_on_from_one_connection_to_the_next() -> None:

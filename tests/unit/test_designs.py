@@ -8,7 +8,7 @@ import itertools
 import pytest
 from scipy.stats import qmc
 
-from mptcplab.spec.designs import Kind, Point, Range, fill, grid, spread, stepped
+from mptcplab.formulas.designs import Kind, Point, Range, fill, grid, spread, stepped
 
 KINDS: tuple[Kind, ...] = ("sobol", "latin", "random")
 RANGES = {"rate": Range(0.1, 100), "rtt": Range(0, 50), "buffer": Range(0, 100)}

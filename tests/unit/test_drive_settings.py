@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import drive_settings
-from mptcplab.spec.radio import LTE, MMWAVE, Building, Drive, write_scenario
+from mptcplab.traces import drive_settings
+from mptcplab.traces.radio import LTE, MMWAVE, Building, Drive, write_scenario
 
 ROOT = Path(__file__).parents[2]
 

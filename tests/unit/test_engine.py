@@ -14,7 +14,8 @@ import pytest
 
 from mptcplab import resources
 from mptcplab.lab import engine
-from mptcplab.spec.workload import Program
+from mptcplab.metrics import run_files
+from mptcplab.scenario.workload import Program
 from tests.vocabulary import scenario_of
 
 
@@ -91,8 +92,8 @@ PROGRAM = scenario_of("a:1mbit,1ms", program=TRUE)
 def test_an_outcome_that_anybody_may_have_written(
     tmp_path: Path, outcome: bytes, reason: str
 ) -> None:
-    (tmp_path / engine.CONSOLE).write_text("")
-    (tmp_path / engine.GUEST_OUTCOME).write_bytes(outcome)
+    (tmp_path / run_files.CONSOLE).write_text("")
+    (tmp_path / run_files.GUEST_OUTCOME).write_bytes(outcome)
     found = engine._outcome_or_reason(PROGRAM, 0, "", "", tmp_path)
     assert isinstance(found, str)
     assert found.endswith(reason)
@@ -102,12 +103,12 @@ def test_of_a_long_console_beginning_and_end_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_CONSOLE_BYTES", 4)
-    (tmp_path / engine.CONSOLE).write_text("12345678")
+    (tmp_path / run_files.CONSOLE).write_text("12345678")
     assert engine._console(tmp_path) == "12345678"
-    (tmp_path / engine.CONSOLE).write_text("123456789")
+    (tmp_path / run_files.CONSOLE).write_text("123456789")
     assert engine._console(tmp_path) == "1234\n[...]\n6789"
     # the first packet is seen in pieces, too
     monkeypatch.setattr(engine, "_CONSOLE_BYTES", 7)
-    (tmp_path / engine.CONSOLE).write_bytes(b"1234" + engine._CONNECTING)
+    (tmp_path / run_files.CONSOLE).write_bytes(b"1234" + engine._CONNECTING)
     with engine._connecting(tmp_path) as is_connecting:
         assert True in [is_connecting() for _ in range(10)]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.errors import MptcplabError
-from mptcplab.tools import debian_headers, same_arithmetic
-from mptcplab.tools.expansion import (
+from checks import debian_headers, same_arithmetic
+from checks.expansion import (
     Difference,
     Judge,
     Keeper,
@@ -22,6 +21,7 @@ from mptcplab.tools.expansion import (
     read_known,
     without,
 )
+from mptcplab.errors import MptcplabError
 
 FILE = "net/ipv4/tcp.c"
 

@@ -11,16 +11,16 @@ from xml.etree import ElementTree
 import pytest
 
 from mptcplab.errors import InputError
+from mptcplab.formulas.amounts import UNITS
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.metrics.schema import metrics_of, short_name
-from mptcplab.report import expected as shown
+from mptcplab.report import expectation_verdicts as shown
 from mptcplab.runs import expectations
 from mptcplab.runs.entries import Entry, Expectation, run_entry
-from mptcplab.spec.amounts import UNITS
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request, from_flags, load_file
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request, from_flags, load_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODELS = (RunFigures, PathFigures, ConnectionFigures, LinkFigures)
@@ -31,7 +31,9 @@ def asked(**flags: Any) -> Request:
     return from_flags(Flags(**{**paths, **flags}))
 
 
-def read(request: Request, *texts: str, baseline: bool = True) -> list[expectations.Expected]:
+def read(
+    request: Request, *texts: str, baseline: bool = True
+) -> list[expectations.CompiledExpectation]:
     return expectations.read(texts, request.runs(), request.baselines() if baseline else [])
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.lab import engine
+from mptcplab.metrics import run_files
 from mptcplab.metrics.compute import run_metrics
 from mptcplab.metrics.recorded import flow as recorded_flow
 from mptcplab.report import explain
 from mptcplab.report.explain import Explanation
 from mptcplab.runs import store
-from mptcplab.spec.scenario import Change, Event
+from mptcplab.scenario.model import Change, Event
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 
@@ -112,10 +112,10 @@ def test_a_run_that_cannot_be_read_is_told_with_the_file(tmp_path: Path) -> None
     store.write_json(scenario, synthetic.scenario().model_dump(mode="json"))
     with pytest.raises(MptcplabError, match=r"guest.json: cannot be read: No such file"):
         explain.explain(tmp_path)
-    (tmp_path / engine.GUEST_OUTCOME).write_text(json.dumps(synthetic.guest()))
+    (tmp_path / run_files.GUEST_OUTCOME).write_text(json.dumps(synthetic.guest()))
     with pytest.raises(MptcplabError, match=r"client.samples: cannot be read: No such file"):
         explain.explain(tmp_path)
-    for name in ("client.samples", "server.samples", engine.LINKS_SAMPLES):
+    for name in ("client.samples", "server.samples", run_files.LINKS_SAMPLES):
         (tmp_path / name).write_bytes(b"")
     with pytest.raises(MptcplabError, match=f"^{tmp_path}: the records of the client have 0 conn"):
         explain.explain(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec.formulas import MAX_WORK, Formula, FormulaError, fill, names_in
+from mptcplab.formulas.formula import MAX_WORK, Formula, FormulaError, fill, names_in
 
 
 def test_a_formula_computes_and_compares() -> None:

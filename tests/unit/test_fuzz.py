@@ -8,9 +8,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from mptcplab.spec import plan
-from mptcplab.tools import fuzz, many
-from mptcplab.tools.fuzz import CALLS_PER_GUEST, Case, Result, cases, main, parse, table
+from checks import fuzz, many
+from checks.fuzz import CALLS_PER_GUEST, FuzzCase, Result, cases, main, parse, table
+from mptcplab.plan import plan
 
 SAID = """\
 socket             ok=3
@@ -41,7 +41,7 @@ def test_the_command_of_a_guest_makes_that_guest_alone() -> None:
 
 
 def test_a_seed_decides_the_whole_plan() -> None:
-    plans = [plan.render(Case(seed, 100).scenario("/calls")) for seed in (1, 1, 2)]
+    plans = [plan.render(FuzzCase(seed, 100).scenario("/calls")) for seed in (1, 1, 2)]
     assert plans[0] == plans[1] != plans[2]
     assert " -- /calls 1 100" in plans[0]
 
@@ -98,8 +98,8 @@ def test_failures_are_told_with_their_command_and_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:
     def run_all(*_: object) -> object:
-        yield Case(1, 5), parse(SAID, 0)
-        yield Case(2, 6), Result(failures=["KASAN: slab-use-after-free"])
+        yield FuzzCase(1, 5), parse(SAID, 0)
+        yield FuzzCase(2, 6), Result(failures=["KASAN: slab-use-after-free"])
 
     monkeypatch.setattr(many, "builds", lambda _variant, _program: None)
     monkeypatch.setattr(fuzz, "run_all", run_all)

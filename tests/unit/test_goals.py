@@ -9,11 +9,12 @@ import pytest
 
 from mptcplab.advice.goals import Goal, capacity_bps, goals
 from mptcplab.metrics.definitions import RunFigures
-from mptcplab.spec import resolve_workload, timeline, workload
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Bulk, Cbr
+from mptcplab.plan import timeline
+from mptcplab.scenario import resolve_workload, workload
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.workload import Bulk, Cbr
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms"
 SECOND = 10**9

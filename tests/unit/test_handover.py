@@ -10,7 +10,7 @@ import pytest
 
 from mptcplab.metrics import handover, recorded
 from mptcplab.metrics.handover import Reaction
-from mptcplab.spec.scenario import Event, Scenario
+from mptcplab.scenario.model import Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 

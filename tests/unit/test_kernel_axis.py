@@ -20,9 +20,9 @@ from mptcplab.runs import collection, entries, expectations, experiment, index, 
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.spec import resolve, scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario import resolve, scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import Request
 from tests.unit import stored
 from tests.unit.stored import with_figures
 from tests.unit.synthetic import FAST, SLOW

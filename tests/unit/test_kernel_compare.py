@@ -19,21 +19,26 @@ from rich.console import Console
 
 from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.kernels import cases, compare, page
-from mptcplab.kernels.document import Compared, Comparison, FigureDifference, RecordDifference
-from mptcplab.lab import doctor, engine, guest, kernel, kernel_names
+from mptcplab.kernel_comparison import cases, compare, terminal
+from mptcplab.kernel_comparison.document import (
+    Compared,
+    Comparison,
+    FigureDifference,
+    RecordDifference,
+)
+from mptcplab.lab import doctor, guest, kernel, kernel_names
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Parts
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.papers import stale
+from mptcplab.plan import plan, testbed
 from mptcplab.runs import experiment
 from mptcplab.runs.entries import Entry, failed_entry, run_entry
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
-from mptcplab.spec import plan, testbed
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 from tests.packets import Datagram, Packet, write_pcapng
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
@@ -53,16 +58,16 @@ def leave(directory: Path, made: Talk, scenario: Scenario = SCENARIO) -> Path:
     """The files of a run whose workload starts 50 ms after the beginning of a talk."""
     directory.mkdir(parents=True)
     outcome = {**synthetic.guest(2 * SECOND), "system_calls": len(directory.name)}
-    (directory / engine.GUEST_OUTCOME).write_text(json.dumps(outcome))
+    (directory / run_files.GUEST_OUTCOME).write_text(json.dumps(outcome))
     for number, name in enumerate(plan.capture_files(scenario)):
         seen = made if name == plan.CLIENT_CAPTURE else made.elsewhere(5)
         sent = [replace(each, time_ns=each.time_ns + T0 - 50 * MS) for each in seen.packets]
         write_pcapng(directory / name, sent, link_id=number)
     client, server = synthetic.run(FAST, SLOW, duration_ns=2 * SECOND, interval_ns=100 * MS)
-    synthetic.write(client, directory / engine.CLIENT_SAMPLES)
-    synthetic.write(server, directory / engine.SERVER_SAMPLES)
-    (directory / engine.CONSOLE).write_text(directory.name)
-    (directory / engine.LINKS_SAMPLES).write_bytes(
+    synthetic.write(client, directory / run_files.CLIENT_SAMPLES)
+    synthetic.write(server, directory / run_files.SERVER_SAMPLES)
+    (directory / run_files.CONSOLE).write_text(directory.name)
+    (directory / run_files.LINKS_SAMPLES).write_bytes(
         synthetic.links(FAST, duration_ns=2 * SECOND).tobytes()
     )
     return directory
@@ -107,7 +112,7 @@ def test_a_packet_that_differs_is_named(pair: tuple[Path, Path]) -> None:
     ]
     assert {each.time_s for each in packets[1:]} == {0.098}
     of = Compared(scenario="x", workload="bulk", verdict="differs", packets=tuple(packets))
-    assert page.verdict(of) == (
+    assert terminal.verdict(of) == (
         "differs: 93.000000 ms, slow up at client, packet 4 (data): window 65535 / 1000"
     )
 
@@ -167,14 +172,14 @@ def test_a_sample_that_differs_is_named(pair: tuple[Path, Path]) -> None:
         of = (samples["kind"] == records.SUBFLOW) & (samples["n"] == 1)
         samples["cwnd"][of & (samples["time_ns"] >= T0 + 300 * MS)] += 3
 
-    change_samples(pair[1] / engine.CLIENT_SAMPLES, change)
+    change_samples(pair[1] / run_files.CLIENT_SAMPLES, change)
     packets, (found,) = compare.differences(SCENARIO, *pair)
     assert packets == []
     assert found == RecordDifference(
         file="client.samples", kind="subflow", time_s=0.3, fields={"cwnd": ("10", "13")}
     )
     of = Compared(scenario="x", workload="bulk", verdict="differs", records=(found,))
-    assert page.first_difference(of) == (
+    assert terminal.first_difference(of) == (
         "300 ms, no packet, but client.samples subflow: cwnd 10 / 13"
     )
 
@@ -192,12 +197,12 @@ def test_ports_and_the_order_of_connections_in_samples_are_no_difference(
         whole = samples.view(f"V{samples.itemsize}")
         whole[:] = whole[at]
 
-    change_samples(pair[1] / engine.CLIENT_SAMPLES, change)
+    change_samples(pair[1] / run_files.CLIENT_SAMPLES, change)
     assert compare.differences(SCENARIO, *pair) == ([], [])
 
 
 def test_records_that_are_missing_are_counted(pair: tuple[Path, Path]) -> None:
-    file = pair[1] / engine.LINKS_SAMPLES
+    file = pair[1] / run_files.LINKS_SAMPLES
     file.write_bytes(file.read_bytes()[: -records.RECORD_BYTES])
     packets, (found,) = compare.differences(SCENARIO, *pair)
     # each 10 ms for 2 s, both ends included
@@ -207,11 +212,11 @@ def test_records_that_are_missing_are_counted(pair: tuple[Path, Path]) -> None:
 
 def test_files_are_compared_by_their_bytes(pair: tuple[Path, Path]) -> None:
     for number, directory in enumerate(pair):
-        (directory / engine.CLIENT_DECISIONS).write_bytes(bytes([number]))
-    (pair[0] / engine.CLIENT_STATES).write_bytes(b"")
-    outcome = json.loads((pair[1] / engine.GUEST_OUTCOME).read_text())
+        (directory / run_files.CLIENT_DECISIONS).write_bytes(bytes([number]))
+    (pair[0] / run_files.CLIENT_STATES).write_bytes(b"")
+    outcome = json.loads((pair[1] / run_files.GUEST_OUTCOME).read_text())
     outcome["complete_ns"] += 1
-    (pair[1] / engine.GUEST_OUTCOME).write_text(json.dumps(outcome))
+    (pair[1] / run_files.GUEST_OUTCOME).write_text(json.dumps(outcome))
     _, found = compare.differences(SCENARIO, *pair)
     assert [(each.file, each.kind) for each in found] == [
         ("client.decisions", ""),
@@ -279,14 +284,14 @@ def test_the_largest_differences_are_shown_first() -> None:
         scenarios=(of("little", 21e6, share=0.1), random, skipped, skipped, of("much", 10e6)),
     )
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(page.tables(made))
+    console.print(terminal.tables(made))
     lines = [line.split() for line in console.export_text().splitlines() if line.strip()]
     # 20 to 10 Mbit/s is half of the larger one, 20 to 21 a twentieth; chance has no figures
     assert lines[0] == ["First", "difference", "in", "scenarios"]
     assert [line[-2:] for line in lines[2:5]] == [["1", "much"], ["1", "little"], ["1", "chance*"]]
     assert lines[5] == ["Figure", "in", "most", "in", "old", "old", "Change"]
     assert lines[7:] == [["goodput_bps", "2", "much", "20", "Mbit/s", "10", "Mbit/s", "-50", "%"]]
-    assert [*page.lines(made)] == [
+    assert [*terminal.lines(made)] == [
         "all figures: --json or the document; docs/metrics.md defines them",
         "* decides by random numbers of the kernel, which depend on how it was built",
         "skipped: 2 scenarios: old lacks ecf",

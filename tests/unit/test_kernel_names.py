@@ -18,8 +18,8 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab.kernel_names import Named
 from mptcplab.runs import experiment
-from mptcplab.tools.selftests import campaign
-from mptcplab.tools.selftests.campaign import Wanted
+from mptcplab.selftests import campaign
+from mptcplab.selftests.campaign import Wanted
 from tests.unit.test_kernel import MAKEFILE, SCHEDULER, Repository, repository
 
 __all__ = ["repository"]

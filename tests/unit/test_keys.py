@@ -12,10 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from checks import keys
 from mptcplab.cli import load
-from mptcplab.spec import literal, option_keys, resolve
-from mptcplab.spec.flags import Flags
-from mptcplab.tools import keys
+from mptcplab.scenario import literal, option_keys, resolve
+from mptcplab.scenario.flags import Flags
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def test_the_tables_of_the_pages_are_those_of_the_models(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     for name, table in keys.tables()[page].items():
         expected = f"<!-- begin: {name} -->\n{table}<!-- end: {name} -->"
-        assert expected in text, "write it with python -m mptcplab.tools.keys"
+        assert expected in text, "write it with python -m checks.keys"
 
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -33,7 +33,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
 def test_the_schema_beside_the_examples_is_that_of_the_models() -> None:
     text = (ROOT / keys.SCHEMA).read_text(encoding="utf-8")
-    assert text == keys.schema(), "write it with python -m mptcplab.tools.keys"
+    assert text == keys.schema(), "write it with python -m checks.keys"
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)

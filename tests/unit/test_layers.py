@@ -14,10 +14,13 @@ from mptcplab import resources
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "mptcplab"
+#: The checks lie beside the package; in the table they are its highest layer.
+CHECKS = ROOT / "checks"
 #: Modules by name, such as `cli` and `runs.store`; `__init__.py` and `__main__.py` are none.
 MODULES = {
-    ".".join(file.relative_to(PACKAGE).with_suffix("").parts): file
-    for file in sorted(PACKAGE.rglob("*.py"))
+    ".".join(file.relative_to(place).with_suffix("").parts): file
+    for place, folder in ((PACKAGE, PACKAGE), (ROOT, CHECKS))
+    for file in sorted(folder.rglob("*.py"))
     if not file.stem.startswith("__")
 }
 

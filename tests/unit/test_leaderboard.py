@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from mptcplab import marked
 from mptcplab.advice import goals
 from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.leaderboard import page, play, sets, standings
+from mptcplab.leaderboard import outputs, play, sets, standings
 from mptcplab.leaderboard.play import Asked
 from mptcplab.leaderboard.standings import Board
 from mptcplab.metrics.compute import RunMetrics
@@ -23,10 +24,9 @@ from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import experiment, store, sweep
 from mptcplab.runs.entries import failed_entry, run_entry
 from mptcplab.runs.store import Store
-from mptcplab.runs.sweep import How, Outcome, Plan
-from mptcplab.spec import scheduler
-from mptcplab.spec.scenario import Scenario
-from mptcplab.tools import marked
+from mptcplab.runs.sweep import How, Plan, SweepOutcome
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.model import Scenario
 from tests.unit.advised import GUEST, KERNEL
 
 TEMPLATE = Path(__file__).parents[2] / "kernel" / "template" / "mine.c"
@@ -161,11 +161,11 @@ def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
     assert board.standings == without.standings
     assert [each.name for each in board.limits] == ["any of the catalogue", "ecf, one of 3 runs"]
     assert len(play.failures(planned, runs)) == 6
-    page.write(board, what, {}, {}, tmp_path)
-    document = json.loads((tmp_path / page.DOCUMENT).read_text())
+    outputs.write(board, what, {}, {}, tmp_path)
+    document = json.loads((tmp_path / outputs.DOCUMENT).read_text())
     assert [each["name"] for each in document["limits"]] == [each.name for each in board.limits]
     assert document["limits"][1]["goodput"][0]["value"] == pytest.approx((0.8 + 1 + 0) / 3)
-    text = page.markdown(board, what, "x", "x.svg", {"kernel": "k1", "guest": "g1"})
+    text = outputs.markdown(board, what, "x", "x.svg", {"kernel": "k1", "guest": "g1"})
     (row,) = (line for line in text.splitlines() if line.startswith("| ecf, one of 3 runs | "))
     assert row.startswith("| ecf, one of 3 runs | 60 ")
 
@@ -227,7 +227,7 @@ def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: P
     what = play.asked("training", 12, [mine(tmp_path)])
     _, board = ranked(tmp_path / "out", what)
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(page.table(board))
+    console.print(outputs.table(board))
     shown = console.export_text()
     assert max(map(len, shown.splitlines())) <= 100
     lines = shown.splitlines()
@@ -236,7 +236,7 @@ def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: P
     assert "1 failed" in shown
     (row,) = (line for line in lines if " mine " in line)
     assert row.split()[:3] == ["3", "mine", "91.7"]
-    told = page.text_of(board, what, "mine", tmp_path / "out")
+    told = outputs.text_of(board, what, "mine", tmp_path / "out")
     assert told.startswith(f"mine is 3 of {len(scheduler.known()) + 1} (")
     assert "  3: 0.0 % of " in told
     both = f"-s {tmp_path / 'mine.c'},"
@@ -244,7 +244,7 @@ def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: P
     assert both in command
     place = Path(command.split()[2])
     assert (place.parent / store.RESULT).is_file()
-    told = " ".join(page.text_of(board, what, "roundrobin", tmp_path).split())
+    told = " ".join(outputs.text_of(board, what, "roundrobin", tmp_path).split())
     assert told.endswith("It loses nowhere.")
 
 
@@ -254,10 +254,12 @@ def test_the_page_has_the_table_between_its_marks_and_nothing_else_changes(
     what = play.asked("judged", 8, [])
     _, board = ranked(tmp_path / "out", what)
     file = tmp_path / "page.md"
-    file.write_text(f"before\n<!-- begin: {page.MARK} -->\n<!-- end: {page.MARK} -->\nafter\n")
+    file.write_text(
+        f"before\n<!-- begin: {outputs.MARK} -->\n<!-- end: {outputs.MARK} -->\nafter\n"
+    )
     builds = {"kernel": "k1", "guest": "g1"}
-    text = page.markdown(board, what, "make leaderboard", "images/leaderboard.svg", builds)
-    marked.replace(file, {page.MARK: text})
+    text = outputs.markdown(board, what, "make leaderboard", "images/leaderboard.svg", builds)
+    marked.replace(file, {outputs.MARK: text})
     written = file.read_text()
     assert written.startswith("before\n")
     assert written.endswith("-->\nafter\n")
@@ -277,16 +279,16 @@ def test_the_page_has_the_table_between_its_marks_and_nothing_else_changes(
 def test_the_document_and_the_chart(tmp_path: Path) -> None:
     what = play.asked("training", 4, [])
     _, board = ranked(tmp_path / "out", what)
-    page.write(board, what, {"kernel": "k1"}, {"key": "no power"}, tmp_path)
-    document = json.loads((tmp_path / page.DOCUMENT).read_text())
+    outputs.write(board, what, {"kernel": "k1"}, {"key": "no power"}, tmp_path)
+    document = json.loads((tmp_path / outputs.DOCUMENT).read_text())
     assert [each["name"] for each in document["standings"]][:2] == ["roundrobin", "thinstream"]
     assert document["failures"] == {"key": "no power"}
     assert document["scenarios"] == len(document["played"]) == 4
-    pictures = [tmp_path / f"{page.PICTURE}.{form}" for form in ("png", "svg")]
-    page.write_chart(board, what, pictures)
+    pictures = [tmp_path / f"{outputs.PICTURE}.{form}" for form in ("png", "svg")]
+    outputs.write_chart(board, what, pictures)
     assert pictures[0].read_bytes().startswith(b"\x89PNG")
     first = pictures[1].read_bytes()
-    page.write_chart(board, what, pictures)
+    outputs.write_chart(board, what, pictures)
     assert pictures[1].read_bytes() == first
 
 
@@ -294,10 +296,12 @@ def test_a_single_scenario_has_no_intervals_and_is_shown(tmp_path: Path) -> None
     what = replace(play.asked("training", 1, []), asked=["ecf"])
     _, board = ranked(tmp_path / "out", what)
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(page.table(board))
+    console.print(outputs.table(board))
     assert "1 scenarios" not in console.export_text()
-    page.write_chart(board, what, [tmp_path / "one.png"])
-    assert page.markdown(board, what, "make leaderboard", "x.svg", {"kernel": "k1", "guest": "g1"})
+    outputs.write_chart(board, what, [tmp_path / "one.png"])
+    assert outputs.markdown(
+        board, what, "make leaderboard", "x.svg", {"kernel": "k1", "guest": "g1"}
+    )
 
 
 def call(
@@ -309,11 +313,11 @@ def call(
 ) -> int:
     """The command, whose runs are made by `speed`; its exit status."""
 
-    def run(planned: Plan, runs: Store, _how: How, **_options: object) -> Outcome:
+    def run(planned: Plan, runs: Store, _how: How, **_options: object) -> SweepOutcome:
         make(planned, runs, speed)
         reasons = play.failures(planned, runs)
         total = len(planned.runs)
-        return Outcome(total, 0, total, reasons, 0, 1.0, killed or {})
+        return SweepOutcome(total, 0, total, reasons, 0, 1.0, killed or {})
 
     monkeypatch.setattr(sweep, "run", run)
     monkeypatch.setattr(experiment, "built", lambda: (KERNEL, GUEST))
@@ -349,7 +353,7 @@ def test_runs_that_somebody_killed_are_no_result(
     few = ("--set", "training", "--count", "2")
     with pytest.raises(MptcplabError, match="killed:  1: out of memory"):
         call(tmp_path, lambda _: 1.0, monkeypatch, *few, killed={"key": "out of memory"})
-    assert not (tmp_path / page.DOCUMENT).exists()
+    assert not (tmp_path / outputs.DOCUMENT).exists()
 
 
 def test_the_page_is_written_with_its_chart(
@@ -357,7 +361,7 @@ def test_the_page_is_written_with_its_chart(
 ) -> None:
     file = tmp_path / "docs" / "page.md"
     file.parent.mkdir()
-    file.write_text(f"<!-- begin: {page.MARK} -->\n<!-- end: {page.MARK} -->\n")
+    file.write_text(f"<!-- begin: {outputs.MARK} -->\n<!-- end: {outputs.MARK} -->\n")
     own = ("--docs", str(file), "--chance", "1", "-s", "ecf")
     assert call(tmp_path / "out", lambda run: 1.0 + run.seed % 7, monkeypatch, *own) == 0
     assert (file.parent / "images" / "leaderboard.svg").is_file()
@@ -371,5 +375,5 @@ def test_the_page_is_written_with_its_chart(
 
 def test_the_page_of_the_docs_has_the_marks() -> None:
     text = (TEMPLATE.parents[2] / "docs" / "leaderboard.md").read_text()
-    assert text.count(f"<!-- begin: {page.MARK} -->\n") == 1
-    assert text.count(f"<!-- end: {page.MARK} -->\n") == 1
+    assert text.count(f"<!-- begin: {outputs.MARK} -->\n") == 1
+    assert text.count(f"<!-- end: {outputs.MARK} -->\n") == 1

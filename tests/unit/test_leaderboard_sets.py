@@ -14,10 +14,10 @@ from mptcplab.leaderboard import play, sets
 from mptcplab.leaderboard.sets import BULK, Drawn
 from mptcplab.runs import cost
 from mptcplab.runs.cost import Costs
-from mptcplab.spec import scheduler, workload
-from mptcplab.spec.limits import MAX_SEED
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Bulk, Cbr, Frames, Requests, Transfers, Video
+from mptcplab.scenario import scheduler, workload
+from mptcplab.scenario.limits import MAX_SEED
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Bulk, Cbr, Frames, Requests, Transfers, Video
 
 QUARTER_CPU_S = 3600
 

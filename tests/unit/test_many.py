@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mptcplab.oracle.compare import Agreement
+from checks.oracle import __main__ as command
+from checks.oracle.__main__ import OracleCase, Total, Verdict
+from checks.oracle.compare import Agreement
 from mptcplab.runs import experiment
-from mptcplab.tools import oracle
-from mptcplab.tools.oracle import Case, Total, Verdict
 
 
 def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up(
@@ -22,7 +22,7 @@ def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up
     running = threading.Event()
     found_its_directory = []
 
-    def check(case: Case, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
+    def check(case: OracleCase, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
         if case.scenario != "slow":
             assert running.wait(60)
             return Verdict(Agreement(case.scheduler))
@@ -36,8 +36,8 @@ def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(experiment, "built", lambda: (None, None))
-    monkeypatch.setattr(oracle, "check", check)
+    monkeypatch.setattr(command, "check", check)
     monkeypatch.setattr(Total, "add", interrupted)
-    assert oracle.main(["--only", "first", "--scenario", "size-20k,slow", "--jobs", "2"]) == 130
+    assert command.main(["--only", "first", "--scenario", "size-20k,slow", "--jobs", "2"]) == 130
     assert found_its_directory == [True]
     assert list(tmp_path.iterdir()) == []

@@ -33,10 +33,10 @@ from mptcplab.metrics.definitions import (
 )
 from mptcplab.metrics.recorded import HostRecords, Interval, Subflow
 from mptcplab.metrics.records import CONNECTION_DTYPE, LINK_DTYPE, SUBFLOW_DTYPE, Samples
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Event, Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Event, Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.workload import Program
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 

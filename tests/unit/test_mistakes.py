@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.spec.mistakes import no_such_file
+from mptcplab.mistakes import no_such_file
 
 
 @pytest.mark.parametrize(

@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 
-from mptcplab.oracle.backup import Backup
-from mptcplab.oracle.blest import Blest
-from mptcplab.oracle.burst import Burst
-from mptcplab.oracle.daps import Daps
-from mptcplab.oracle.dems import Dems
-from mptcplab.oracle.earliest import Earliest
-from mptcplab.oracle.ecf import Ecf, complete_earlier, queued_bytes
-from mptcplab.oracle.first import First
-from mptcplab.oracle.inorder import InOrder
-from mptcplab.oracle.minrtt import MinRtt
-from mptcplab.oracle.musher import Control, Musher
-from mptcplab.oracle.ols import Exp3, Interval, Learner, Ols, activated
-from mptcplab.oracle.otias import Otias, metric_8us
-from mptcplab.oracle.raven import Mean, Raven
-from mptcplab.oracle.redundant import Redundant
-from mptcplab.oracle.roundrobin import RoundRobin
-from mptcplab.oracle.state import (
+from checks.oracle.backup import Backup
+from checks.oracle.blest import Blest
+from checks.oracle.burst import Burst
+from checks.oracle.daps import Daps
+from checks.oracle.dems import Dems
+from checks.oracle.earliest import Earliest
+from checks.oracle.ecf import Ecf, complete_earlier, queued_bytes
+from checks.oracle.first import First
+from checks.oracle.inorder import InOrder
+from checks.oracle.minrtt import MinRtt
+from checks.oracle.musher import Control, Musher
+from checks.oracle.ols import Exp3, Interval, Learner, Ols, activated
+from checks.oracle.otias import Otias, metric_8us
+from checks.oracle.raven import Mean, Raven
+from checks.oracle.redundant import Redundant
+from checks.oracle.roundrobin import RoundRobin
+from checks.oracle.state import (
     DUPLICATE,
     EVENT,
     INFINITE_SSTHRESH,
@@ -41,11 +41,11 @@ from mptcplab.oracle.state import (
     Segment,
     Subflow,
 )
-from mptcplab.oracle.stms import Stms
-from mptcplab.oracle.sttf import Sttf, transfer_time
-from mptcplab.oracle.thinstream import ThinStream
-from mptcplab.oracle.v09x import Model
-from mptcplab.oracle.weighted import Weighted
+from checks.oracle.stms import Stms
+from checks.oracle.sttf import Sttf, transfer_time
+from checks.oracle.thinstream import ThinStream
+from checks.oracle.v09x import Model
+from checks.oracle.weighted import Weighted
 
 MSS = 1448
 NOTHING: frozenset[int] = frozenset()

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from checks.oracle import __main__ as command
+from checks.oracle.compare import compare
+from checks.oracle.known import KNOWN, Known
+from checks.oracle.models import FORMS, MODELS, params_of
+from checks.oracle.scenarios import SCENARIOS
+from checks.oracle.state import NEW, WAIT, Answer, Asked, Done, Question, Segment, read
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import records
-from mptcplab.oracle.compare import compare
-from mptcplab.oracle.known import KNOWN, Known
-from mptcplab.oracle.models import FORMS, MODELS, params_of
-from mptcplab.oracle.scenarios import SCENARIOS
-from mptcplab.oracle.state import NEW, WAIT, Answer, Asked, Done, Question, Segment, read
-from mptcplab.spec import scheduler as schedulers
-from mptcplab.tools import oracle
+from mptcplab.scenario import scheduler as schedulers
 
 # As the kernel writes them, spelled out by hand.
 HEAD = "<QIBBH"
@@ -126,7 +126,7 @@ def test_what_cannot_be_judged_is_refused_in_a_line(
     with pytest.raises(MptcplabError, match=message) as raised:
         compare(path, "minrtt", KNOWN)
     assert "\n" not in str(raised.value)
-    assert oracle.main(["--only", "minrtt", str(path)]) == 1
+    assert command.main(["--only", "minrtt", str(path)]) == 1
     assert message in capsys.readouterr().err
 
 
@@ -148,7 +148,7 @@ def test_a_form_has_its_parameters(tmp_path: Path) -> None:
     )
     assert compare(path, "weighted:cost1=1", {}).agreed == 1
     assert compare(path, "weighted", {}).agreed == 0
-    assert oracle.main(["--only", "weighted:cost1=1", str(path)]) == 0
+    assert command.main(["--only", "weighted:cost1=1", str(path)]) == 0
     assert params_of("weighted:cost1=0:strict=on") == {"strict": 1}
 
 
@@ -169,10 +169,10 @@ def test_a_scheduler_without_a_model_is_refused(tmp_path: Path) -> None:
 def test_a_file_of_states_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, ONE, answer(NEW, 1, 2 * MSS))
     report = tmp_path / "report.json"
-    assert oracle.main(["--only", "minrtt", "--json", str(report), str(path)]) == 0
+    assert command.main(["--only", "minrtt", "--json", str(report), str(path)]) == 0
     assert '"agreed": 1' in report.read_text()
     path = write(tmp_path, ONE, answer(NEW, 2, 2 * MSS))
-    assert oracle.main(["--only", "minrtt", str(path)]) == 1
+    assert command.main(["--only", "minrtt", str(path)]) == 1
     assert "the first of 1 that differ" in capsys.readouterr().out
 
 
@@ -190,12 +190,12 @@ def test_names_that_are_not_known(capsys: pytest.CaptureFixture[str]) -> None:
         (["--jobs", "0"], "a whole number from 1 to 1000000000 is expected"),
     ):
         with pytest.raises(SystemExit):
-            oracle.main(arguments)
+            command.main(arguments)
         assert message in capsys.readouterr().err
 
 
 def test_every_scenario_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert oracle.main(["--plan"]) == 0
+    assert command.main(["--plan"]) == 0
     commands = capsys.readouterr().out.splitlines()
     assert len(commands) == len(FORMS) * len(SCENARIOS)
     assert len(SCENARIOS) >= 40

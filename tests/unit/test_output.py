@@ -19,7 +19,8 @@ from mptcplab import cli
 from mptcplab.errors import MptcplabError
 from mptcplab.report import comparison_chart
 from mptcplab.runs import store
-from mptcplab.spec import radio, scheduler
+from mptcplab.scenario import scheduler
+from mptcplab.traces import radio
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW
 from tests.unit.test_chart import charted

@@ -15,7 +15,7 @@ from mptcplab.cli import load
 from mptcplab.errors import InputError
 from mptcplab.lab import doctor, guest
 from mptcplab.lab.guest import Guest
-from mptcplab.tools.selftests import packetdrill
+from mptcplab.selftests import packetdrill
 
 SCRIPTS = sorted((resources.GUEST / "packetdrill" / "scripts").glob("*.pkt"))
 

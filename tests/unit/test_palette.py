@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from mptcplab.report.palette import COLOURS, PATH_COLOURS, TOTAL_COLOUR, styles
-from mptcplab.spec import scheduler
+from mptcplab.scenario import scheduler
 
 
 def test_a_scheduler_looks_the_same_in_whatever_order_and_company() -> None:

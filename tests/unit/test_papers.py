@@ -11,8 +11,9 @@ import pytest
 
 from mptcplab.errors import InputError
 from mptcplab.papers import catalogue
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, Setting
-from mptcplab.spec import radio, scheduler
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, SeededPoint
+from mptcplab.scenario import scheduler
+from mptcplab.traces import radio
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 PAPER = 'title = "T"\nauthors = "A"\npublished = "P"\n'
@@ -77,7 +78,7 @@ def load(directory: Path, text: str) -> catalogue.Published:
     return catalogue.load("paper2020/fig1", directory)
 
 
-def settings(published: catalogue.Published, folder: Path, **keys: Any) -> list[Setting]:
+def settings(published: catalogue.Published, folder: Path, **keys: Any) -> list[SeededPoint]:
     return catalogue.settings(published, scheduler.known(), folder, **keys)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from checks import papers_check
 from mptcplab import resources
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel import Parts
 from mptcplab.papers import catalogue, data, publish, stale
 from mptcplab.papers.catalogue import PUBLISHED, TODAY
 from mptcplab.papers.stale import Now
-from mptcplab.tools import papers_check
 from tests.papers_by_hand import published, ran
 
 RESULTS = resources.EXPERIMENTS.parent / "docs" / "results"

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec import plan, workload
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Parameter, Scheduler
+from mptcplab.plan import plan
+from mptcplab.scenario import workload
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.scheduler import Parameter, Scheduler
 
 PLANS = Path(__file__).parent / "plans"
 KNOWN = {

@@ -12,16 +12,16 @@ import jsonschema
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import preset_traces
-from mptcplab.spec.flags import Flags, parse_path_flag
-from mptcplab.spec.limits import PACKET_BYTES
-from mptcplab.spec.link_trace import carried
-from mptcplab.spec.literal import json_schema
-from mptcplab.spec.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
-from mptcplab.spec.resolve import from_flags, load_file
-from mptcplab.spec.scenario import Path, Shape
-from mptcplab.spec.scheduler import Scheduler
-from mptcplab.spec.units import parse_queue, parse_rate, parse_time
+from mptcplab.scenario.flags import Flags, parse_path_flag
+from mptcplab.scenario.limits import PACKET_BYTES
+from mptcplab.scenario.literal import json_schema
+from mptcplab.scenario.model import Path, Shape
+from mptcplab.scenario.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
+from mptcplab.scenario.resolve import from_flags, load_file
+from mptcplab.scenario.scheduler import Scheduler
+from mptcplab.traces import preset_traces
+from mptcplab.traces.link_trace import carried
+from mptcplab.units import parse_queue, parse_rate, parse_time
 
 KNOWN = {"default": Scheduler("default", "", ())}
 ALL = ", ".join(PRESETS)
@@ -120,7 +120,7 @@ def test_a_full_queue_lasts_as_long_as_the_reason_says(name: str, longest_ms: in
 
 def test_the_page_on_presets_is_current() -> None:
     page = FilePath(__file__).parents[2] / "docs" / "presets.md"
-    assert page.read_text() == markdown(), "write it with python -m mptcplab.spec.presets"
+    assert page.read_text() == markdown(), "write it with python -m mptcplab.scenario.presets"
 
 
 # Precedence
@@ -271,7 +271,7 @@ def steps_of(text: str, side: str = "up", *, duration: str = "60s") -> list[Any]
 def test_the_traces_are_what_is_drawn_each_time() -> None:
     for name, text in preset_traces.files().items():
         found = (preset_traces.FOLDER / name).read_text(encoding="utf-8")
-        assert found == text, "write them with python -m mptcplab.spec.preset_traces"
+        assert found == text, "write them with python -m mptcplab.traces.preset_traces"
 
 
 def test_starlink_changes_at_its_seconds_of_each_minute_for_runs_of_any_length() -> None:

@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mptcplab.errors import InputError
-from mptcplab.lab import engine
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
+from mptcplab.metrics import run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import RunFigures
+from mptcplab.plan import plan
 from mptcplab.runs import program, tasks
 from mptcplab.runs.program import CommandError, Outputs
-from mptcplab.spec import plan
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.workload import Program
 from tests.unit import synthetic
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")
@@ -193,13 +193,13 @@ def test_output_is_shown_as_it_comes(tmp_path: Path) -> None:
     output, errors = io.BytesIO(), io.BytesIO()
     outputs = Outputs(output, errors)
     outputs.look(tmp_path)
-    (tmp_path / engine.CLIENT_OUTPUT).write_bytes(b"one\ntw")
-    (tmp_path / engine.SERVER_ERRORS).write_bytes(b"first\nsec")
+    (tmp_path / run_files.CLIENT_OUTPUT).write_bytes(b"one\ntw")
+    (tmp_path / run_files.SERVER_ERRORS).write_bytes(b"first\nsec")
     outputs.look(tmp_path)
     assert (output.getvalue(), errors.getvalue()) == (b"one\ntw", b"server: first\n")
-    (tmp_path / engine.CLIENT_OUTPUT).write_bytes(b"one\ntwo\xff")
-    (tmp_path / engine.CLIENT_ERRORS).write_bytes(b"warning\n")
-    (tmp_path / engine.SERVER_ERRORS).write_bytes(b"first\nsecond\nthird\n")
+    (tmp_path / run_files.CLIENT_OUTPUT).write_bytes(b"one\ntwo\xff")
+    (tmp_path / run_files.CLIENT_ERRORS).write_bytes(b"warning\n")
+    (tmp_path / run_files.SERVER_ERRORS).write_bytes(b"first\nsecond\nthird\n")
     outputs.look(tmp_path)
     outputs.look(tmp_path)
     assert output.getvalue() == b"one\ntwo\xff"
@@ -210,8 +210,8 @@ def test_output_is_shown_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(program, "_PIECE_BYTES", 8)
     output, errors = io.BytesIO(), io.BytesIO()
     outputs = Outputs(output, errors)
-    (tmp_path / engine.CLIENT_OUTPUT).write_bytes(b"0123456789" * 2)
-    (tmp_path / engine.SERVER_OUTPUT).write_bytes(b"one\ntwo\nthree\n" + b"x" * 20 + b"\nend")
+    (tmp_path / run_files.CLIENT_OUTPUT).write_bytes(b"0123456789" * 2)
+    (tmp_path / run_files.SERVER_OUTPUT).write_bytes(b"one\ntwo\nthree\n" + b"x" * 20 + b"\nend")
     outputs.look(tmp_path)
     assert output.getvalue() == b"0123456789" * 2
     # no line waits that is longer than a piece
@@ -230,7 +230,7 @@ def test_that_nobody_can_read_is_told_once(reason: OSError, tmp_path: Path) -> N
     told: list[OSError | None] = []
     outputs.on_broken = lambda: told.append(outputs.broken)
     for text in (b"a", b"ab"):
-        (tmp_path / engine.CLIENT_OUTPUT).write_bytes(text)
+        (tmp_path / run_files.CLIENT_OUTPUT).write_bytes(text)
         outputs.look(tmp_path)
     assert told == [reason]
 
@@ -241,14 +241,14 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
         workload=Program(client=("/bin/true",), directory="/", time_limit_ns=None)
     )
     client, server = synthetic.run(synthetic.FAST, synthetic.SLOW)
-    synthetic.write(client, tmp_path / engine.CLIENT_SAMPLES)
-    synthetic.write(server, tmp_path / engine.SERVER_SAMPLES)
+    synthetic.write(client, tmp_path / run_files.CLIENT_SAMPLES)
+    synthetic.write(server, tmp_path / run_files.SERVER_SAMPLES)
     links = synthetic.links(synthetic.FAST, synthetic.SLOW)
-    (tmp_path / engine.LINKS_SAMPLES).write_bytes(links.tobytes())
+    (tmp_path / run_files.LINKS_SAMPLES).write_bytes(links.tobytes())
     reported = {**synthetic.guest(), "client_status": 0, "server_status": 3}
 
     def figures(**changed: int) -> tuple[RunMetrics | None, dict[str, Any]]:
-        outcome = Outcome(tmp_path, reported | changed, 1.0, 1.0, 1.0, 1.0, 1.0, 1)
+        outcome = RunOutcome(tmp_path, reported | changed, 1.0, 1.0, 1.0, 1.0, 1.0, 1)
         return tasks._program_figures(scenario, outcome)
 
     assert figures()[0] is not None
@@ -258,7 +258,7 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
     assert about == {"client_status": 0, "server_status": 3}
     # more than any document has room for
     server.connection["delivered_bytes"][-1] = 2**63
-    synthetic.write(server, tmp_path / engine.SERVER_SAMPLES)
+    synthetic.write(server, tmp_path / run_files.SERVER_SAMPLES)
     found, about = figures()
     assert about["no_figures"].endswith("(2 validation errors for RunFigures)")
     # what the links carried is known all the same

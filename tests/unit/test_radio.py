@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec.radio import (
+from mptcplab.traces.radio import (
     CQI_EFFICIENCY,
     CQI_THRESHOLD_DB,
     ENVIRONMENTS,

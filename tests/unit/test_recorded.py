@@ -13,9 +13,9 @@ from mptcplab.errors import RunError
 from mptcplab.metrics import recorded
 from mptcplab.metrics.recorded import Flow, HostRecords, Interval, Subflow
 from mptcplab.metrics.records import CONNECTION_DTYPE, LINK_DTYPE, SUBFLOW_DTYPE, Samples
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.scenario import Link, Scenario, Shape
-from mptcplab.spec.workload import Bulk, Cbr, Program
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Link, Scenario, Shape
+from mptcplab.scenario.workload import Bulk, Cbr, Program
 from tests.unit import synthetic
 from tests.unit.synthetic import MS, SECOND, T0
 

@@ -19,10 +19,10 @@ from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.report import catalogue_tables, tables
 from mptcplab.runs import entries
 from mptcplab.runs.entries import Document, Entry
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Choice, Parameter, Setting
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
 from tests.unit.stored import with_figures
 from tests.unit.synthetic import FAST, SLOW, Flow

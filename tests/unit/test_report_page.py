@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from mptcplab.report import charts, draw, page, palette, paper_figures, plotly_charts
+from mptcplab.report import charts, draw, html_page, palette, paper_figures, plotly_charts
 from mptcplab.report.charts import Bars, Chart, Heat, Lines, OverTime, Shares
 from mptcplab.runs import store
 from mptcplab.runs.collection import Collection, collect
-from mptcplab.spec.resolve import load_file
+from mptcplab.scenario.resolve import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW, Flow
 from tests.unit.test_collection import comparison
@@ -40,7 +40,7 @@ def page_of(*places: Path) -> str:
     of_groups = [charts.of_group(group) for group in found.groups]
     overview = charts.overview(found)
     looks = palette.styles(found.schedulers(), found.outputs)
-    return page.render(found, looks, overview, of_groups)
+    return html_page.render(found, looks, overview, of_groups)
 
 
 def scripts(page: str) -> dict[str, str]:
@@ -146,7 +146,7 @@ def test_runs_of_two_outputs_are_told_apart_in_charts_and_tables(tmp_path: Path)
     places = [summary.index(label) for label in labels]
     assert places == sorted(places)
     # the command that repeats them knows no outputs
-    [command] = page.repeat_commands(found.groups[0])
+    [command] = html_page.repeat_commands(found.groups[0])
     assert command == "mptcplab compare scenario.json --scheduler default,blest --seed 1 --repeat 1"
 
 
@@ -253,7 +253,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     opened = [(r.entry.scheduler, r.entry.seed) for r in few.groups[0].runs if r.is_opened]
     assert sorted(opened) == [("blest", 1), ("blest", 2), ("default", 1), ("default", 2)]
     looks = palette.styles(few.schedulers())
-    text = page.render(few, looks, [], [charts.of_group(few.groups[0])])
+    text = html_page.render(few, looks, [], [charts.of_group(few.groups[0])])
     assert len([name for name in scripts(text) if name[:4] == "run-"]) == 4
     assert "of 4 of 6 runs" in text
     # all of them are in the figures
@@ -306,14 +306,14 @@ def test_a_picture_comes_first(tmp_path: Path) -> None:
     found = collect([grid(tmp_path)])
     overview = charts.overview(found)
     of_groups = [charts.of_group(group) for group in found.groups]
-    pictures = [page.Picture("fig1: <Queues>", "The paper's figure 1.", b"<svg/>")]
+    pictures = [html_page.Picture("fig1: <Queues>", "The paper's figure 1.", b"<svg/>")]
     looks = palette.styles(found.schedulers())
-    text = page.render(found, looks, overview, of_groups, pictures)
+    text = html_page.render(found, looks, overview, of_groups, pictures)
     assert "<h2>fig1: &lt;Queues&gt;</h2>" in text
     # "<svg/>" in base64
     assert 'src="data:image/svg+xml;base64,PHN2Zy8+"' in text
     assert text.index("<h2>fig1") < text.index("All scenarios")
-    assert "<h2>fig1" not in page.render(found, looks, overview, of_groups)
+    assert "<h2>fig1" not in html_page.render(found, looks, overview, of_groups)
 
 
 def test_the_library_is_in_the_page_once_and_runs_are_small(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ from mptcplab.papers.claims import Column
 from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags
 from tests.unit.stored import quiet, with_figures
 from tests.unit.test_papers import FIGURE, load
 from tests.unit.test_results import reproduced

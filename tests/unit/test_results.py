@@ -17,8 +17,8 @@ from mptcplab.papers.catalogue import (
     Because,
     Chart,
     Claim,
+    ClaimFigure,
     Experiment,
-    Figure,
     Metric,
     Paper,
     Published,
@@ -49,7 +49,7 @@ def reproduced(**chart: Any) -> Reproduced:
                 holds="minrtt > 5",
                 because=[Because(says="Because.", shown_by="minrtt < 5")],
                 figures={
-                    "minrtt": Figure(
+                    "minrtt": ClaimFigure(
                         says="minRTT",
                         unit="Mbit/s",
                         paper=11,
@@ -164,7 +164,7 @@ def test_a_figure_of_a_claim_has_its_interval(value: Any, interval: Any, text: s
             says="s",
             place="p",
             holds="x",
-            figures={"x": Figure(value="1", says="x")},
+            figures={"x": ClaimFigure(value="1", says="x")},
         ),
         verdict=claims.Verdict.REPRODUCED,
         ours={"x": value},

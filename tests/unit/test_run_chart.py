@@ -11,7 +11,7 @@ import pytest
 
 from mptcplab.metrics import series
 from mptcplab.report import draw, palette, run_chart
-from mptcplab.spec.scenario import Change, Event, Scenario
+from mptcplab.scenario.model import Change, Event, Scenario
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, Flow
 

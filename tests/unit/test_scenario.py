@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec import flags, resolve
-from mptcplab.spec import scenario as sc
-from mptcplab.spec.flags import Flags, parse_path_flag
-from mptcplab.spec.literal import LiteralWorkload, json_schema
-from mptcplab.spec.mistakes import Mistakes
-from mptcplab.spec.resolve import Request, from_flags, load_file
-from mptcplab.spec.scheduler import Choice, Parameter, Scheduler
+from mptcplab.mistakes import Mistakes
+from mptcplab.scenario import flags, resolve
+from mptcplab.scenario import model as sc
+from mptcplab.scenario.flags import Flags, parse_path_flag
+from mptcplab.scenario.literal import LiteralWorkload, json_schema
+from mptcplab.scenario.resolve import Request, from_flags, load_file
+from mptcplab.scenario.scheduler import Choice, Parameter, Scheduler
 
 KNOWN = {
     name: Scheduler(name, "", parameters)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError
-from mptcplab.spec import scheduler
-from mptcplab.spec.scheduler import Choice, Parameter, Scheduler, Setting, SpecError
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.scheduler import Choice, Parameter, Scheduler, Setting, SpecError
 
 ROOT = Path(__file__).parents[2]
 PROPERTY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

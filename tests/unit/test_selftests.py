@@ -20,15 +20,14 @@ from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import ENGINE, OURS, UPSTREAM
-from mptcplab.tools.selftests import campaign as campaigns
-from mptcplab.tools.selftests import expected as selftests_expected
-from mptcplab.tools.selftests import reports
-from mptcplab.tools.selftests import scripts as selftests_scripts
-from mptcplab.tools.selftests.campaign import Campaign, Kernels, Wanted
-from mptcplab.tools.selftests.expected import Expectations, Expected
-from mptcplab.tools.selftests.jobs import Job, Ran, choose_scheduler, plan
-from mptcplab.tools.selftests.scripts import PACKETS, SCRIPTS, Script, Tools
-from mptcplab.tools.tap import Result, Verdict
+from mptcplab.selftests import campaign as campaigns
+from mptcplab.selftests import expected_failures, reports
+from mptcplab.selftests import scripts as selftests_scripts
+from mptcplab.selftests.campaign import Campaign, Kernels, Wanted
+from mptcplab.selftests.expected_failures import Expectations, ExpectedFailure
+from mptcplab.selftests.jobs import Job, Ran, choose_scheduler, plan
+from mptcplab.selftests.scripts import PACKETS, SCRIPTS, Script, Tools
+from mptcplab.selftests.tap import Result, Verdict
 
 # As in mptcp_lib.sh of Linux 6.12.
 LIBRARY = """\
@@ -332,7 +331,7 @@ def test_what_two_names_of_one_kernel_share_is_run_once_and_shown_with_each() ->
 def judged(scheduler: str, verdicts: dict[str, Verdict], *tests: str) -> list[str]:
     """What is wrong when upstream passes a and b, not c, and `tests` are expected not to pass."""
     upstream = ran(UPSTREAM, {"a 1": "pass", "a 2": "pass", "c": "fail"})
-    expected = [Expected("redundant", "diag.sh", tests, "it cannot")] if tests else []
+    expected = [ExpectedFailure("redundant", "diag.sh", tests, "it cannot")] if tests else []
     listed = Expectations(expected=tuple(expected))
     return problems(campaign(upstream, ran(OURS, verdicts, scheduler), expectations=listed))
 
@@ -382,8 +381,10 @@ def late(
     """What is wrong with a test that may take 20 ms longer than 100 ms."""
     remark += f"{ends.format(runtime_ms)} max 100 [FAIL] {statuses}"
     now = Result({"a 1": verdict}, (remark,) if verdict == "fail" else ())
-    cases = selftests_expected.judge(
-        [Expected("daps", "diag.sh", ("a*",), "it commits", 20)], Result({"a 1": "pass"}), now
+    cases = expected_failures.judge(
+        [ExpectedFailure("daps", "diag.sh", ("a*",), "it commits", 20)],
+        Result({"a 1": "pass"}),
+        now,
     )
     return [case.why for case in cases if case.outcome == "wrong"]
 
@@ -430,8 +431,8 @@ def test_what_is_expected_of_default_is_so_of_all_and_upstream() -> None:
         ours = replace(ran(OURS, {}, scheduler), result=after)
         return problems(campaign(upstream, ours, expectations=listed, strict=strict))
 
-    by_chance = Expected("default", "diag.sh", ("a",), "by chance", 20)
-    never = Expected("first", "diag.sh", ("*",), "it cannot")
+    by_chance = ExpectedFailure("default", "diag.sh", ("a",), "by chance", 20)
+    never = ExpectedFailure("first", "diag.sh", ("*",), "it cannot")
     listed = Expectations(expected=(never, by_chance))
     passes, fails = Result({"a": "pass", "b": "pass"}), Result({"a": "fail", "b": "fail"})
     # upstream, ours with default, or another scheduler: late by so much is not wrong
@@ -450,13 +451,13 @@ def test_what_is_expected_of_default_is_so_of_all_and_upstream() -> None:
 
 def test_no_exception_excuses_a_script_that_did_not_end() -> None:
     upstream, stuck = ran(UPSTREAM, {"a": "pass"}), ran(OURS, {"a": "fail"}, "first", "stuck")
-    listed = Expectations(expected=(Expected("first", "diag.sh", ("*",), "it cannot"),))
+    listed = Expectations(expected=(ExpectedFailure("first", "diag.sh", ("*",), "it cannot"),))
     made = campaign(upstream, stuck, expectations=listed)
     assert problems(made) == ["diag.sh with first: stuck"]
 
 
 def read(text: str) -> Expectations:
-    return selftests_expected.read(text, "list.toml", ["first", "daps"], ["diag.sh"])
+    return expected_failures.read(text, "list.toml", ["first", "daps"], ["diag.sh"])
 
 
 ENTRY = """\
@@ -471,7 +472,9 @@ reason = "it cannot"
 def test_the_list_is_read() -> None:
     listed = read(f'forms = ["daps:repeat=off"]\n{ENTRY}')
     assert listed.forms == ("daps:repeat=off",)
-    assert listed.of("diag.sh", "first") == (Expected("first", "diag.sh", ("a*",), "it cannot"),)
+    assert listed.of("diag.sh", "first") == (
+        ExpectedFailure("first", "diag.sh", ("a*",), "it cannot"),
+    )
     assert listed.of("diag.sh", "daps") == ()
     assert read("") == NOTHING
     # what is expected of a form
@@ -500,14 +503,14 @@ def test_a_list_that_makes_no_sense_is_refused(text: str, says: str) -> None:
 
 
 def test_the_projects_list_is_valid_and_gives_reasons() -> None:
-    listed = selftests_expected.listed()
+    listed = expected_failures.listed()
     assert {each.scheduler for each in listed.expected} >= {"first", "redundant"}
 
 
 def of_all_kinds() -> Campaign:
     """A campaign with a case of each kind: b fails upstream, # is for names."""
     names: dict[str, Verdict] = {"a": "pass", "b": "fail", "c": "skip", "d #1": "pass"}
-    listed = Expectations(expected=(Expected("first", "diag.sh", ("a",), "it cannot"),))
+    listed = Expectations(expected=(ExpectedFailure("first", "diag.sh", ("a",), "it cannot"),))
     return campaign(
         ran(UPSTREAM, names),
         ran(OURS, names),

@@ -15,8 +15,8 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics import series
 from mptcplab.metrics.records import Samples
 from mptcplab.metrics.series import MAX_BINS, RunSeries, Series
-from mptcplab.spec import link_trace
-from mptcplab.spec.scenario import Change, Event, Scenario
+from mptcplab.scenario.model import Change, Event, Scenario
+from mptcplab.traces import link_trace
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, Flow
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import kernel, smp_kernel, smp_machine, stock_machine
+from checks.smp import __main__ as command
+from checks.smp import runs, smp_kernel, smp_machine
+from checks.smp.blame import Place, Whose, judge
+from checks.smp.reports import Frame, parse
+from checks.smp.runs import Found, Machine, Result
+from checks.smp.smp_kernel import SmpKernel, touched_lines
+from mptcplab.lab import kernel, stock_machine
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.smp_kernel import SmpKernel, touched_lines
-from mptcplab.tools.smp import __main__ as command
-from mptcplab.tools.smp import runs
-from mptcplab.tools.smp.blame import Place, Whose, judge
-from mptcplab.tools.smp.reports import Frame, parse
-from mptcplab.tools.smp.runs import Found, Machine, Result
 
 RULE = "=" * 66
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import space
-from mptcplab.spec.formulas import FormulaError
-from mptcplab.spec.space import Design, Space, filled, overridden, parse_axis
+from mptcplab.formulas import space
+from mptcplab.formulas.formula import FormulaError
+from mptcplab.formulas.space import Design, Space, filled, overridden, parse_axis
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checks.stock import __main__ as command
+from checks.stock import early, packets, rows, runs
+from checks.stock.compare import Compared, Spread, State, compared
+from checks.stock.early import Equal, Sender, equal
+from checks.stock.markdown_tables import markdown
+from checks.stock.rows import Row, Seeds, Table
+from checks.stock.settings import (
+    CLOSE_UP_NS,
+    CLOSE_UP_STEP_NS,
+    CPU_TIMES_NS,
+    STEP_NS,
+    StockSetting,
+    settings,
+)
 from mptcplab.capture import difference, dissect
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine
@@ -26,28 +40,14 @@ from mptcplab.lab import guest as guest_module
 from mptcplab.lab import kernel as kernel_module
 from mptcplab.lab import stock_machine as machine
 from mptcplab.lab import stock_package as package
-from mptcplab.lab.engine import Outcome, Watch
+from mptcplab.lab.engine import RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Stock
 from mptcplab.metrics import records
+from mptcplab.plan import plan
 from mptcplab.runs import single, store
 from mptcplab.runs.store import Store
-from mptcplab.spec import plan
-from mptcplab.spec.scenario import Scenario
-from mptcplab.tools.stock import __main__ as command
-from mptcplab.tools.stock import early, packets, rows, runs
-from mptcplab.tools.stock.compare import Compared, Spread, State, compared
-from mptcplab.tools.stock.early import Equal, Sender, equal
-from mptcplab.tools.stock.page import markdown
-from mptcplab.tools.stock.rows import Row, Seeds, Table
-from mptcplab.tools.stock.settings import (
-    CLOSE_UP_NS,
-    CLOSE_UP_STEP_NS,
-    CPU_TIMES_NS,
-    STEP_NS,
-    Setting,
-    settings,
-)
+from mptcplab.scenario.model import Scenario
 from tests.packets import write_pcap
 from tests.read_only import called, read_only
 from tests.unit import synthetic
@@ -431,7 +431,7 @@ def test_the_initramfs_has_process_1_and_what_is_given() -> None:
     }
 
 
-def made_up(seed: int = 1) -> Setting:
+def made_up(seed: int = 1) -> StockSetting:
     made = [
         synthetic.scenario(
             duration_ns=duration_ns, warmup_ns=0, sample_interval_ns=interval_ns, seed=seed
@@ -442,7 +442,7 @@ def made_up(seed: int = 1) -> Setting:
             (CLOSE_UP_NS, STEP_NS),
         )
     ]
-    return Setting("made up", *made)
+    return StockSetting("made up", *made)
 
 
 def test_a_run_leaves_its_files(
@@ -603,7 +603,7 @@ def test_a_run_that_is_cancelled_is_ended(
 
 def leave(
     of: Scenario, given: Sequence[object], duration_ns: int, interval_ns: int, *flows: Flow
-) -> Outcome:
+) -> RunOutcome:
     """Puts there what a run leaves, of subflows that do what the flows say."""
     kernel, _guest, directory = given[-3:]
     assert isinstance(directory, Path)
@@ -623,15 +623,15 @@ def leave(
     return outcome(reported, directory, of_sockets=kernel.stock is not None)
 
 
-def outcome(reported: dict[str, Any], directory: Path, *, of_sockets: bool) -> Outcome:
+def outcome(reported: dict[str, Any], directory: Path, *, of_sockets: bool) -> RunOutcome:
     virtual_s = reported["complete_ns"] / 1e9
-    return Outcome(directory, reported, virtual_s, 1.0, 0.0, 1.0, 0.0, 1 << 20, of_sockets)
+    return RunOutcome(directory, reported, virtual_s, 1.0, 0.0, 1.0, 0.0, 1 << 20, of_sockets)
 
 
 def pretend_runs(monkeypatch: pytest.MonkeyPatch, *flows: Flow, fails: Sequence[int] = ()) -> None:
     """Runs on a distribution kernel that do what the flows say; those of some seeds fail."""
 
-    def run(of: Scenario, *given: object, **_more: object) -> Outcome:
+    def run(of: Scenario, *given: object, **_more: object) -> RunOutcome:
         if of.seed in fails:
             raise RunError("it was made to")
         return leave(of, given, 2 * SECOND, STEP_NS, *flows)
@@ -647,7 +647,7 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     out, setting = Store(tmp_path / "out"), made_up()
     jobs = runs.jobs([setting], [kernel], guest, 3, 0)
     pretend_runs(monkeypatch, FAST, SLOW, fails=[2])
-    expected = runs.Expected(jobs, out)
+    expected = runs.ExpectedTimes(jobs, out)
     assert not expected.ended
     told = list(runs.make(jobs, guest, out, expected, 2))
     assert sorted((each.job.scenario.seed, each.failed) for each in told) == [
@@ -660,7 +660,7 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     (again,) = runs.missing(jobs, out)
     assert again.scenario.seed == 2
     assert out.failed() == [again.key]
-    assert runs.Expected(jobs, out).ended == 2
+    assert runs.ExpectedTimes(jobs, out).ended == 2
     # with another plan it would be another run
     kept = out.directory(jobs[0].key) / "plan.txt"
     text = kept.read_text()
@@ -681,7 +681,7 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
     jobs = runs.jobs([made_up()], [kernel], guest, 9, 0)
     begun = threading.Event()
 
-    def run(of: Scenario, *_given: object, **more: object) -> Outcome:
+    def run(of: Scenario, *_given: object, **more: object) -> RunOutcome:
         if of.seed == 1:
             begun.wait()
             raise RunError("the first one")
@@ -692,7 +692,7 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
         raise RunCancelledError
 
     monkeypatch.setattr(machine, "run", run)
-    made = runs.make(jobs, guest, out, runs.Expected(jobs, out), 2)
+    made = runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 2)
     assert next(made).failed
     with pytest.raises(KeyboardInterrupt):
         made.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
@@ -710,7 +710,7 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     def make(of: KernelBuild, *flows: Flow, slower: int = 0) -> None:
         pretend_runs(monkeypatch, *flows)
         jobs = runs.missing(runs.jobs([setting], [of], guest, 2, slower), out)
-        list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
+        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
 
     make(kernel, FAST, SLOW)
     table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
@@ -748,14 +748,14 @@ def test_what_is_sent_after_the_end_does_not_count(
     monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     def packets_if_sampled_for(sampled_ns: int) -> float | None:
-        def run(of: Scenario, *given: object, **_more: object) -> Outcome:
+        def run(of: Scenario, *given: object, **_more: object) -> RunOutcome:
             left = leave(of, given, sampled_ns, STEP_NS, FAST, SLOW)
             return outcome(synthetic.guest(2 * SECOND), left.directory, of_sockets=True)
 
         monkeypatch.setattr(machine, "run", run)
         out = Store(tmp_path / str(sampled_ns))
         jobs = runs.jobs([made_up()], [kernel], guest, 1, 0)
-        (told,) = runs.make(jobs, guest, out, runs.Expected(jobs, out), 1)
+        (told,) = runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1)
         assert told.entry is not None
         return told.entry.data_packets
 
@@ -780,7 +780,7 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
     pretend_runs(monkeypatch, FAST, SLOW)
     stock, ours = (runs.jobs([setting], [of], guest, 3, 0) for of in (kernel, lab))
     for jobs in (stock, ours):
-        list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
+        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
     # nothing arrived in the third run of the lab
     assert runs.late(setting, 3, 4, kernel, lab, guest, out) == {}
     for jobs, each_ns in ((stock, (900, 640, 700)), (ours, (200, 250, 0))):
@@ -797,7 +797,7 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
 
     plans = []
 
-    def run(of: Scenario, text: str, *given: object, **_more: object) -> Outcome:
+    def run(of: Scenario, text: str, *given: object, **_more: object) -> RunOutcome:
         plans.append(text)
         assert isinstance(given[-1], Path)
         (given[-1] / "plan.txt").write_text(text)
@@ -1141,7 +1141,7 @@ def pretended(
     """Both kernels do the same, at once; a virtual machine carries what `FAST` does."""
     lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
 
-    def run(of: Scenario, *given: object, **_more: object) -> Outcome:
+    def run(of: Scenario, *given: object, **_more: object) -> RunOutcome:
         assert of.workload.duration_ns is not None
         return leave(of, given, of.workload.duration_ns, of.sample_interval_ns, FAST)
 
@@ -1150,7 +1150,7 @@ def pretended(
             runs.Job(store.run_key(each, lab, guest), made_up(), each, lab) for each in scenarios
         ]
         out = Store(tmp_path / "out")
-        list(runs.make(jobs, guest, out, runs.Expected(jobs, out), 1))
+        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
 
     monkeypatch.setattr(machine, "run", run)
     monkeypatch.setattr(engine, "run", run)
@@ -1201,7 +1201,7 @@ def test_what_fails_is_told_and_is_no_success(
 ) -> None:
     run = machine.run
 
-    def fails(of: Scenario, *given: object, **more: object) -> Outcome:
+    def fails(of: Scenario, *given: object, **more: object) -> RunOutcome:
         if of.seed == 2:
             raise RunError("it was made to")
         return run(of, *given, **more)  # type: ignore[arg-type]

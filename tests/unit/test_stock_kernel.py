@@ -19,15 +19,15 @@ from mptcplab.cli.actions import common
 from mptcplab.cli.machine import kernel_list
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel_names, stock_machine, stock_package
-from mptcplab.lab.engine import Outcome
+from mptcplab.lab.engine import RunOutcome
 from mptcplab.lab.kernel import KernelBuild, Parts, Stock, parts
 from mptcplab.metrics import sockets
 from mptcplab.papers import catalogue
 from mptcplab.report import explain
 from mptcplab.runs import cost, experiment, single, store, sweep
-from mptcplab.spec import resolve, scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario import resolve, scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import Request
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW
 from tests.unit.test_kernel_axis import GUEST, KERNELS
@@ -199,7 +199,7 @@ def test_results_name_the_package(debian: KernelBuild) -> None:
     assert "kernel_like" not in single.builds(debian, GUEST)
 
 
-def _leave(directory: Path, *, links: bool) -> Outcome:
+def _leave(directory: Path, *, links: bool) -> RunOutcome:
     """What a run of 2 s leaves; its records go on for a second."""
     client, server = synthetic.run(FAST, SLOW, duration_ns=3 * SECOND)
     synthetic.write(client, directory / "client.samples")
@@ -209,7 +209,7 @@ def _leave(directory: Path, *, links: bool) -> Outcome:
         (directory / "links.samples").touch()
     reported = synthetic.guest(2 * SECOND)
     (directory / "guest.json").write_text(json.dumps(reported))
-    return Outcome(directory, reported, 2.0, 1.0, 0.0, 1.0, 0.0, 1 << 20, of_sockets=not links)
+    return RunOutcome(directory, reported, 2.0, 1.0, 0.0, 1.0, 0.0, 1 << 20, of_sockets=not links)
 
 
 def test_what_sockets_do_not_tell_is_unknown_and_not_0(tmp_path: Path) -> None:

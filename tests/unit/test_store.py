@@ -21,8 +21,9 @@ from mptcplab.metrics import records, series
 from mptcplab.metrics.records import Records
 from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents, store
-from mptcplab.spec import link_trace, resolve, trace_file
-from mptcplab.spec.flags import Flags
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
+from mptcplab.traces import link_trace, trace_file
 from tests.unit import stored as stored_runs
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SLOW

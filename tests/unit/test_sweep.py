@@ -27,9 +27,9 @@ from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How, Plan
 from mptcplab.runs.tasks import Done, Task, failed, given_up, perform
 from mptcplab.runs.workers import Perform, Workers
-from mptcplab.spec import scheduler
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
 from tests.unit.stored import with_figures
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))
@@ -118,7 +118,7 @@ class Fake(Workers):
         return Done(task.key, entry, cost, took_s=2.0)
 
 
-def run(planned: Plan, out: Path, fake: Fake, **how: Any) -> sweep.Outcome:
+def run(planned: Plan, out: Path, fake: Fake, **how: Any) -> sweep.SweepOutcome:
     return sweep.run(planned, Store(out), How(**how), workers=fake, cancel=fake.cancel)
 
 
@@ -442,11 +442,3 @@ def test_mistakes_in_flags_are_told() -> None:
         axes("cc=reno", "cc=lia")
     with pytest.raises(InputError, match=r"the scenario has no path.dsl; known: wifi, lte"):
         sweep.plan(axes("path.dsl.delay=1ms"), scheduler.known(), GUEST, lambda _name: KERNEL)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (99, "99 s"), (600, "10 min"), (11_400, "3 h 10 min"), (190_000, "2 days 4 h")],
-)
-def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
-    assert sweep.duration(seconds) == text

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mptcplab.tools.tap import Result, compare, parse
+from mptcplab.selftests.tap import Result, compare, parse
 
 OUTPUT = """\
 Created /tmp/tmp.a (size 1 KB) containing data sent by client

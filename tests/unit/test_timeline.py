@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import timeline
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.resolve import from_flags, load_file
-from mptcplab.spec.resolve_paths import default_queue_packets
-from mptcplab.spec.scenario import Scenario
+from mptcplab.plan import timeline
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags, load_file
+from mptcplab.scenario.resolve_paths import default_queue_packets
 
 MS, S = 10**6, 10**9
 A, B = "a:10mbit,10ms", "b:4mbit,40ms,loss=1%"

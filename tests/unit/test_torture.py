@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
+from checks import torture, troubles
+from checks.torture import Total, Verdict, Wanted, command, judge, table
+from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab import resources
 from mptcplab.lab import kernel
-from mptcplab.spec import congestion
-from mptcplab.tools import torture, troubles
-from mptcplab.tools.torture import Total, Verdict, Wanted, command, judge, table
-from mptcplab.tools.troubles import TROUBLES, Case, Connection, End, case
+from mptcplab.scenario import congestion
 
 SEEDS = range(1, 80)
 
 
 @cache
-def drawn(seed: int, without: str | None = None) -> Case:
+def drawn(seed: int, without: str | None = None) -> TortureCase:
     return case(seed, "minrtt", "cubic", without=[without] if without else [])
 
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec import trace_file, trace_steps
-from mptcplab.spec.link_trace import MIN_RATE_BPS, Step, TraceError
-from mptcplab.spec.trace_steps import Trace
+from mptcplab.traces import trace_file, trace_steps
+from mptcplab.traces.link_trace import MIN_RATE_BPS, Step, TraceError
+from mptcplab.traces.trace_steps import Trace
 from tests import made_traces
 
 MS = 10**6

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request, from_flags, load_file
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request, from_flags, load_file
 
 WIFI, LTE = "wifi:50mbit,10ms,jitter=1ms", "lte:20mbit,40ms,loss=1%,queue=200,up.rate=5mbit"
 

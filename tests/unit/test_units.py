@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mptcplab.spec import units
+from mptcplab import units
 
 
 @pytest.mark.parametrize(
@@ -166,3 +166,11 @@ def test_the_pattern_of_the_schema_accepts_whatever_can_be_read(text: str) -> No
         except ValueError:
             continue
         assert re.search(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (99, "99 s"), (600, "10 min"), (11_400, "3 h 10 min"), (190_000, "2 days 4 h")],
+)
+def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
+    assert units.duration(seconds) == text

@@ -7,11 +7,11 @@ import pytest
 
 from mptcplab.advice.variations import variations
 from mptcplab.errors import InputError
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import MAX_SEED, NO_RATE_BPS
-from mptcplab.spec.resolve import from_flags
-from mptcplab.spec.scenario import Scenario, Shape
-from mptcplab.spec.uncertainty import Uncertainty, parse
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import MAX_SEED, NO_RATE_BPS
+from mptcplab.scenario.model import Scenario, Shape
+from mptcplab.scenario.resolve import from_flags
+from mptcplab.scenario.uncertainty import Uncertainty, parse
 
 WIFI, LTE = "wifi:50mbit,10ms", "lte:20mbit,40ms,loss=1%,queue=200,up.rate=5mbit"
 

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.spec import plan, web_page, workload
-from mptcplab.spec.flags import Flags, parse_workload_flag
-from mptcplab.spec.limits import WORKLOAD_KEYS, WORKLOADS
-from mptcplab.spec.literal import LiteralWorkload
-from mptcplab.spec.resolve import from_flags, load_file
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import (
+from mptcplab.plan import plan
+from mptcplab.scenario import web_page, workload
+from mptcplab.scenario.flags import Flags, parse_workload_flag
+from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
+from mptcplab.scenario.literal import LiteralWorkload
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import from_flags, load_file
+from mptcplab.scenario.workload import (
     Bulk,
     Cbr,
     Frames,

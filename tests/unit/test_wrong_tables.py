@@ -12,8 +12,9 @@ import pytest
 from mptcplab.errors import InputError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan
 from mptcplab.runs import sweep
-from mptcplab.spec import plan, resolve, scheduler
+from mptcplab.scenario import resolve, scheduler
 from tests.mutations import mutations
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))

@@ -34,17 +34,17 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.mistakes import one_of, shown
 from mptcplab.runs import cost, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
-from mptcplab.spec import congestion, scheduler, workload
-from mptcplab.spec.mistakes import one_of, shown
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Choice
-from mptcplab.spec.uncertainty import Uncertainty
-from mptcplab.spec.workload import Cbr
+from mptcplab.scenario import congestion, scheduler, workload
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.scheduler import Choice
+from mptcplab.scenario.uncertainty import Uncertainty
+from mptcplab.scenario.workload import Cbr
 
 #: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]

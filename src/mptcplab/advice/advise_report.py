@@ -27,14 +27,14 @@ from mptcplab.advice.advise import (
 from mptcplab.advice.goals import Goal
 from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_direction
+from mptcplab.mistakes import one_of
 from mptcplab.report import draw, palette
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.runs import store
-from mptcplab.spec import congestion, scheduler
-from mptcplab.spec.mistakes import one_of
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import format_rate, format_time
-from mptcplab.spec.workload import Cbr
+from mptcplab.scenario import congestion, scheduler
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Cbr
+from mptcplab.units import format_rate, format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,10 +17,11 @@ import numpy as np
 from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_direction
-from mptcplab.spec import resolve_workload, timeline, workload
-from mptcplab.spec.limits import DIRECTIONS, Direction
-from mptcplab.spec.scenario import LONGEST_NS, Change, Event, Scenario
-from mptcplab.spec.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
+from mptcplab.plan import timeline
+from mptcplab.scenario import resolve_workload, workload
+from mptcplab.scenario.limits import DIRECTIONS, Direction
+from mptcplab.scenario.model import LONGEST_NS, Change, Event, Scenario
+from mptcplab.scenario.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
 
 Name = Literal["throughput", "latency", "resilience"]
 
@@ -49,7 +50,7 @@ _GOODPUT_MARGIN, _FRAMES_MARGIN, _TIME_MARGIN = 0.01, 1.0, 0.02
 
 
 @dataclass(frozen=True)
-class Figure:
+class GoalFigure:
     """A figure that judges a goal: the metrics that it is the sum of, and how it is written.
 
     `finer`, if any, is a metric that tells apart what ties in it: a percentile of few runs may be
@@ -74,30 +75,30 @@ _MEAN_MS = "completion_ms_mean"
 _TIME = Scale(less_is_better=True, margin=_TIME_MARGIN)
 _GOODPUT = Scale(less_is_better=False, margin=_GOODPUT_MARGIN)
 _FRAMES = Scale(less_is_better=False, margin=_FRAMES_MARGIN, absolute=True)
-_CARRIED = Figure(("goodput_bps",), "%", "goodput, of what the paths can carry", _GOODPUT)
-_IN_TIME = Figure(("in_time",), "%", "frames in time", _FRAMES, 100)
-_LATENCY: Mapping[str, Figure] = {
-    "cbr": Figure(
+_CARRIED = GoalFigure(("goodput_bps",), "%", "goodput, of what the paths can carry", _GOODPUT)
+_IN_TIME = GoalFigure(("in_time",), "%", "frames in time", _FRAMES, 100)
+_LATENCY: Mapping[str, GoalFigure] = {
+    "cbr": GoalFigure(
         ("delay_ms_p99",), "ms", "delay of a block, 99th percentile", _TIME, finer="delay_ms_mean"
     ),
-    "requests": Figure(
+    "requests": GoalFigure(
         ("completion_ms_p99",), "ms", "response time, 99th percentile", _TIME, finer=_MEAN_MS
     ),
-    "transfers": Figure(
+    "transfers": GoalFigure(
         ("completion_ms_p95",), "ms", "transfer time, 95th percentile", _TIME, finer=_MEAN_MS
     ),
-    "web": Figure(("page_load_s",), "s", "page load time", _TIME),
-    "video": Figure(("startup_s", "stall_s"), "s", "wait for the start and in stalls", _TIME),
+    "web": GoalFigure(("page_load_s",), "s", "page load time", _TIME),
+    "video": GoalFigure(("startup_s", "stall_s"), "s", "wait for the start and in stalls", _TIME),
     "frames": _IN_TIME,
 }
-_RESILIENCE: Mapping[str, Figure] = {
-    "cbr": Figure(("delay_ms_max",), "ms", "longest delay of a block", _TIME),
-    "requests": Figure(("completion_ms_max",), "ms", "longest response time", _TIME),
+_RESILIENCE: Mapping[str, GoalFigure] = {
+    "cbr": GoalFigure(("delay_ms_max",), "ms", "longest delay of a block", _TIME),
+    "requests": GoalFigure(("completion_ms_max",), "ms", "longest response time", _TIME),
     "frames": _IN_TIME,
 }
 
 
-def figure_of(kind: str) -> Figure:
+def figure_of(kind: str) -> GoalFigure:
     """What judges a workload of this kind: of bulk data its goodput, of all others how late their
     messages are.
     """
@@ -114,7 +115,7 @@ class Goal:
 
     name: Name
     load: AnyWorkload
-    figure: Figure
+    figure: GoalFigure
     troubled: tuple[str, ...] = ()
 
     def scenarios(self, varied: Scenario) -> list[Scenario]:

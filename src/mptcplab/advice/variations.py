@@ -9,10 +9,10 @@ randomness varies with them.
 from __future__ import annotations
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec import designs
-from mptcplab.spec.limits import MAX_SEED
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.uncertainty import Uncertainty, scaled
+from mptcplab.formulas import designs
+from mptcplab.scenario.limits import MAX_SEED
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.uncertainty import Uncertainty, scaled
 
 
 def variations(base: Scenario, uncertainty: Uncertainty, count: int) -> list[Scenario]:

@@ -24,12 +24,12 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_tree import SourceError
-from mptcplab.report import expected as expected_report
+from mptcplab.report import expectation_verdicts
 from mptcplab.runs import expectations, experiment
 from mptcplab.runs.entries import Entry
-from mptcplab.runs.expectations import Expected
+from mptcplab.runs.expectations import CompiledExpectation
 from mptcplab.runs.store import Store, run_key
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario.resolve import Request
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Judge:
 
     repository: Repository
     request: Request
-    expected: Sequence[Expected]
+    expected: Sequence[CompiledExpectation]
     variant: str
     guest: Guest
     out: Store
@@ -94,7 +94,7 @@ class Judge:
                 **about,
                 "verdict": "bad" if unmet else "good",
                 "why": tuple(
-                    f"{expected_report.title(each)}: {expected_report.figures(each)}"
+                    f"{expectation_verdicts.title(each)}: {expectation_verdicts.figures(each)}"
                     for each in unmet or found
                 ),
                 "expectations": tuple(found),

@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec.mistakes import no_such_file
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.mistakes import no_such_file
+from mptcplab.units import NS_PER_S
 
 Array = npt.NDArray[Any]
 #: Called with the number of bytes read, of all files.

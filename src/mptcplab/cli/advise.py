@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mptcplab.cli import completion, options
-from mptcplab.spec import option_keys
+from mptcplab.scenario import option_keys
 
 # The scenario's options that advice has, too; it chooses schedulers, congestion controls and seeds.
 _ADVISED = (

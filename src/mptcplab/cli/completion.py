@@ -16,7 +16,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from mptcplab.spec.scheduler import Parameter
+    from mptcplab.scenario.scheduler import Parameter
 
 Items = list["CompletionItem[str]"]
 Suggest = Callable[[click.Context, click.Parameter, str], Items]
@@ -32,7 +32,7 @@ _LAST_NAME = re.compile(r"[\w.]*\Z")
 
 def schedulers(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
     """Schedulers, after a colon their parameters, and after an equals sign values."""
-    from mptcplab.spec import scheduler
+    from mptcplab.scenario import scheduler
 
     before, last = _last_of(incomplete, ",")
     if last[:1] in ("/", "."):
@@ -46,7 +46,7 @@ def schedulers(_context: click.Context, _option: click.Parameter, incomplete: st
 
 def one_scheduler(_context: click.Context, _argument: click.Parameter, incomplete: str) -> Items:
     """The names of schedulers."""
-    from mptcplab.spec import scheduler
+    from mptcplab.scenario import scheduler
 
     return _among("", incomplete, {name: e.summary for name, e in scheduler.known().items()})
 
@@ -55,7 +55,7 @@ def congestion_controls(
     _context: click.Context, _option: click.Parameter, incomplete: str
 ) -> Items:
     """Congestion controls, their parameters and values."""
-    from mptcplab.spec import congestion
+    from mptcplab.scenario import congestion
 
     before, last = _last_of(incomplete, ",")
     found = {name: (each.summary, each.parameters) for name, each in congestion.known().items()}
@@ -64,7 +64,7 @@ def congestion_controls(
 
 def paths(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
     """Presets of paths, and the keys of a path."""
-    from mptcplab.spec import presets
+    from mptcplab.scenario import presets
 
     name, colon, rest = incomplete.partition(":")
     if not colon:
@@ -75,7 +75,7 @@ def paths(_context: click.Context, _option: click.Parameter, incomplete: str) ->
 
 def events(context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
     """Of an event, the paths given before it, then what happens to them."""
-    from mptcplab.spec.limits import ACTIONS
+    from mptcplab.scenario.limits import ACTIONS
 
     before, last = _last_of(incomplete, ":")
     if before.count(":") == 1:
@@ -88,7 +88,7 @@ def events(context: click.Context, _option: click.Parameter, incomplete: str) ->
 
 def workloads(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
     """Kinds of workloads, and the keys of one."""
-    from mptcplab.spec.limits import WORKLOAD_KEYS, WORKLOADS
+    from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
 
     kind, colon, rest = incomplete.partition(":")
     if not colon:
@@ -151,7 +151,7 @@ def compared_kernels(context: click.Context, argument: click.Parameter, incomple
 
 def selftests(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
     """The scripts of the kernel's selftests."""
-    from mptcplab.tools.selftests import scripts
+    from mptcplab.selftests import scripts
 
     return _among("", incomplete, list(dict.fromkeys(each.name for each in scripts.SCRIPTS)))
 
@@ -233,7 +233,7 @@ def _fixed(name: str) -> Suggest:
     """The choices of an option that are constants of `limits`."""
 
     def suggest(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
-        from mptcplab.spec import limits
+        from mptcplab.scenario import limits
 
         return _among("", incomplete, getattr(limits, name))
 

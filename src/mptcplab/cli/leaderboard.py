@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mptcplab.cli import options
-from mptcplab.spec import option_keys
+from mptcplab.scenario import option_keys
 
 # Those of leaderboard.sets, which would be slow to import.
 SETS, SIZE, QUARTER = ("judged", "training"), 600, 150

@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 
 import click
 
+from mptcplab import units
 from mptcplab.cli import completion
 from mptcplab.lab import choices
 from mptcplab.lab.choices import Limits
-from mptcplab.spec import option_keys, units
-from mptcplab.spec.limits import ACTIONS, MAX_PATHS, WORKLOADS
-from mptcplab.spec.mistakes import one_of
+from mptcplab.mistakes import one_of
+from mptcplab.scenario import option_keys
+from mptcplab.scenario.limits import ACTIONS, MAX_PATHS, WORKLOADS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

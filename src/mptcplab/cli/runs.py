@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mptcplab.cli import completion, options
-from mptcplab.spec import option_keys
+from mptcplab.scenario import option_keys
 
 
 @click.command()
@@ -29,9 +29,9 @@ def run(file: Path | None, **given: Any) -> None:
     from mptcplab.cli.actions import asked
 
     request = asked.request(file, given, single=True)
-    from mptcplab.cli.actions import expected
+    from mptcplab.cli.actions import expect_option
 
-    wanted = expected.read(given, (request.runs(), []), kernels=request.kernels)
+    wanted = expect_option.read(given, (request.runs(), []), kernels=request.kernels)
     from mptcplab.cli.actions import runs
 
     runs.make(request, given, wanted)
@@ -94,10 +94,10 @@ def compare(
     from mptcplab.cli.actions import asked
 
     request = asked.request(file, given, single=False).compared()
-    from mptcplab.cli.actions import expected
+    from mptcplab.cli.actions import expect_option
 
     settings = request.runs(), request.baselines() if baseline else []
-    wanted = expected.read(given, settings, kernels=request.kernels)
+    wanted = expect_option.read(given, settings, kernels=request.kernels)
     from mptcplab.cli.actions import runs
 
     runs.make(request, given, wanted, baseline=baseline)

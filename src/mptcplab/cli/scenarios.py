@@ -10,7 +10,8 @@ import click
 from rich.console import Console
 
 from mptcplab.report import catalogue_tables
-from mptcplab.spec import drive_settings, limits, literal, presets, radio
+from mptcplab.scenario import limits, literal, presets
+from mptcplab.traces import drive_settings, radio
 
 
 @click.group("scenario")

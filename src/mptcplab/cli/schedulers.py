@@ -11,7 +11,7 @@ from rich.console import Console
 from mptcplab.cli import completion
 from mptcplab.errors import InputError, Problem
 from mptcplab.report import catalogue_tables
-from mptcplab.spec import congestion, scheduler
+from mptcplab.scenario import congestion, scheduler
 
 
 @click.group("scheduler")

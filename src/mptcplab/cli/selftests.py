@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mptcplab.cli import completion, options
-from mptcplab.spec import option_keys
+from mptcplab.scenario import option_keys
 
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 

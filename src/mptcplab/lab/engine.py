@@ -31,17 +31,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mptcplab import files
+from mptcplab import files, units
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError
 from mptcplab.lab import doctor, kernel_module, run_directory
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import overruled, records
-from mptcplab.metrics.records import Samples
-from mptcplab.spec import units
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.metrics import overruled, run_files
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 
 #: Memory of the guest. The host provides only what is touched: some 30 MiB in a run with two paths.
 #: It is the same for all scenarios and kernels because the kernel sizes its hash tables by it. The
@@ -50,23 +48,6 @@ MEMORY_MIB = 512
 #: Simulated wall clock at boot: 2001-09-09 01:46:40 UTC. Any fixed date would do.
 START_OF_TIME_NS = 10**18
 
-PLAN = "plan.txt"
-CONSOLE = "console.txt"
-CLIENT_SAMPLES = "client.samples"
-SERVER_SAMPLES = "server.samples"
-LINKS_SAMPLES = "links.samples"
-CLIENT_DECISIONS = "client.decisions"
-SERVER_DECISIONS = "server.decisions"
-CLIENT_STATES = "client.states"
-SERVER_STATES = "server.states"
-MESSAGES = "messages.records"
-GUEST_OUTCOME = "guest.json"
-#: Input and output of programs, in a run that has them instead of traffic.
-CLIENT_INPUT = "client.in"
-CLIENT_OUTPUT = "client.out"
-CLIENT_ERRORS = "client.err"
-SERVER_OUTPUT = "server.out"
-SERVER_ERRORS = "server.err"
 _CLOCK = "clock"
 _INIT = "init"
 _UML_DIR = "uml"
@@ -101,7 +82,7 @@ _LAST_WORDS_S = 10.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The result of a successful run, and its cost.
 
     `guest` is what the guest reported (times in ns of virtual time since boot), `virtual_s` the
@@ -120,12 +101,6 @@ class Outcome:
     system_s: float
     memory_bytes: int
     of_sockets: bool = False
-
-
-def read_samples(scenario: Scenario, directory: Path) -> dict[str, Samples]:
-    """The samples of each host, by the name of its namespace. Raises MptcplabError."""
-    hosts = [host for pair in scenario.pairs() for host in (pair.client, pair.server)]
-    return {host: records.read_samples(directory / f"{host}.samples") for host in hosts}
 
 
 class RunEndedError(RunError):
@@ -164,7 +139,7 @@ def run(
     watch: Watch | None = None,
     take: Sequence[str] = (),
     ipv6: bool = False,
-) -> Outcome:
+) -> RunOutcome:
     """Run `plan` and leave its records in `directory`, which must exist.
 
     Files that are in `directory` before are for the guest, which finds them in its own directory;
@@ -184,7 +159,7 @@ def run(
     with _guest_directory(directory) as guests:
         try:
             for place in (directory, guests):
-                _write_new(place / PLAN, plan.encode())
+                _write_new(place / run_files.PLAN, plan.encode())
             _write_new(directory / _CLOCK, bytes(mmap.PAGESIZE))
             (guests / _CLOCK).symlink_to(Path("..", _CLOCK))
             (guests / _INIT).symlink_to(guest.program)
@@ -225,7 +200,7 @@ def run(
             outcome += _overruled(scenario, directory)
             raise RunEndedError(outcome, tail) if limited else RunError(outcome, tail)
     (directory / _CLOCK).unlink()
-    return Outcome(
+    return RunOutcome(
         directory=directory,
         guest=outcome,
         virtual_s=virtual_s,
@@ -304,7 +279,7 @@ def _start(
         # glibc registers a restartable sequence in memory that a guest process then no longer has
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
     }
-    with (directory / CONSOLE).open("xb") as console:
+    with (directory / run_files.CONSOLE).open("xb") as console:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL if terminal is None else terminal,
@@ -318,8 +293,13 @@ def _start(
 
 def _written(scenario: Scenario, plan: str) -> Iterator[str]:
     """The names of the files that the guest of a run may write; all others are refused."""
-    yield from (GUEST_OUTCOME, MESSAGES, LINKS_SAMPLES)
-    yield from (CLIENT_OUTPUT, CLIENT_ERRORS, SERVER_OUTPUT, SERVER_ERRORS)
+    yield from (run_files.GUEST_OUTCOME, run_files.MESSAGES, run_files.LINKS_SAMPLES)
+    yield from (
+        run_files.CLIENT_OUTPUT,
+        run_files.CLIENT_ERRORS,
+        run_files.SERVER_OUTPUT,
+        run_files.SERVER_ERRORS,
+    )
     for pair in scenario.pairs():
         for host in (pair.client, pair.server):
             yield from (f"{host}.samples", f"{host}.decisions", f"{host}.states")
@@ -478,7 +458,7 @@ class _Disk:
     def __init__(self, pid: int, directory: Path, limits: Limits) -> None:
         self._io = Path(f"/proc/{pid}/io")
         self._guests = directory / run_directory.GUEST
-        self._console = directory / CONSOLE
+        self._console = directory / run_files.CONSOLE
         self._limits = limits
         self._look_at = 0.0
 
@@ -593,7 +573,7 @@ def _not_ended(virtual_limit_ns: int) -> str:
 @contextmanager
 def _connecting(directory: Path) -> Iterator[Callable[[], bool]]:
     """A function that says whether the first packet was about to leave; it is true once."""
-    with (directory / CONSOLE).open("rb") as console:
+    with (directory / run_files.CONSOLE).open("rb") as console:
         before = b""
 
         def is_connecting() -> bool:
@@ -711,7 +691,7 @@ def _outcome_or_reason(
     if refused:
         return refused
     try:
-        with (directory / GUEST_OUTCOME).open("rb") as file:
+        with (directory / run_files.GUEST_OUTCOME).open("rb") as file:
             text = file.read(_OUTCOME_BYTES)
     except OSError:
         return _reason_without_outcome(returncode, console, directory)
@@ -737,7 +717,7 @@ def _reported(scenario: Scenario) -> tuple[str, ...]:
 
 def _console(directory: Path) -> str:
     """The text on the console; of a long one, the beginning and the end."""
-    with (directory / CONSOLE).open("rb") as file:
+    with (directory / run_files.CONSOLE).open("rb") as file:
         text = file.read(2 * _CONSOLE_BYTES)
         size = os.fstat(file.fileno()).st_size
         if size > len(text):
@@ -791,7 +771,7 @@ def _suspect(scenario: Scenario, console: str, reason: str) -> str:
 def _overruled(scenario: Scenario, directory: Path) -> str:
     """What the framework did in the place of the scheduler of a run that failed, if known."""
     try:
-        counts = overruled.counts(list(read_samples(scenario, directory).values()))
+        counts = overruled.counts(list(run_files.read_samples(scenario, directory).values()))
     except MptcplabError:
         return ""
     return "".join(f"; {line}" for line in overruled.lines(scenario.scheduler.name, [counts]))

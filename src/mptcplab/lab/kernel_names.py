@@ -22,7 +22,7 @@ from mptcplab.lab import doctor, kernel, prebuilt, stock_package
 from mptcplab.lab.choices import CURRENT, DEFAULT_FLAVOUR, FLAVOURS
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
-from mptcplab.spec.mistakes import printable, suggestion
+from mptcplab.mistakes import printable, suggestion
 
 #: The variants for the kernel's own tests: without our framework, with it, and without all of our
 #: patches for MPTCP that a run can do without.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The programs that a wheel brings along: the lab kernel and the guest, and what modules need.
 
-`resources.PREBUILT` has them, as tools/wheel.py puts them there:
+`resources.PREBUILT` has them, as checks/wheel.py puts them there:
 
 - `kernel/{linux,config,build.json}`: as in the cache (kernel.py);
 - `guest`: the guest program;

@@ -27,11 +27,12 @@ from typing import Any
 from mptcplab.errors import MachineError, RunCancelledError, RunError
 from mptcplab.lab import doctor, engine, guest
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
+from mptcplab.lab.engine import RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import plan
-from mptcplab.spec.scenario import Scenario
+from mptcplab.metrics import run_files
+from mptcplab.plan import plan
+from mptcplab.scenario.model import Scenario
 
 #: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.
 MEMORY_MIB = 1024
@@ -140,7 +141,7 @@ def run(
     cpu: int | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Run a scenario's plan and leave its records in `directory`, which must exist.
 
     Of `limits` those of wall-clock time and disk count, and of `watch` that it cancels: how far the
@@ -151,10 +152,10 @@ def run(
     limits, watch = limits or Limits(), watch or Watch()
     text = plan_text(scenario, kernel)
     given = {f"lab/{file.name}": file.read_bytes() for file in kernel.stock.modules}
-    given[f"lab/{engine.PLAN}"] = text.encode()
+    given[f"lab/{run_files.PLAN}"] = text.encode()
     image, line = directory / _IMAGE, directory / _LINE
     try:
-        (directory / engine.PLAN).write_text(text)
+        (directory / run_files.PLAN).write_text(text)
         program = kernel.stock.program or own.program
         image.write_bytes(initramfs(program.read_bytes(), given))
     except OSError as error:
@@ -171,7 +172,7 @@ def run(
     for name, each in sent.items():
         (directory / name).write_bytes(each)
     reported = _reported(sent, directory)
-    return Outcome(
+    return RunOutcome(
         directory=directory,
         guest=reported,
         virtual_s=reported["complete_ns"] / 1e9,
@@ -254,7 +255,7 @@ def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
         *("-rtc", "clock=vm,base=2026-01-01", "-seed", str(seed)),
         *(*machine.options, "-smp", "1", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-serial", f"file:{engine.CONSOLE}", *machine.second),
+        *("-serial", f"file:{run_files.CONSOLE}", *machine.second),
         *("-kernel", str(kernel.image), "-initrd", _IMAGE),
         *("-append", " ".join(arguments)),
     ]
@@ -311,7 +312,7 @@ def _failed(reason: str, directory: Path) -> RunError:
 
 def _left_bytes(directory: Path) -> int:
     """What a run has sent until now, and said."""
-    files = (directory / name for name in (_LINE, engine.CONSOLE))
+    files = (directory / name for name in (_LINE, run_files.CONSOLE))
     return sum(file.stat().st_size for file in files if file.exists())
 
 
@@ -319,12 +320,12 @@ def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:
     """What the guest reported of a run that succeeded. Raises RunError with its reason."""
     console = console_tail(directory)
     try:
-        guest: dict[str, Any] = json.loads(sent[engine.GUEST_OUTCOME])
+        guest: dict[str, Any] = json.loads(sent[run_files.GUEST_OUTCOME])
     except (KeyError, ValueError):
         raise RunError("the virtual machine ended without an outcome", console) from None
     if guest.get("status") != "ok":
         raise RunError(str(guest.get("reason", "the guest says no reason")), console)
-    wanted = (engine.CLIENT_SAMPLES, engine.SERVER_SAMPLES, engine.MESSAGES)
+    wanted = (run_files.CLIENT_SAMPLES, run_files.SERVER_SAMPLES, run_files.MESSAGES)
     if missing := [name for name in wanted if name not in sent]:
         raise RunError(f"the guest did not send {', '.join(missing)}", console)
     return guest
@@ -332,7 +333,7 @@ def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:
 
 def console_tail(directory: Path) -> str:
     """The last lines that the kernel said."""
-    console = directory / engine.CONSOLE
+    console = directory / run_files.CONSOLE
     text = console.read_text(errors="replace") if console.exists() else ""
     lines = [line for line in text.replace("\r", "").splitlines() if line.strip()]
     return "\n".join(lines[-20:])

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from mptcplab.errors import InputError, Problem
 from mptcplab.lab import stock_package
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import congestion, scheduler
-from mptcplab.spec.limits import DIRECTIONS
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.workload import Program
+from mptcplab.scenario import congestion, scheduler
+from mptcplab.scenario.limits import DIRECTIONS
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.workload import Program
 
 #: The first series of Linux that tells a program what an MPTCP connection has carried (MPTCP_INFO),
 #: and has net.mptcp.scheduler.

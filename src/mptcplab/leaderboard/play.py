@@ -14,23 +14,24 @@ from dataclasses import dataclass, replace
 
 from mptcplab import extras
 from mptcplab.advice import goals
-from mptcplab.advice.goals import Figure
+from mptcplab.advice.goals import GoalFigure
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.leaderboard import sets
 from mptcplab.leaderboard.sets import Drawn
 from mptcplab.leaderboard.standings import Played
 from mptcplab.metrics.recorded import measured_direction
+from mptcplab.plan import timeline
 from mptcplab.runs import cost, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import Plan, Planned
-from mptcplab.spec import resolve, scheduler, timeline
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.limits import PACKET_BYTES
-from mptcplab.spec.scenario import LONGEST_NS, Scenario, Shape
-from mptcplab.spec.units import format_fraction, format_rate, format_time
-from mptcplab.spec.workload import opens_connections
+from mptcplab.scenario import resolve, scheduler
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import PACKET_BYTES
+from mptcplab.scenario.model import LONGEST_NS, Scenario, Shape
+from mptcplab.scenario.workload import opens_connections
+from mptcplab.units import format_fraction, format_rate, format_time
 
 # The levels of factors: the upper ends of all but the last.
 _APART = (3, 10, 100)
@@ -179,11 +180,11 @@ def failures(planned: Plan, out: Store) -> dict[str, str]:
     return found
 
 
-def _figure(figure: Figure, entry: Entry) -> float | None:
+def _figure(figure: GoalFigure, entry: Entry) -> float | None:
     return figure.of(entry.metrics) if entry.status == "ok" else None
 
 
-def merit(figure: Figure, value: float | None) -> float | None:
+def merit(figure: GoalFigure, value: float | None) -> float | None:
     """How good a figure is, the higher the better, see `Played`; None if there is none."""
     if value is None:
         return None

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from mptcplab.spec import designs, presets, resolve, scheduler, timeline
-from mptcplab.spec.designs import Point, Range
-from mptcplab.spec.limits import DIRECTIONS, PACKET_BYTES, Direction
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Scheduler
+from mptcplab.formulas import designs
+from mptcplab.formulas.designs import Point, Range
+from mptcplab.plan import timeline
+from mptcplab.scenario import presets, resolve, scheduler
+from mptcplab.scenario.limits import DIRECTIONS, PACKET_BYTES, Direction
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.scheduler import Scheduler
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.metrics import inference
-from mptcplab.spec import scheduler
+from mptcplab.scenario import scheduler
 
 REFERENCE = scheduler.DEFAULT
 #: It sends everything on each path, at the expense of goodput; others repeat some segments.

@@ -18,10 +18,20 @@ from mptcplab.errors import RunError
 from mptcplab.metrics.definitions import ApplicationFigures
 from mptcplab.metrics.records import DIRECTIONS, Records
 from mptcplab.metrics.schema import Value
-from mptcplab.spec import workload
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_MS, NS_PER_S
-from mptcplab.spec.workload import REPLY, REQUEST, Bulk, Cbr, Frames, Message, Transfers, Video, Web
+from mptcplab.scenario import workload
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import (
+    REPLY,
+    REQUEST,
+    Bulk,
+    Cbr,
+    Frames,
+    Message,
+    Transfers,
+    Video,
+    Web,
+)
+from mptcplab.units import NS_PER_MS, NS_PER_S
 
 
 class Player:

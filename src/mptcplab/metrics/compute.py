@@ -19,9 +19,10 @@ from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFig
 from mptcplab.metrics.recorded import Flow, Interval, Subflow, increase, measured, summed
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.sender_states import State
-from mptcplab.spec import scheduler, timeline
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.plan import timeline
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.model import Scenario
+from mptcplab.units import NS_PER_S
 
 _NS_PER_US = 1_000
 _BITS_PER_BYTE = 8

@@ -29,11 +29,11 @@ from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Value
-from mptcplab.spec import links, plan, timeline
-from mptcplab.spec.limits import DIRECTIONS, NO_RATE_BPS
-from mptcplab.spec.links import Spots
-from mptcplab.spec.scenario import Link, Pair, Scenario
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.plan import plan, qdiscs, timeline
+from mptcplab.plan.qdiscs import Spots
+from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS
+from mptcplab.scenario.model import Link, Pair, Scenario
+from mptcplab.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others belong to a connection.
 SUMS = (
@@ -216,7 +216,7 @@ def link_metrics(
 ) -> Iterator[LinkFigures]:
     """The figures of each direction of each shared link."""
     for m, link in enumerate(scenario.links, 1):
-        yield from _link_figures(scenario, link, links.link_spots(m), queues, interval, start_ns)
+        yield from _link_figures(scenario, link, qdiscs.link_spots(m), queues, interval, start_ns)
 
 
 def path_link_metrics(
@@ -225,7 +225,7 @@ def path_link_metrics(
     """The same of each path that has a rate of its own, whatever went over it."""
     for i, path in enumerate(scenario.paths, 1):
         if path.up.rate_bps != NO_RATE_BPS or path.down.rate_bps != NO_RATE_BPS:
-            spots = links.path_spots(i)
+            spots = qdiscs.path_spots(i)
             yield from _link_figures(scenario, path, spots, queues, interval, start_ns)
 
 
@@ -239,7 +239,7 @@ def _link_figures(
 ) -> Iterator[LinkFigures]:
     for direction in DIRECTIONS:
         shape = getattr(link, direction)
-        device = links.bottleneck(spots, direction, shape).device
+        device = qdiscs.bottleneck(spots, direction, shape).device
         records = recorded.link_records(queues, device)
         if not len(records):
             continue

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mptcplab.metrics.recorded import Flow, Subflow, counted
-from mptcplab.spec import link_trace, timeline
-from mptcplab.spec.limits import Direction
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.plan import timeline
+from mptcplab.scenario.limits import Direction
+from mptcplab.scenario.model import Scenario
+from mptcplab.traces import link_trace
+from mptcplab.units import NS_PER_S
 
 #: A sender has noticed even if it sends up to this much more than the link carries.
 DETECTED_AT = 1.1

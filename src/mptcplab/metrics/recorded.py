@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from mptcplab.errors import RunError
 from mptcplab.metrics.records import UNSCHEDULED, Records, Samples, path_indices, select
-from mptcplab.spec import links
-from mptcplab.spec.limits import Direction
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import format_time
-from mptcplab.spec.workload import Program
+from mptcplab.plan import qdiscs
+from mptcplab.scenario.limits import Direction
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
+from mptcplab.units import format_time
 
 Times = npt.NDArray[np.int64]
 
@@ -300,11 +300,11 @@ def queue_device(scenario: Scenario, index: int, direction: Direction) -> str:
     """The device with the queue in which packets of a path wait, where its rate is the lowest."""
     path = scenario.paths[index]
     shared = {link.name: (m, link) for m, link in enumerate(scenario.links, 1)}
-    stands = [(links.path_spots(scenario.first_path + index), getattr(path, direction))]
+    stands = [(qdiscs.path_spots(scenario.first_path + index), getattr(path, direction))]
     for m, link in (shared[name] for name in path.links):
-        stands.append((links.link_spots(m), getattr(link, direction)))
+        stands.append((qdiscs.link_spots(m), getattr(link, direction)))
     spots, narrowest = min(stands, key=lambda stand: stand[1].rate_bps)
-    return links.bottleneck(spots, direction, narrowest).device
+    return qdiscs.bottleneck(spots, direction, narrowest).device
 
 
 def link_records(recorded: Records, device: str) -> Records:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
-from mptcplab.spec.testbed import CLIENT_SIDE, NETWORK, SIDES
+from mptcplab.plan.testbed import CLIENT_SIDE, NETWORK, SIDES
 
 RECORD_BYTES = 192
 CONNECTION = 1
@@ -630,7 +630,7 @@ def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
     """Index (from 0) of the path that each subflow record belongs to, by its two addresses.
 
     Path i, from `first` on, joins 10.0.i.x (client) and 10.1.i.x (server), or addresses of IPv6
-    that end so, see `spec.testbed`. A program may use any address of the server: packets go by the
+    that end so, see `plan.testbed`. A program may use any address of the server: packets go by the
     path of the client's. A negative index stands for any other pair.
     """
     local, remote = subflow["local_addr"], subflow["remote_addr"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mptcplab.metrics.recorded import Flow, at, within
 from mptcplab.metrics.records import NO_SPACE, Records
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 # The states of TCP in which data can be sent: established, FIN_WAIT1, CLOSE_WAIT, CLOSING and
 # LAST_ACK.

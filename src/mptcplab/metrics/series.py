@@ -21,12 +21,13 @@ from mptcplab import extras
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.recorded import link_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
-from mptcplab.spec import links, timeline, trace_file, trace_steps
-from mptcplab.spec.limits import DIRECTIONS
-from mptcplab.spec.link_trace import SINR, Source, TraceError
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import DEFAULT
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.plan import qdiscs, timeline
+from mptcplab.scenario.limits import DIRECTIONS
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.scheduler import DEFAULT
+from mptcplab.traces import trace_file, trace_steps
+from mptcplab.traces.link_trace import SINR, Source, TraceError
+from mptcplab.units import NS_PER_S
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,7 +162,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
                 rate = _mean_rates(rates[link.name], edges)
                 goodput.append(Series("link_bps", link.name, rate, what="link"))
             shape = getattr(link, direction)
-            device = links.bottleneck(links.link_spots(m), direction, shape).device
+            device = qdiscs.bottleneck(qdiscs.link_spots(m), direction, shape).device
             records = link_records(queues, device)
             metric = "queue_packets" if direction == "up" else "queue_down_packets"
             what = f"queue {direction}"

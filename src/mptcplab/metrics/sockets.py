@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from mptcplab.metrics.compute import STATE_METRICS, RunMetrics
 from mptcplab.metrics.records import Records, Samples, select
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 #: The figures of a run, and of a path, that such records do not give.
 UNKNOWN = (

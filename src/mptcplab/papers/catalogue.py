@@ -23,11 +23,10 @@ from pydantic import BaseModel, Field
 
 from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.spec import space
-from mptcplab.spec.designs import MAX_POINTS, Point
-from mptcplab.spec.formulas import Formula, FormulaError, names_in
-from mptcplab.spec.mistakes import ABSENT, shown, suggestion
-from mptcplab.spec.space import (
+from mptcplab.formulas import space
+from mptcplab.formulas.designs import MAX_POINTS, Point
+from mptcplab.formulas.formula import Formula, FormulaError, names_in
+from mptcplab.formulas.space import (
     FormulaText,
     Name,
     Scalar,
@@ -42,11 +41,12 @@ from mptcplab.spec.space import (
     shown_point,
     texts,
 )
+from mptcplab.mistakes import ABSENT, shown, suggestion
 
 if TYPE_CHECKING:
-    from mptcplab.spec.resolve import Request
-    from mptcplab.spec.scenario import Scenario
-    from mptcplab.spec.scheduler import Scheduler
+    from mptcplab.scenario.model import Scenario
+    from mptcplab.scenario.resolve import Request
+    from mptcplab.scenario.scheduler import Scheduler
 
 #: The file that describes a paper.
 PAPER = "paper.toml"
@@ -174,7 +174,7 @@ class Reported(Table):
     read_off: bool
 
 
-class Figure(Table):
+class ClaimFigure(Table):
     """A figure that a claim is about; `paper` is the paper's value."""
 
     value: FormulaText
@@ -188,7 +188,7 @@ class Because(Table):
 
     says: Text
     shown_by: FormulaText
-    figures: dict[Name, Figure] = Field(default={})
+    figures: dict[Name, ClaimFigure] = Field(default={})
 
 
 class Claim(Table):
@@ -201,7 +201,7 @@ class Claim(Table):
     quote: Text
     place: Text
     says: Text
-    figures: dict[Name, Figure] = Field(default={})
+    figures: dict[Name, ClaimFigure] = Field(default={})
     holds: FormulaText | None = None
     direction: FormulaText | None = None
     not_testable: Text | None = None
@@ -352,7 +352,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SeededPoint:
     """A point of an experiment with a seed, and its scenarios.
 
     `alone` maps each path's name to its baseline, plain TCP over that path alone.
@@ -412,12 +412,12 @@ def settings(
     part: str = PUBLISHED,
     repeat: int | None = None,
     points: Sequence[Point] | None = None,
-) -> list[Setting]:
+) -> list[SeededPoint]:
     """Every run of a part of an experiment, or those of some `points`. Drives go to `folder`.
 
     Raises InputError, naming the file and the point, if the scenario of a point is invalid.
     """
-    from mptcplab.spec import resolve  # takes longer than to read all experiments
+    from mptcplab.scenario import resolve  # takes longer than to read all experiments
 
     own = published.experiment
     chosen = own.part(part)
@@ -440,13 +440,13 @@ def settings(
                     item, request.schedulers, (item.cc,), 1, request.sources, request.traces
                 )
                 alone = {each.paths[0].name: each for each in one.baselines()}
-            found.append(Setting(point, item.seed, item, alone, request))
+            found.append(SeededPoint(point, item.seed, item, alone, request))
     return found
 
 
 def _drive(drive: Drive, point: Point, folder: Path) -> Path:
     """The directory of a point's drive, which is written if it does not exist."""
-    from mptcplab.spec import drive_settings, radio  # both need NumPy
+    from mptcplab.traces import drive_settings, radio  # both need NumPy
 
     seed = fill_in(drive.seed, point)
     settings = [text for text in fill_in(drive.settings, point) if text]
@@ -478,7 +478,7 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     "variant": Variant,
     "claim": Claim,
     "because": Because,
-    "figures": Figure,
+    "figures": ClaimFigure,
     "reported": Reported,
 }
 
@@ -538,7 +538,11 @@ def _check_claim(own: Experiment, key: str, claim: Claim, wrong: Wrong) -> None:
 
 
 def _check_figures(
-    own: Experiment, place: str, figures: Mapping[str, Figure], known: Sequence[str], wrong: Wrong
+    own: Experiment,
+    place: str,
+    figures: Mapping[str, ClaimFigure],
+    known: Sequence[str],
+    wrong: Wrong,
 ) -> list[str]:
     """The names of figures, each of which can use those before it."""
     names: list[str] = []

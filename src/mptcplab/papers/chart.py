@@ -23,7 +23,7 @@ from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.timeline import CAPACITY, GOODPUT, Track
 from mptcplab.report import draw
 from mptcplab.report.palette import PATH_COLOURS, Style
-from mptcplab.spec.link_trace import SINR
+from mptcplab.traces.link_trace import SINR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Any
 
 from mptcplab.errors import MptcplabError
+from mptcplab.formulas.formula import Formula, FormulaError, UndefinedError
 from mptcplab.papers.catalogue import (
     MIN_SAMPLES,
     OF_VARIANT,
@@ -27,8 +28,8 @@ from mptcplab.papers.catalogue import (
     QUICK,
     Because,
     Claim,
+    ClaimFigure,
     Experiment,
-    Figure,
     Published,
 )
 from mptcplab.papers.samples import Column as Column
@@ -37,7 +38,6 @@ from mptcplab.papers.samples import Results as Results
 from mptcplab.papers.samples import Row as Row
 from mptcplab.papers.samples import results as results
 from mptcplab.papers.samples import row as row
-from mptcplab.spec.formulas import Formula, FormulaError, UndefinedError
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
@@ -58,7 +58,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ClaimOutcome:
     """A verdict over one part of an experiment, and our value of each figure of the claim.
 
     `intervals` has the 95 % bootstrap intervals, (low, high), of the figures that are numbers, and
@@ -88,7 +88,7 @@ class Explained:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged(Outcome):
+class Judged(ClaimOutcome):
     """A judged claim: over one part, and, `by_variant`, over each other that has been run.
 
     `not_varied` are the assumed values whose ranges have not been run, or not in full.
@@ -96,7 +96,7 @@ class Judged(Outcome):
 
     claim: Claim
     explained: Sequence[Explained] = ()
-    by_variant: Mapping[str, Outcome] = field(default_factory=dict)
+    by_variant: Mapping[str, ClaimOutcome] = field(default_factory=dict)
     not_varied: Sequence[str] = ()
 
     @property
@@ -152,7 +152,10 @@ def _judges(published: Published, by_part: Mapping[str, Results]) -> Iterator[tu
 
 
 def _judged(
-    claim: Claim, found: Outcome, explained: Sequence[Explained], others: Mapping[str, Outcome]
+    claim: Claim,
+    found: ClaimOutcome,
+    explained: Sequence[Explained],
+    others: Mapping[str, ClaimOutcome],
 ) -> Judged:
     fields = {each.name: getattr(found, each.name) for each in dataclasses.fields(found)}
     return Judged(claim=claim, explained=explained, by_variant=others, **fields)
@@ -168,7 +171,7 @@ def _with_quick_part(own: Experiment, by_part: Mapping[str, Results]) -> dict[st
     return {name: each for name, each in found.items() if each.rows}
 
 
-def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
+def _varied(own: Experiment, found: Judged, quick: ClaimOutcome | None) -> Judged:
     """The verdict in view of those with other assumed values, compared with the quick part's.
 
     If these change the size of the effect, and not its direction, that is what is left of it.
@@ -215,7 +218,7 @@ def _varied(own: Experiment, found: Judged, quick: Outcome | None) -> Judged:
     )
 
 
-def _telling(own: Experiment, outcome: Outcome | None) -> Outcome | None:
+def _telling(own: Experiment, outcome: ClaimOutcome | None) -> ClaimOutcome | None:
     """A verdict that can be compared with others; None if it cannot."""
     if outcome is None or outcome.unknown:
         return None
@@ -236,14 +239,14 @@ class _Judge:
         texts = {"holds": claim.holds, "direction": claim.direction}
         self.tests = {name: Formula(text) for name, text in texts.items() if text is not None}
 
-    def outcome(self, part: str, *, must_be_known: bool = False) -> Outcome:
+    def outcome(self, part: str, *, must_be_known: bool = False) -> ClaimOutcome:
         """The claim over a part. Raises MptcplabError if it `must_be_known` and has no value."""
         why = self._untestable()
         try:
             scope = Scope(self.by_part, part)
             ours = self._values(self.claim.figures, self.figures, scope, {}, "")
             if why is not None:
-                return Outcome(verdict=Verdict.NOT_TESTABLE, ours=ours, reasons=[why])
+                return ClaimOutcome(verdict=Verdict.NOT_TESTABLE, ours=ours, reasons=[why])
             true = {
                 name: self._is_true(name, test, scope, ours) for name, test in self.tests.items()
             }
@@ -257,7 +260,7 @@ class _Judge:
             return self._bootstrapped(part, scope, ours)
         p_holds = float(true["holds"])
         p_direction = float(true["direction"]) if "direction" in true else None
-        return Outcome(
+        return ClaimOutcome(
             verdict=_verdict(p_holds, p_direction),
             ours=ours,
             p_holds=p_holds,
@@ -309,14 +312,14 @@ class _Judge:
             or None
         )
 
-    def _unknown(self, message: str, why: str | None) -> Outcome:
+    def _unknown(self, message: str, why: str | None) -> ClaimOutcome:
         if why is not None:
-            return Outcome(verdict=Verdict.NOT_TESTABLE, reasons=[why], unknown=message)
-        return Outcome(verdict=Verdict.INCONCLUSIVE, reasons=[message], unknown=message)
+            return ClaimOutcome(verdict=Verdict.NOT_TESTABLE, reasons=[why], unknown=message)
+        return ClaimOutcome(verdict=Verdict.INCONCLUSIVE, reasons=[message], unknown=message)
 
     def _values(
         self,
-        figures: Mapping[str, Figure],
+        figures: Mapping[str, ClaimFigure],
         formulas: Mapping[str, Formula],
         scope: Scope,
         names: Mapping[str, Any],
@@ -346,7 +349,7 @@ class _Judge:
             text = f"{self.place}.{key} = {formula.text!r}: cannot be evaluated: {error}"
             raise type(error)(text) from None
 
-    def _bootstrapped(self, part: str, scope: Scope, ours: Mapping[str, Any]) -> Outcome:
+    def _bootstrapped(self, part: str, scope: Scope, ours: Mapping[str, Any]) -> ClaimOutcome:
         formulas = {**self.figures, **self.tests}
         parts = self._parts(part, formulas)
         drawn = resamples(self.by_part, parts)
@@ -373,7 +376,7 @@ class _Judge:
             share = without / drawn.total
             reasons.append(f"over {share:.0%} of the resamples it cannot be evaluated")
         verdict = Verdict.INCONCLUSIVE if reasons else _verdict(p_holds, p_direction)
-        return Outcome(
+        return ClaimOutcome(
             verdict=verdict,
             ours=ours,
             intervals=dict(_intervals(ours, found)),

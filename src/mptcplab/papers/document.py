@@ -13,7 +13,7 @@ from mptcplab.papers.chart import Content
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.report.palette import Style
 from mptcplab.runs import documents
-from mptcplab.spec import scheduler
+from mptcplab.scenario import scheduler
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mptcplab.formulas.formula import Formula, FormulaError
 from mptcplab.papers.catalogue import Headline
-from mptcplab.papers.page import Section, anchor
+from mptcplab.papers.markdown_page import Section, anchor
 from mptcplab.papers.samples import Scope
 from mptcplab.papers.wording import number, verdict, with_unit
-from mptcplab.spec.formulas import Formula, FormulaError
 
 #: More would not be headlines.
 MOST = 10

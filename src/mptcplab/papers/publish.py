@@ -12,9 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError
-from mptcplab.papers import catalogue, chart, data, looks, page, reproduce, summary, timeline
+from mptcplab.papers import (
+    catalogue,
+    chart,
+    data,
+    looks,
+    markdown_page,
+    reproduce,
+    summary,
+    timeline,
+)
 from mptcplab.papers.catalogue import Published
-from mptcplab.papers.page import Section
+from mptcplab.papers.markdown_page import Section
 from mptcplab.papers.reproduce import Provenance, Ran
 from mptcplab.papers.stale import Now
 from mptcplab.papers.timeline import Track
@@ -81,7 +90,7 @@ def publish(
         raise MptcplabError(f"{out}: no experiment has been run; see mptcplab papers run --help")
     sections = [section(material, now) for material in materials]
     styles = looks.of_schedulers(each.experiment for each in everything)
-    papers = page.by_paper(sections)
+    papers = markdown_page.by_paper(sections)
     files: dict[str, str | bytes] = {}
     for material in materials:
         files |= _data_files(material)
@@ -92,7 +101,7 @@ def publish(
                 content = chart.Content(each.found, styles, each.tracks)
                 files[f"{name}.svg"] = chart.drawn(content, "svg")
             files[f"{data.DATA}/{name}-pairs.csv"] = data.pairs_csv(each.found)
-    files |= {f"{paper}.md": page.page(group) for paper, group in papers.items()}
+    files |= {f"{paper}.md": markdown_page.page(group) for paper, group in papers.items()}
     of = {each.published.name: each.provenance for each in materials if each.provenance}
     files[f"{data.DATA}/{data.PROVENANCE}"] = data.provenance_json(of)
     files[summary.CLAIMS] = summary.claims_json(papers)

@@ -20,21 +20,21 @@ from typing import TypeVar
 
 from mptcplab import __version__, extras
 from mptcplab.errors import MptcplabError
+from mptcplab.formulas.formula import FormulaError
 from mptcplab.lab import kernel as lab_kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, claims
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, Setting
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, SeededPoint
 from mptcplab.papers.claims import Judged, Results
 from mptcplab.runs import cost, documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.workers import Workers
-from mptcplab.spec import scheduler
-from mptcplab.spec.formulas import FormulaError
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
 
 #: Shows the progress of some number of runs.
 Show = Callable[[int], AbstractContextManager[tuple[experiment.Progress, experiment.Ended]]]
@@ -254,7 +254,7 @@ class _Planned:
         self,
         part: str,
         repeat: int,
-        settings: Sequence[Setting],
+        settings: Sequence[SeededPoint],
         kernel: KernelBuild,
         guest: Guest,
         runs: Store,
@@ -264,7 +264,7 @@ class _Planned:
         self.repeat = repeat
         self.settings = settings
         self.kernel, self.guest, self.runs = kernel, guest, runs
-        self.missing: dict[str, tuple[Setting, Scenario]] = {}
+        self.missing: dict[str, tuple[SeededPoint, Scenario]] = {}
         for setting in settings:
             for item in (setting.scenario, *setting.alone.values()):
                 key = store.run_key(item, kernel, guest)

@@ -9,7 +9,7 @@ from mptcplab.papers import tables, wording
 from mptcplab.papers.catalogue import PUBLISHED, QUICK
 from mptcplab.papers.claims import Judged
 from mptcplab.papers.reproduce import Reproduced
-from mptcplab.spec.units import counted
+from mptcplab.units import counted
 
 
 def text(found: Reproduced) -> str:

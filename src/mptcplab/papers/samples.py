@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from mptcplab.formulas.designs import Point
+from mptcplab.formulas.formula import BASICS, Formula, FormulaError, MissingError
 from mptcplab.metrics.inference import quantile, standard_deviation
 from mptcplab.papers.catalogue import OF_VARIANT, Experiment, Metric
 from mptcplab.runs.entries import Entry
-from mptcplab.spec.designs import Point
-from mptcplab.spec.formulas import BASICS, Formula, FormulaError, MissingError
 
 #: How many resamples are drawn; if there are no more than these in all, each is taken.
 RESAMPLES = 2000
@@ -55,7 +55,7 @@ class Column:
 
 
 #: The values of the axes that are not seeds.
-Setting = tuple[Any, ...]
+SameSetting = tuple[Any, ...]
 #: The seed of a run, after those axes that are seeds themselves.
 Seed = tuple[Any, ...]
 #: An independent sample: the point of a design, a drive, or a seed.
@@ -100,7 +100,7 @@ class Results:
         """The independent sample that a run belongs to."""
         return tuple(row.point[name] for name in self._unit_axes) or (row.seed,)
 
-    def setting(self, row: Row, without: Sequence[str] = ()) -> Setting:
+    def setting(self, row: Row, without: Sequence[str] = ()) -> SameSetting:
         """What two runs share that differ only in their seed, and in the axes `without`."""
         left_out = {*self.seed_axes, *without}
         return tuple(row.point.get(name) for name in self.axes if name not in left_out)
@@ -121,7 +121,7 @@ class Results:
 
     def selected(self, column: object, wanted: Mapping[str, Any]) -> Selected:
         """The same, by setting and, in each, by the number of the unit."""
-        groups: dict[Setting, dict[int, list[float]]] = {}
+        groups: dict[SameSetting, dict[int, list[float]]] = {}
         for row, value in self._found(column, wanted):
             group = groups.setdefault(self.setting(row), {})
             group.setdefault(self._number[self.unit(row)], []).append(value)

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mptcplab.papers import headlines, page, wording
-from mptcplab.papers.claims import Judged, Outcome, Verdict
-from mptcplab.papers.page import HOW_TO, Section
+from mptcplab.papers import headlines, markdown_page, wording
+from mptcplab.papers.claims import ClaimOutcome, Judged, Verdict
+from mptcplab.papers.markdown_page import HOW_TO, Section
 from mptcplab.papers.tables import Table, markdown
 
 #: The file with every claim, below the folder of the pages.
@@ -129,7 +129,7 @@ def _headlines(papers: Mapping[str, Sequence[Section]]) -> Iterator[str]:
 
 def _notes(sections: Sequence[Section]) -> Iterator[str]:
     for section in sections:
-        for mark in page.marks(section):
+        for mark in markdown_page.marks(section):
             yield f"- {section.published.name}: {mark}"
 
 
@@ -140,7 +140,7 @@ def _runs(section: Section) -> str:
     return f"{section.found.part}{', stale' if section.found.part in section.stale else ''}"
 
 
-def _outcome(outcome: Outcome, figures: Mapping[str, Any]) -> dict[str, Any]:
+def _outcome(outcome: ClaimOutcome, figures: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "verdict": outcome.verdict,
         "p_holds": outcome.p_holds,

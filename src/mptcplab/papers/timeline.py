@@ -19,8 +19,8 @@ from mptcplab.metrics.series import RunSeries, run_series
 from mptcplab.papers.catalogue import Published
 from mptcplab.papers.reproduce import Ran
 from mptcplab.runs import store
-from mptcplab.spec.link_trace import SINR
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.traces.link_trace import SINR
+from mptcplab.units import NS_PER_S
 
 GOODPUT, CAPACITY = "goodput", "capacity"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mptcplab.papers.catalogue import Figure, Metric
-from mptcplab.papers.claims import Judged, Outcome
-from mptcplab.spec.units import counted
+from mptcplab.papers.catalogue import ClaimFigure, Metric
+from mptcplab.papers.claims import ClaimOutcome, Judged
+from mptcplab.units import counted
 
 _DIGITS = 4
 
@@ -68,7 +68,7 @@ def at(point: Mapping[str, Any], axes: Mapping[str, str]) -> str:
     )
 
 
-def quantity(name: str, figure: Figure, outcome: Outcome) -> Quantity:
+def quantity(name: str, figure: ClaimFigure, outcome: ClaimOutcome) -> Quantity:
     paper = with_unit(number(figure.paper), figure.unit)
     ours = "-"
     if name in outcome.ours:
@@ -88,7 +88,7 @@ def probability(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
 
 
-def how_sure(outcome: Outcome) -> str:
+def how_sure(outcome: ClaimOutcome) -> str:
     """In how many resamples of how many samples a claim holds; "" if it was not judged."""
     if outcome.p_holds is None:
         return ""
@@ -98,7 +98,7 @@ def how_sure(outcome: Outcome) -> str:
     return f"{text} of the resamples of {counted(outcome.samples, 'sample')}"
 
 
-def verdict(outcome: Outcome) -> str:
+def verdict(outcome: ClaimOutcome) -> str:
     provisional = isinstance(outcome, Judged) and outcome.provisional
     if outcome.unknown:
         return "not known"

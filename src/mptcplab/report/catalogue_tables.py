@@ -9,9 +9,9 @@ from rich.box import Box
 from rich.table import Table
 from rich.text import Text
 
-from mptcplab.spec.congestion import CongestionControl
-from mptcplab.spec.presets import Preset
-from mptcplab.spec.scheduler import Parameter, Scheduler
+from mptcplab.scenario.congestion import CongestionControl
+from mptcplab.scenario.presets import Preset
+from mptcplab.scenario.scheduler import Parameter, Scheduler
 
 # The columns of the presets' table that both directions share.
 _SHARED_KEYS = ("delay", "loss", "queue")

@@ -13,21 +13,21 @@ from itertools import pairwise
 
 import numpy as np
 
-from mptcplab.lab.engine import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
 from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures
 from mptcplab.metrics.inference import Summary, summary
 from mptcplab.metrics.recorded import measured_direction
+from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.metrics.schema import Metric, metrics_of
 from mptcplab.metrics.series import Floats
 from mptcplab.metrics.views import shown_metrics
+from mptcplab.plan import timeline
+from mptcplab.plan.bottlenecks import capacity_together
 from mptcplab.runs import documents, store
 from mptcplab.runs.collection import Collection, Found, Group, Value, in_words
 from mptcplab.runs.entries import Entry, compared, ended_well
-from mptcplab.spec import timeline
-from mptcplab.spec.bottlenecks import capacity_together
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.units import NS_PER_S
 
 #: The unit in which a figure is shown, by the unit of its definition: its name and the divisor.
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}

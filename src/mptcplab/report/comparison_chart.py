@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mptcplab.lab.engine import LINKS_SAMPLES
-from mptcplab.lab.engine import read_samples as read_hosts
 from mptcplab.metrics import connections
 from mptcplab.metrics.compute import Goodput, goodput_series
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.records import read_links, read_samples
+from mptcplab.metrics.run_files import LINKS_SAMPLES
+from mptcplab.metrics.run_files import read_samples as read_hosts
+from mptcplab.plan import timeline
+from mptcplab.plan.bottlenecks import capacity_together
 from mptcplab.report import draw
 from mptcplab.report.charts import BURSTS, highest_shown_bps
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.report.tables import best_first
 from mptcplab.runs import store
 from mptcplab.runs.entries import Document, Entry, compared, ended_well, seeds_changed_nothing
-from mptcplab.spec import timeline
-from mptcplab.spec.bottlenecks import capacity_together
-from mptcplab.spec.scenario import LONGEST_NS, Scenario
-from mptcplab.spec.scheduler import DEFAULT
-from mptcplab.spec.units import format_time
+from mptcplab.scenario.model import LONGEST_NS, Scenario
+from mptcplab.scenario.scheduler import DEFAULT
+from mptcplab.units import format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,18 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
-from mptcplab.lab import engine
-from mptcplab.metrics import connections, handover, overruled, recorded, records
+from mptcplab.metrics import connections, handover, overruled, recorded, records, run_files
 from mptcplab.metrics.compute import RunMetrics, queue_metrics, run_metrics
 from mptcplab.metrics.connections import OfConnection
 from mptcplab.metrics.recorded import Flow, increase, within
 from mptcplab.metrics.records import Records
 from mptcplab.metrics.sender_states import State, path_states
+from mptcplab.plan import qdiscs, timeline
+from mptcplab.plan.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.runs import documents, store
-from mptcplab.spec import links, timeline
-from mptcplab.spec.bottlenecks import Bottleneck, bottlenecks, capacity
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.units import NS_PER_S, format_time
+from mptcplab.scenario.model import Scenario
+from mptcplab.units import NS_PER_S, format_time
 
 _BITS_PER_BYTE = 8
 _MBIT = 1e6
@@ -135,18 +134,18 @@ def explain(directory: Path) -> list[Explanation]:
     """
     scenario = store.read_scenario(directory)
     store.require_records(directory)
-    guest = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST)
-    samples = engine.read_samples(scenario, directory)
+    guest = documents.read(directory / run_files.GUEST_OUTCOME, documents.GUEST)
+    samples = run_files.read_samples(scenario, directory)
     if not store.has_probe(directory):
         raise MptcplabError(
             f"{directory}: run on a distribution's kernel, where only sockets were asked: they do "
             "not tell what limits a path"
         )
-    queues = records.read_links(directory / engine.LINKS_SAMPLES)
+    queues = records.read_links(directory / run_files.LINKS_SAMPLES)
     with documents.contradictions_reported(directory):
         known = dict(guest)
         if scenario.connections:
-            messages = records.read_messages(directory / engine.MESSAGES)
+            messages = records.read_messages(directory / run_files.MESSAGES)
             parts = connections.connections(scenario, samples, known, messages)
             return [_of_part(part, parts, scenario, queues) for part in parts]
         figures = run_metrics(scenario, samples["client"], samples["server"], known, queues)
@@ -320,11 +319,11 @@ class _Place:
         scenario, direction = self._scenario, self._flow.direction
         for index, path in enumerate(scenario.paths):
             if path.name == name:
-                spots = links.path_spots(scenario.first_path + index)
-                return links.bottleneck(spots, direction, getattr(path, direction)).device
+                spots = qdiscs.path_spots(scenario.first_path + index)
+                return qdiscs.bottleneck(spots, direction, getattr(path, direction)).device
         number = next(m for m, link in enumerate(scenario.links, 1) if link.name == name)
         shape = getattr(scenario.links[number - 1], direction)
-        return links.bottleneck(links.link_spots(number), direction, shape).device
+        return qdiscs.bottleneck(qdiscs.link_spots(number), direction, shape).device
 
     def figures(self) -> dict[str, Any]:
         """Those of its queue, with the packets lost at random on all the way of its paths."""

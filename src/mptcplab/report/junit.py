@@ -14,7 +14,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 @dataclass(frozen=True)
-class Case:
+class JunitCase:
     """A test case, how it came out, and `text`, all that is to be known about it.
 
     Of one that did not pass, `message` says why in a line, and `type` in a word.
@@ -32,7 +32,7 @@ class Suite:
     """Test cases that belong together."""
 
     name: str
-    cases: Sequence[Case]
+    cases: Sequence[JunitCase]
 
 
 def report(suites: Sequence[Suite]) -> bytes:
@@ -52,7 +52,7 @@ def report(suites: Sequence[Suite]) -> bytes:
     return text + b"\n"
 
 
-def _counts(cases: Sequence[Case]) -> dict[str, str]:
+def _counts(cases: Sequence[JunitCase]) -> dict[str, str]:
     return {
         "tests": str(len(cases)),
         "failures": str(sum(case.outcome == "failure" for case in cases)),
@@ -60,7 +60,7 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
     }
 
 
-def _add(suite: ElementTree.Element, case: Case, classname: str) -> None:
+def _add(suite: ElementTree.Element, case: JunitCase, classname: str) -> None:
     about = {"classname": classname, "name": case.name}
     element = ElementTree.SubElement(suite, "testcase", about)
     if case.outcome == "passed":

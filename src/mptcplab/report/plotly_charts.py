@@ -11,7 +11,7 @@ from typing import Any
 from mptcplab.metrics.inference import Summary
 from mptcplab.report.charts import Bars, Chart, Heat, Line, Lines, OverTime, Shares
 from mptcplab.report.palette import PATH_COLOURS, Style
-from mptcplab.spec.units import counted
+from mptcplab.units import counted
 
 #: What JSON has.
 Json = dict[str, Any]

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mptcplab.lab.engine import CLIENT_DECISIONS, SERVER_DECISIONS
 from mptcplab.metrics import records
 from mptcplab.metrics.records import DECISIONS
+from mptcplab.metrics.run_files import CLIENT_DECISIONS, SERVER_DECISIONS
 from mptcplab.metrics.series import Floats, Panel, RunSeries, Series
 from mptcplab.report.palette import PATH_COLOURS
 from mptcplab.report.plotly_charts import Json, numbers, rounded, text
 from mptcplab.runs import store
 from mptcplab.runs.collection import Found
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 _SERIES_DIGITS = 3
 _MOST_DECISIONS = 1000

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mptcplab import units
 from mptcplab.metrics.series import Panel, RunSeries, Series
+from mptcplab.plan import timeline
 from mptcplab.report import draw
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.runs import store
-from mptcplab.spec import timeline, units
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.scenario import Change, Event, Link, Pair, Scenario, Shape
-from mptcplab.spec.units import NS_PER_S
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Change, Event, Link, Pair, Scenario, Shape
+from mptcplab.units import NS_PER_S
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

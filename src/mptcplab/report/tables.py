@@ -29,7 +29,7 @@ from mptcplab.runs.entries import (
     ended_well,
     seeds_changed_nothing,
 )
-from mptcplab.spec.units import counted, format_time
+from mptcplab.units import counted, format_time
 
 # A direction of a link that is used less than this carries only acknowledgments.
 _WORTH_TELLING = 0.1
@@ -87,14 +87,14 @@ def comparison_table(document: Document) -> Group:
 
 
 @dataclass(frozen=True)
-class Figure:
+class TableFigure:
     """A figure of the table: its head, and the values of the seeds in its unit, by scheduler."""
 
     head: str
     values: Mapping[str, Sequence[float]]
 
 
-def best_first(document: Document) -> list[Figure]:
+def best_first(document: Document) -> list[TableFigure]:
     """The figures of the table, with the schedulers in the order of the first one.
 
     The order is by its median. Schedulers without a successful run, and figures that none has, are
@@ -118,7 +118,7 @@ def best_first(document: Document) -> list[Figure]:
 
     names = sorted(by_name, key=rank)
     figures = [
-        Figure(column.head, {name: values(column, by_name[name]) for name in names})
+        TableFigure(column.head, {name: values(column, by_name[name]) for name in names})
         for column in (*view.left, *view.right)
     ]
     return [figure for figure in figures if any(figure.values.values())]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import Packets
-from mptcplab.lab import engine
+from mptcplab.metrics import run_files
 from mptcplab.runs import documents
 
 
@@ -17,5 +17,5 @@ def read(directory: Path, names: Sequence[str]) -> tuple[Packets, int]:
 
     Raises MptcplabError if they cannot be read.
     """
-    start_ns = documents.read(directory / engine.GUEST_OUTCOME, documents.GUEST).start_ns
+    start_ns = documents.read(directory / run_files.GUEST_OUTCOME, documents.GUEST).start_ns
     return dissect.read([directory / name for name in names]), start_ns

@@ -45,12 +45,12 @@ from mptcplab.errors import InputError, MachineError, MptcplabError, Problem, Ru
 from mptcplab.lab import artefacts, doctor
 from mptcplab.lab.artefacts import Artefact, ArtefactError
 from mptcplab.lab.engine import Watch
+from mptcplab.mistakes import first_of
 from mptcplab.runs import arrivals, documents, store, tls
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, failed, given_up
 from mptcplab.runs.workers import Perform, Workers
-from mptcplab.spec.mistakes import first_of
 
 T = TypeVar("T")
 

@@ -14,15 +14,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from mptcplab import units
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.mistakes import no_such_file, suggestion
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import CURRENT, Entry, with_benefits
-from mptcplab.spec import units
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.mistakes import no_such_file, suggestion
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Choice
-from mptcplab.spec.uncertainty import drawn
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.scheduler import Choice
+from mptcplab.scenario.uncertainty import drawn
 
 Value = float | str
 

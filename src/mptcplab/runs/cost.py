@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from mptcplab import extras
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.spec import timeline, workload
-from mptcplab.spec.limits import DIRECTIONS
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Bulk
+from mptcplab.plan import timeline
+from mptcplab.scenario import workload
+from mptcplab.scenario.limits import DIRECTIONS
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Bulk
 
 _PACKET_BYTES = 1448
 # 2 s around the workload: the connection is set up before it, and closed after it.

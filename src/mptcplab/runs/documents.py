@@ -30,11 +30,11 @@ from pydantic_core import from_json, to_json
 
 from mptcplab.errors import MptcplabError, RunError
 from mptcplab.metrics.schema import MOST, Stored
+from mptcplab.mistakes import first_of, printable
 from mptcplab.runs.entries import Count, Document, Entry, Place, wrong
-from mptcplab.spec.limits import MAX_OCCURRENCES, NO_RATE_BPS
-from mptcplab.spec.mistakes import first_of, printable
-from mptcplab.spec.scenario import LONGEST_NS, Event, Scenario
-from mptcplab.spec.workload import MAX_MESSAGES
+from mptcplab.scenario.limits import MAX_OCCURRENCES, NO_RATE_BPS
+from mptcplab.scenario.model import LONGEST_NS, Event, Scenario
+from mptcplab.scenario.workload import MAX_MESSAGES
 
 T = TypeVar("T")
 

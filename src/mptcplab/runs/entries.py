@@ -27,7 +27,7 @@ from mptcplab.metrics.definitions import (
 )
 from mptcplab.metrics.schema import MOST, Real, Stored, Value, Whole
 from mptcplab.metrics.views import shown_metrics
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
 

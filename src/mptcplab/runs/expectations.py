@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mptcplab.errors import InputError, Problem
+from mptcplab.formulas.amounts import UNITS, Amount, Literal, literals
+from mptcplab.formulas.formula import BASICS, Formula, FormulaError, MissingError, UndefinedError
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import (
     ApplicationFigures,
@@ -29,11 +31,9 @@ from mptcplab.metrics.definitions import (
 )
 from mptcplab.metrics.inference import quantile, standard_deviation
 from mptcplab.metrics.schema import Figures, metrics_of, short_name
+from mptcplab.mistakes import one_of, printable, shown, suggestion
 from mptcplab.runs.entries import Entry, Expectation, FigureValue, compared, run_entry
-from mptcplab.spec.amounts import UNITS, Amount, Literal, literals
-from mptcplab.spec.formulas import BASICS, Formula, FormulaError, MissingError, UndefinedError
-from mptcplab.spec.mistakes import one_of, printable, shown, suggestion
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 #: The option that gives them.
 OPTION = "--expect"
@@ -45,7 +45,7 @@ _COMPARISONS = {ast.GtE, ast.Gt, ast.LtE, ast.Lt, ast.Eq, ast.NotEq}
 
 
 @dataclass(frozen=True)
-class Expected:
+class CompiledExpectation:
     """An expectation that can be judged: its text, and its formula without literals with units."""
 
     text: str
@@ -84,7 +84,7 @@ def read(
     runs: Sequence[Scenario],
     baselines: Sequence[Scenario],
     kernels: Sequence[str] = (),
-) -> list[Expected]:
+) -> list[CompiledExpectation]:
     """The expectations of texts, all of which have a value for runs of these scenarios, made with
     each of `kernels`, names, or with one that has none.
 
@@ -110,7 +110,7 @@ def read(
 
 
 def judge(
-    expected: Sequence[Expected],
+    expected: Sequence[CompiledExpectation],
     runs: Sequence[Entry],
     baselines: Sequence[Entry],
     point: Mapping[str, Any] | None = None,
@@ -342,9 +342,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 # Before the runs
 
 
-def _read(text: str, rows: Rows) -> Expected:
+def _read(text: str, rows: Rows) -> CompiledExpectation:
     replaced, found = literals(text)
-    expected = Expected(text, Formula(replaced), found)
+    expected = CompiledExpectation(text, Formula(replaced), found)
     formula = expected.formula
     for name in sorted(formula.functions - set(FUNCTIONS)):
         hint = suggestion(name, list(FUNCTIONS)) or f"; known: {', '.join(sorted(FUNCTIONS))}"
@@ -452,7 +452,7 @@ def _ones(model: type[Any], **given: Any) -> Any:
 
 
 def _judged(
-    expected: Expected, rows: Rows, row: str | None, point: Mapping[str, Any]
+    expected: CompiledExpectation, rows: Rows, row: str | None, point: Mapping[str, Any]
 ) -> Expectation:
     about: dict[str, Any] = {"expectation": expected.text, "point": dict(point)}
     if row is not None and len(rows.names) > 1:
@@ -468,7 +468,7 @@ def _judged(
     return Expectation(**about, held=bool(held), figures=_used(expected, names), **sides)
 
 
-def _sides(expected: Expected, names: Mapping[str, Any]) -> dict[str, Any]:
+def _sides(expected: CompiledExpectation, names: Mapping[str, Any]) -> dict[str, Any]:
     """Both sides of a comparison, and their difference, in the same unit."""
     parts = expected.parts()
     if parts is None:
@@ -493,7 +493,7 @@ def _compared(left: float, right: float, unit: str) -> dict[str, Any]:
     return {"left": left, "right": right, "difference": difference, "unit": unit}
 
 
-def _used(expected: Expected, names: Mapping[str, Any]) -> dict[str, FigureValue]:
+def _used(expected: CompiledExpectation, names: Mapping[str, Any]) -> dict[str, FigureValue]:
     """The figures that a formula names, and those that it has functions of, as they stand there."""
     found: dict[str, FigureValue] = {}
 

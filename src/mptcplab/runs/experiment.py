@@ -32,9 +32,10 @@ from mptcplab.runs.single import builds, cpus, measure, own_cpu, run
 from mptcplab.runs.store import DOCUMENT, Store, write_json
 from mptcplab.runs.tasks import Done, Task, task_of
 from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
-from mptcplab.spec import link_trace, scheduler
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import scheduler
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
+from mptcplab.traces import link_trace
 
 __all__ = [
     "OutsideError",

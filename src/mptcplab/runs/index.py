@@ -23,11 +23,11 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics import series
 from mptcplab.metrics.compute import aggregation_benefit
 from mptcplab.metrics.definitions import RunFigures
+from mptcplab.mistakes import is_utf8
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.spec.mistakes import is_utf8
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 if TYPE_CHECKING:
     import duckdb

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from mptcplab import units
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.lab import engine, run_directory
-from mptcplab.spec import testbed, units
-from mptcplab.spec.limits import NO_RATE_BPS
-from mptcplab.spec.mistakes import is_utf8
-from mptcplab.spec.scenario import Scenario, Shape
+from mptcplab.lab import run_directory
+from mptcplab.metrics import run_files
+from mptcplab.mistakes import is_utf8
+from mptcplab.plan import testbed
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Scenario, Shape
 
 #: Virtual time after which a program that has not ended is ended.
 DEFAULT_TIME_LIMIT_NS = 600 * 10**9
@@ -119,10 +121,10 @@ class Outputs:
 
     def __init__(self, output: BinaryIO, errors: BinaryIO) -> None:
         self._shown = {
-            engine.CLIENT_OUTPUT: (output, b""),
-            engine.CLIENT_ERRORS: (errors, b""),
-            engine.SERVER_OUTPUT: (errors, _SERVER_MARK),
-            engine.SERVER_ERRORS: (errors, _SERVER_MARK),
+            run_files.CLIENT_OUTPUT: (output, b""),
+            run_files.CLIENT_ERRORS: (errors, b""),
+            run_files.SERVER_OUTPUT: (errors, _SERVER_MARK),
+            run_files.SERVER_ERRORS: (errors, _SERVER_MARK),
         }
         self._at = dict.fromkeys(self._shown, 0)
         self.broken: OSError | None = None

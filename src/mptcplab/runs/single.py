@@ -17,17 +17,17 @@ from mptcplab.capture import dissect, udp
 from mptcplab.errors import RunError
 from mptcplab.lab import choices, doctor, engine, stock_machine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, Watch
+from mptcplab.lab.engine import RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Stock
-from mptcplab.metrics import connections, recorded, records, sockets
+from mptcplab.metrics import connections, recorded, records, run_files, sockets
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.metrics.definitions import LinkFigures, UdpFigures
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.spec import plan, testbed
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.plan import plan, testbed
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 
 # In the entry of a run.
 _MOST_FLOWS = 100
@@ -67,7 +67,7 @@ def measure(
     modules: Mapping[str, Path] | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
-) -> tuple[Outcome, RunMetrics]:
+) -> tuple[RunOutcome, RunMetrics]:
     """One run on a CPU of its own, with its files in `directory`, and its figures.
 
     `modules` must have that of the scenario's scheduler, by name, if it is the user's own.
@@ -85,7 +85,7 @@ def run(
     modules: Mapping[str, Path] | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """One run, as `measure` makes it."""
     with own_cpu() as cpu:
         if kernel.stock:
@@ -114,13 +114,13 @@ def own_modules(scenario: Scenario, modules: Mapping[str, Path]) -> dict[str, Pa
     }
 
 
-def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
+def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
     """The figures of a successful run."""
-    samples = engine.read_samples(scenario, outcome.directory)
+    samples = run_files.read_samples(scenario, outcome.directory)
     if outcome.of_sockets:
         return _figures_of_sockets(scenario, outcome, samples)
-    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
-    file = outcome.directory / engine.MESSAGES
+    queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
+    file = outcome.directory / run_files.MESSAGES
     messages = records.read_messages(file) if file.exists() else None
     if scenario.connections:
         assert messages is not None, "only programs have none"
@@ -132,19 +132,19 @@ def figures(scenario: Scenario, outcome: Outcome) -> RunMetrics:
     return replace(found, links=_link_figures(scenario, outcome, samples, queues))
 
 
-def link_figures(scenario: Scenario, outcome: Outcome) -> tuple[LinkFigures, ...]:
+def link_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[LinkFigures, ...]:
     """What the shared links of a run carried, and, if programs sent it, what each path did.
 
     Programs need not use TCP. Raises RunError if the records do not cover the measured interval, or
     there is none.
     """
-    samples = engine.read_samples(scenario, outcome.directory)
-    queues = records.read_links(outcome.directory / engine.LINKS_SAMPLES)
+    samples = run_files.read_samples(scenario, outcome.directory)
+    queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
     return _link_figures(scenario, outcome, samples, queues)
 
 
 def _link_figures(
-    scenario: Scenario, outcome: Outcome, samples: Mapping[str, Samples], queues: Records
+    scenario: Scenario, outcome: RunOutcome, samples: Mapping[str, Samples], queues: Records
 ) -> tuple[LinkFigures, ...]:
     of_programs = isinstance(scenario.workload, Program)
     if not scenario.links and not of_programs:
@@ -160,7 +160,7 @@ def _link_figures(
     return tuple(found)
 
 
-def udp_figures(scenario: Scenario, outcome: Outcome) -> tuple[UdpFigures, ...]:
+def udp_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[UdpFigures, ...]:
     """What programs sent by UDP in a run that was captured: each direction of each flow.
 
     Of more flows than a document should have, those with most payload. Raises InputError if the
@@ -184,13 +184,13 @@ def udp_figures(scenario: Scenario, outcome: Outcome) -> tuple[UdpFigures, ...]:
 
 
 def _figures_of_sockets(
-    scenario: Scenario, outcome: Outcome, samples: Mapping[str, Samples]
+    scenario: Scenario, outcome: RunOutcome, samples: Mapping[str, Samples]
 ) -> RunMetrics:
     """Those of a run on a distribution's kernel, where nothing was recorded of the links."""
     start_ns = int(outcome.guest["start_ns"])
     ends = sockets.until_the_end(scenario, start_ns, samples)
     found = run_metrics(scenario, ends["client"], ends["server"], outcome.guest)
-    messages = records.read_messages(outcome.directory / engine.MESSAGES)
+    messages = records.read_messages(outcome.directory / run_files.MESSAGES)
     seen = application_figures(scenario, messages, start_ns)
     found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
     return sockets.known(found)

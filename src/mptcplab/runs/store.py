@@ -26,17 +26,17 @@ from pydantic import BaseModel
 from mptcplab import files
 from mptcplab.errors import MptcplabError
 from mptcplab.files import write as write
-from mptcplab.lab.engine import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, series
 from mptcplab.metrics.records import Records, Samples
+from mptcplab.metrics.run_files import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
 from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE
 from mptcplab.runs.entries import Entry
-from mptcplab.spec import link_trace, trace_file
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
+from mptcplab.traces import link_trace, trace_file
 
 RESULT = "result.json"
 COST = "cost.json"

@@ -21,11 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from mptcplab import extras
+from mptcplab import extras, units
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.formulas import space
+from mptcplab.formulas.designs import Point
+from mptcplab.formulas.formula import Formula, FormulaError
+from mptcplab.formulas.space import Space, Text, filled, shown_point
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.mistakes import Mistakes, shown
 from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
 from mptcplab.runs.entries import CURRENT, Entry, failed_entry, with_benefits
@@ -33,16 +38,12 @@ from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, task_of
 from mptcplab.runs.workers import InProcesses, InThreads, Workers, performed
-from mptcplab.spec import resolve, space
-from mptcplab.spec.designs import Point
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.formulas import Formula, FormulaError
-from mptcplab.spec.limits import COMPARED_SEEDS
-from mptcplab.spec.mistakes import Mistakes, shown
-from mptcplab.spec.resolve import Request
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.scheduler import Scheduler
-from mptcplab.spec.space import Space, Text, filled, shown_point
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import COMPARED_SEEDS
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.scheduler import Scheduler
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,7 +91,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SweepPoint:
     """A point of a sweep, the values of its axes: what is compared there, by the keys of the runs.
 
     Schedulers, congestion controls and seeds are not in the values, also if they are axes.
@@ -139,12 +140,12 @@ class Plan:
     guest: Guest
     counts: Mapping[str, int]
 
-    def settings(self) -> list[Setting]:
+    def settings(self) -> list[SweepPoint]:
         """Each point, with its runs and baselines."""
-        found: dict[str, Setting] = {}
+        found: dict[str, SweepPoint] = {}
         for point in self.points:
             values = {name: value for name, value in point.items() if name not in _OF_POINTS}
-            setting = found.setdefault(json.dumps(values, default=str), Setting(values, {}, {}))
+            setting = found.setdefault(json.dumps(values, default=str), SweepPoint(values, {}, {}))
             setting.runs[point["key"]] = self.runs[point["key"]].scenario
             setting.baselines.update({key: self.runs[key].scenario for key in point["alone"]})
         return list(found.values())
@@ -216,12 +217,12 @@ class Standing:
         if self.killed:
             parts.append(f"{self.killed} killed")
         if self.left_s is not None:
-            parts.append(f"{duration(self.left_s)} left")
+            parts.append(f"{units.duration(self.left_s)} left")
         return ", ".join(parts)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """The result of a sweep: how many runs there are, were stored, were made, and failed.
 
     `reasons` has the reasons of the runs that failed now, `failed_before` the number of failed
@@ -412,7 +413,7 @@ def run(
     show: Callable[[Standing], None] = lambda _standing: None,
     cancel: threading.Event | None = None,
     workers: Workers | None = None,
-) -> Outcome:
+) -> SweepOutcome:
     """Make the missing runs of a sweep; each is in the store as soon as it has ended.
 
     A failed run is kept with its reason, and the others go on. Nothing is kept of a run that
@@ -476,7 +477,7 @@ def run(
         raise
     with _full_disk_told(out):
         table.write()
-    return Outcome(
+    return SweepOutcome(
         len(planned.runs),
         len(planned.runs) - len(missing) - len(left_alone),
         ended - len(killed),
@@ -489,7 +490,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class Expected:
+class DryRun:
     """What a sweep would run. `expected_s` is wall-clock time, with `jobs` runs at a time.
 
     `known_from` is the number of stored runs it is based on; without any it is a guess.
@@ -517,14 +518,14 @@ class Expected:
             f"runs:     {self.runs}, at {at}{plus}",
             f"stored:   {self.stored}",
             f"to run:   {self.to_run}",
-            f"expected: {duration(self.expected_s)} with {self.jobs} at a time, {source}",
+            f"expected: {units.duration(self.expected_s)} with {self.jobs} at a time, {source}",
         ]
         if self.failed:
             lines.insert(2, f"failed:   {self.failed}, which --retry-failed runs again")
         return "\n".join(lines)
 
 
-def dry_run(planned: Plan, out: Path, how: How) -> Expected:
+def dry_run(planned: Plan, out: Path, how: How) -> DryRun:
     """What a sweep would run; nothing is written.
 
     If all runs are made again anyway, stored ones only tell how long that takes: without the
@@ -541,7 +542,7 @@ def dry_run(planned: Plan, out: Path, how: How) -> Expected:
         stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
     experiment.require_machines([planned.runs[key].kernel for key in missing], how.jobs)
     left = Left(costs, min(how.jobs, max(len(missing), 1)), dict.fromkeys(missing))
-    return Expected(
+    return DryRun(
         **planned.counts,
         stored=stored,
         failed=failed,
@@ -585,12 +586,12 @@ def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
     return found.rename({"kernel_called": "kernel"} if several else {}).to_dicts()
 
 
-def closing(outcome: Outcome, out: Path) -> str:
+def closing(outcome: SweepOutcome, out: Path) -> str:
     """The result of a sweep, and the next commands, in a few lines."""
     place = "" if str(out) == "mptcplab-out" else f" --out {out}"
     lines = [
         f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
-        f"now, in {duration(outcome.wall_s)}",
+        f"now, in {units.duration(outcome.wall_s)}",
     ]
     lines += counted("failed", outcome.reasons)
     if outcome.failed_before:
@@ -618,18 +619,6 @@ def counted(title: str, reasons: Mapping[str, str]) -> list[str]:
     """A line for each of the most frequent reasons."""
     found = Counter(reason.splitlines()[0] for reason in reasons.values())
     return [f"{title}:  {count}: {reason}" for reason, count in found.most_common(_REASONS)]
-
-
-def duration(seconds: float) -> str:
-    """A duration in words: 41 s, 12 min, 3 h 20 min, 2 days 4 h."""
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if minutes < 100:
-        return f"{minutes} min"
-    if minutes < 48 * 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{minutes // 1440} days {minutes % 1440 // 60} h"
 
 
 def _tasks(planned: Plan, order: Sequence[str], out: Path, how: How) -> Iterator[Task]:

@@ -24,20 +24,19 @@ from mptcplab.errors import (
     RunCancelledError,
     RunError,
 )
-from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Outcome, RunEndedError, RunKilledError, Watch
+from mptcplab.lab.engine import RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import series
+from mptcplab.metrics import run_files, series
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import archive, store
 from mptcplab.runs.entries import Entry, failed_entry, nothing_measured, run_entry
 from mptcplab.runs.single import builds, figures, link_figures, own_modules, run, udp_figures
 from mptcplab.runs.store import Store
-from mptcplab.spec import link_trace
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
+from mptcplab.traces import link_trace
 
 # More than one, so that a short lack of memory does not cost a run; but few, since the run itself
 # may take the memory.
@@ -222,7 +221,7 @@ def _keep_series(directory: Path, task: Task) -> None:
     stored = store.StoredRun(
         directory,
         task.scenario,
-        engine.read_samples(task.scenario, directory),
+        run_files.read_samples(task.scenario, directory),
         task.traces,
     )
     found = stored.series()
@@ -235,7 +234,7 @@ def _keep_series(directory: Path, task: Task) -> None:
 
 
 def _program_figures(
-    scenario: Scenario, outcome: Outcome
+    scenario: Scenario, outcome: RunOutcome
 ) -> tuple[RunMetrics | None, dict[str, Any]]:
     """The figures of a run, and what its entry says about programs.
 

@@ -14,8 +14,8 @@ from rich.console import Console
 from mptcplab.advice import advise, advise_report
 from mptcplab.cli.actions import asked, common
 from mptcplab.runs import experiment
-from mptcplab.spec import congestion, scheduler, uncertainty
-from mptcplab.spec.limits import WORKLOAD_KEYS, WORKLOADS
+from mptcplab.scenario import congestion, scheduler, uncertainty
+from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
 
 # Options that say how long runs are.
 _TIMES = ("duration", "warmup")

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.spec import resolve
-from mptcplab.spec.flags import Flags
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import Request
 
 
 def flags(options: Mapping[str, Any]) -> Flags:

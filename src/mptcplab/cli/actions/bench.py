@@ -8,9 +8,9 @@ import json
 import click
 from rich.console import Console
 
+from mptcplab import units
 from mptcplab.cli.actions import common
-from mptcplab.runs import experiment, sweep
-from mptcplab.tools import bench
+from mptcplab.runs import bench, experiment
 
 
 def measure(repeat: int, *, as_json: bool) -> None:
@@ -18,7 +18,7 @@ def measure(repeat: int, *, as_json: bool) -> None:
     builds = experiment.built()
     expected_s = bench.expected_s(repeat)
     common.say(
-        f"takes some {sweep.duration(expected_s)} on a machine of 2024 with nothing else to do"
+        f"takes some {units.duration(expected_s)} on a machine of 2024 with nothing else to do"
     )
     with common.interruptible() as cancel:
         results = bench.run(*builds, repeat=repeat, say=common.say, cancel=cancel)

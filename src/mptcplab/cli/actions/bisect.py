@@ -12,7 +12,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from mptcplab.bisection import document, page, search
+from mptcplab.bisection import document, search, terminal
 from mptcplab.bisection.document import Bisection, Question, Tried
 from mptcplab.bisection.judge import Judge
 from mptcplab.cli.actions import common
@@ -21,12 +21,14 @@ from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.git import Repository
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_tree import SourceError
-from mptcplab.runs.expectations import Expected
+from mptcplab.runs.expectations import CompiledExpectation
 from mptcplab.runs.store import Store, run_key
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario.resolve import Request
 
 
-def find(request: Request, expected: Sequence[Expected], options: Mapping[str, Any]) -> None:
+def find(
+    request: Request, expected: Sequence[CompiledExpectation], options: Mapping[str, Any]
+) -> None:
     """Find the first bad commit and show it. Raises UndecidedError if skipped ones hide it."""
     repository = Repository(options["tree"])
     good, bad = search.ends(repository, options["good"], options["bad"])
@@ -59,7 +61,7 @@ def find(request: Request, expected: Sequence[Expected], options: Mapping[str, A
         quiet=not sys.stderr.isatty(),
     )
     so_far = _so_far(document.resumed(out, question), retry=options["retry_skipped"])
-    told = page.Progress(repository, common.say)
+    told = terminal.Progress(repository, common.say)
     told.begin(good, bad, so_far.tried)
 
     def tried(commit: str) -> Tried:
@@ -73,9 +75,9 @@ def find(request: Request, expected: Sequence[Expected], options: Mapping[str, A
     candidates, first_bad = search.search(repository, good, bad, so_far.tried, tried, told.trying)
     if len(candidates) > 1:
         document.keep(out, so_far.model_copy(update={"candidates": tuple(candidates)}))
-        raise page.undecided(repository, candidates, first_bad, so_far.tried)
+        raise terminal.undecided(repository, candidates, first_bad, so_far.tried)
     before = search.good_before(repository, first_bad, so_far.tried, tried)
-    found = page.about(repository, first_bad, before)
+    found = terminal.about(repository, first_bad, before)
     so_far = so_far.model_copy(update={"found": found})
     document.keep(out, so_far)
     _show(so_far, request, out, as_json=options["as_json"])
@@ -91,11 +93,11 @@ def _show(made: Bisection, request: Request, out: Path, *, as_json: bool) -> Non
     if as_json:
         click.echo(json.dumps(made.model_dump(mode="json"), indent=1))
         return
-    for line in page.lines(made):
+    for line in terminal.lines(made):
         click.echo(line)
-    table = page.table(made, request, out)
+    table = terminal.table(made, request, out)
     if table is not None:
         click.echo()
         Console().print(table)
-    for line in page.places(made, out):
+    for line in terminal.places(made, out):
         click.echo(line)

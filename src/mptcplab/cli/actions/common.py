@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from mptcplab import files
+from mptcplab import files, units
 from mptcplab.errors import MptcplabError, RunCancelledError, from_program
 from mptcplab.lab.choices import Limits
-from mptcplab.spec import congestion
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario import congestion
+from mptcplab.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from mptcplab.lab.kernel import KernelBuild
@@ -70,7 +70,7 @@ def say_slow(
     kernels: Sequence[KernelBuild], scenarios: Sequence[Scenario] = (), at_a_time: int = 1
 ) -> None:
     """Before runs: how long those on distributions' kernels take, of these scenarios on each."""
-    from mptcplab.runs import cost, sweep
+    from mptcplab.runs import cost
 
     stock = [each for each in kernels if each.stock]
     if not stock:
@@ -79,7 +79,7 @@ def say_slow(
         say(f"runs in virtual machines take some {cost.TIMES_AS_LONG:g} times as long as others")
         return
     sizes = [cost.size(item, kernel) for kernel in stock for item in scenarios]
-    took = sweep.duration(cost.guess(sizes, at_a_time))
+    took = units.duration(cost.guess(sizes, at_a_time))
     if len(sizes) == 1:
         say(f"the virtual machine takes {took} (a guess); Ctrl-C ends it")
         return

@@ -15,14 +15,14 @@ from rich.console import Console
 from mptcplab.capture import difference
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, NotMetError, Problem
-from mptcplab.kernels import cases, compare, document, page
-from mptcplab.kernels.compare import Kernel
-from mptcplab.kernels.document import Compared, Comparison
+from mptcplab.kernel_comparison import cases, compare, document, terminal
+from mptcplab.kernel_comparison.compare import Kernel
+from mptcplab.kernel_comparison.document import Compared, Comparison
 from mptcplab.lab import doctor, guest, kernel, kernel_names, stock_package
 from mptcplab.lab.choices import CURRENT
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store, write_json
-from mptcplab.spec.scenario import Scenario
+from mptcplab.scenario.model import Scenario
 
 
 def compare_kernels(
@@ -58,7 +58,7 @@ def compare_kernels(
             )
 
     def told(count: int, of: Compared) -> None:
-        common.say(f"[{count}/{len(pairs)}] {of.scenario}: {page.verdict(of)}")
+        common.say(f"[{count}/{len(pairs)}] {of.scenario}: {terminal.verdict(of)}")
 
     compared = compare.compare(pairs, a, b, out, made, told, but)
     write_json(out.out / document.DOCUMENT, compared)
@@ -78,13 +78,13 @@ def _keep_equal(file: Path, a: Kernel, b: Kernel, compared: Comparison) -> None:
     from mptcplab.papers import stale
     from mptcplab.papers.stale import Now
 
-    shown_by = f"mptcplab kernel compare: {page.outcome(compared)}"
+    shown_by = f"mptcplab kernel compare: {terminal.outcome(compared)}"
     one, other = (Now(kernel.parts(each.build), each.guest.id) for each in (a, b))
     added = stale.add(file, one, other, shown_by)
     common.say(f"{file}: {', '.join(each.what for each in added) or 'nothing to add'}")
 
 
-def _chosen(found: Sequence[cases.Case], only: str | None) -> list[cases.Case]:
+def _chosen(found: Sequence[cases.KernelCase], only: str | None) -> list[cases.KernelCase]:
     chosen = [each for each in found if only is None or only in each.name]
     if not chosen:
         names = "\n    ".join(each.name for each in found)
@@ -120,9 +120,9 @@ def _show(made: Comparison, out: Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(made.model_dump(mode="json"), indent=1))
         return
-    tables = page.tables(made)
+    tables = terminal.tables(made)
     if tables.renderables:
         Console().print(tables, "")
-    for line in page.lines(made):
+    for line in terminal.lines(made):
         click.echo(line)
     click.echo(f"document: {out / document.DOCUMENT}")

@@ -14,15 +14,15 @@ from typing import Any
 import click
 from rich.console import Console
 
+from mptcplab import marked
 from mptcplab.cli.actions import common, sweeps
 from mptcplab.errors import MptcplabError
-from mptcplab.leaderboard import page, play, standings
+from mptcplab.leaderboard import outputs, play, standings
 from mptcplab.leaderboard.sets import QUARTER
 from mptcplab.report import palette
 from mptcplab.runs import experiment, store, sweep
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.tools import marked
 
 _WIDTH = 100
 _FEW = 3
@@ -66,20 +66,20 @@ def rank(
     if board is None:
         raise MptcplabError("\n".join(["every run failed", *_counted(failures)]))
     builds = experiment.builds(lab_kernel, lab_guest)
-    document = page.write(board, what, builds, failures, out)
-    pictures = [out / f"{page.PICTURE}.{form}" for form in palette.FORMATS[:2]]
-    page.write_chart(board, what, pictures)
+    document = outputs.write(board, what, builds, failures, out)
+    pictures = [out / f"{outputs.PICTURE}.{form}" for form in palette.FORMATS[:2]]
+    outputs.write_chart(board, what, pictures)
     if docs is not None:
         _publish(board, what, scenarios[1], docs, builds)
     if as_json:
         click.echo(json.dumps(document, indent=1))
     else:
-        Console(width=_WIDTH if not sys.stdout.isatty() else None).print(page.table(board))
+        Console(width=_WIDTH if not sys.stdout.isatty() else None).print(outputs.table(board))
         for name in what.asked:
-            click.echo("\n" + page.text_of(board, what, name, out))
+            click.echo("\n" + outputs.text_of(board, what, name, out))
         for line in ("", *_counted(failures), f"picture:  {pictures[0]}"):
             click.echo(line)
-        click.echo(f"document: {out / page.DOCUMENT}")
+        click.echo(f"document: {out / outputs.DOCUMENT}")
     if not outcome.is_complete:
         sys.exit(MptcplabError.exit_status)
 
@@ -96,13 +96,13 @@ def _publish(
     board: standings.Board, what: play.Asked, count: int, docs: Path, builds: Mapping[str, str]
 ) -> None:
     """Write the page's part, and the chart beside it."""
-    picture = Path("images") / f"{page.PICTURE}.svg"
+    picture = Path("images") / f"{outputs.PICTURE}.svg"
     store.make_directory(docs.parent / picture.parent)
     words = ["--count", str(count)] if count != QUARTER else []
     words += ["--chance", str(what.chance)] if what.chance else []
     for spec in map(what.spec, what.asked):
         words += ["--scheduler", spec]
     command = "make leaderboard" + (f' LEADERBOARD_ARGS="{shlex.join(words)}"' if words else "")
-    page.write_chart(board, what, [docs.parent / picture])
-    text = page.markdown(board, what, command, str(picture), builds)
-    marked.replace(docs, {page.MARK: text})
+    outputs.write_chart(board, what, [docs.parent / picture])
+    text = outputs.markdown(board, what, command, str(picture), builds)
+    marked.replace(docs, {outputs.MARK: text})

@@ -11,19 +11,20 @@ from typing import Any
 
 import click
 
+from mptcplab import units
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError
 from mptcplab.lab import guest, kernel, kernel_names, stock_package
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.mistakes import suggestion
 from mptcplab.papers import catalogue, data, reproduce, results, stale
 from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
-from mptcplab.runs import experiment, sweep
-from mptcplab.spec.fields import read_kernels
-from mptcplab.spec.mistakes import suggestion
-from mptcplab.spec.units import counted
+from mptcplab.runs import experiment
+from mptcplab.scenario.fields import read_kernels
+from mptcplab.units import counted
 
 
 def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -148,7 +149,7 @@ def _missing(found: Reproduced) -> Iterator[str]:
     """What a full result lacks, and how long that takes."""
     for part, missing in found.missing.items():
         own = found.published.experiment.part(part)
-        took = "unknown" if missing.cpu_s is None else sweep.duration(missing.cpu_s)
+        took = "unknown" if missing.cpu_s is None else units.duration(missing.cpu_s)
         again = " again: the experiment has changed since" if part in found.outdated else ""
         runs = counted(missing.runs, "run")
         yield (

@@ -18,18 +18,19 @@ from rich.console import Console
 
 from mptcplab.cli.actions import asked, common
 from mptcplab.errors import MptcplabError, RunCancelledError, from_program
-from mptcplab.lab import engine, guest
+from mptcplab.lab import guest
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import run_files
 from mptcplab.metrics.definitions import UdpFigures
+from mptcplab.plan import plan
 from mptcplab.report import tables
 from mptcplab.runs import entries, experiment, program
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.spec import plan
-from mptcplab.spec.scenario import Scenario
-from mptcplab.spec.workload import Program
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Program
 
 # In the table; a resolver that asks often has many.
 _MOST_FLOWS = 16
@@ -102,7 +103,7 @@ def shell(
         if typed:
             common.say(program.greeting(ready.scenario))
         else:
-            (directory / engine.CLIENT_INPUT).write_bytes(sys.stdin.buffer.read())
+            (directory / run_files.CLIENT_INPUT).write_bytes(sys.stdin.buffer.read())
         outcome = experiment.run(
             ready.scenario,
             ready.kernel,

@@ -12,17 +12,16 @@ from typing import Any
 import click
 from rich.console import Console
 
-from mptcplab.cli.actions import common, expected
-from mptcplab.cli.actions.expected import Wanted
+from mptcplab.cli.actions import common, expect_option
+from mptcplab.cli.actions.expect_option import Wanted
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import guest
-from mptcplab.report import comparison_chart, tables
-from mptcplab.report import expected as expected_report
+from mptcplab.plan import plan
+from mptcplab.report import comparison_chart, expectation_verdicts, tables
 from mptcplab.runs import archive, experiment, store
 from mptcplab.runs.entries import Document
 from mptcplab.runs.store import DOCUMENT
-from mptcplab.spec import plan
-from mptcplab.spec.resolve import Request
+from mptcplab.scenario.resolve import Request
 
 
 def make(
@@ -78,7 +77,7 @@ def make(
     entries = (*document.runs, *document.baselines)
     if any(entry.status != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
-    expected.require(found)
+    expect_option.require(found)
 
 
 def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool) -> None:
@@ -94,5 +93,5 @@ def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool)
     click.echo(f"document: {out / DOCUMENT}")
     if len(document.runs) == 1 and document.runs[0].directory:
         click.echo(f"run:      {out / document.runs[0].directory}")
-    for line in expected_report.lines(document.expectations):
+    for line in expectation_verdicts.lines(document.expectations):
         click.echo(line)

@@ -18,11 +18,11 @@ from mptcplab.cli.actions import common
 from mptcplab.errors import MptcplabError, NotMetError
 from mptcplab.lab import doctor
 from mptcplab.runs.store import make_directory
-from mptcplab.spec.scheduler import ALL, known
-from mptcplab.tools.selftests import campaign, expected, jobs, packetdrill, reports, scripts
-from mptcplab.tools.selftests.campaign import Campaign, Kernels, Suite, Wanted
-from mptcplab.tools.selftests.expected import Expectations
-from mptcplab.tools.selftests.scripts import Script
+from mptcplab.scenario.scheduler import ALL, known
+from mptcplab.selftests import campaign, expected_failures, jobs, packetdrill, reports, scripts
+from mptcplab.selftests.campaign import Campaign, Kernels, Suite, Wanted
+from mptcplab.selftests.expected_failures import Expectations
+from mptcplab.selftests.scripts import Script
 
 _STANDARD_OUTPUT = "-"
 _RESULTS = "results.txt"
@@ -41,7 +41,7 @@ def test(names: Sequence[str], schedulers: Sequence[str], options: Mapping[str, 
     wanted = Wanted(options["only"], tuple(schedulers), options["repeat"], options["strict"])
     campaign.check(wanted, names, _given(options))
     _check_reports(options)
-    listed = expected.listed()
+    listed = expected_failures.listed()
     with _alone(options["out"]):
         for file in (options["tap"], options["junit"]):
             if file is not None and str(file) != _STANDARD_OUTPUT:

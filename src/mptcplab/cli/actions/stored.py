@@ -63,7 +63,7 @@ def explain_runs(places: Sequence[Path], schedulers: Sequence[str], *, as_json: 
 def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -> None:
     """Make the page of some runs, and its charts for papers in `figures`."""
     from mptcplab.papers import document
-    from mptcplab.report import charts, page, paper_figures
+    from mptcplab.report import charts, html_page, paper_figures
 
     collection = collect(places).opening(most)
     for directory in filter(None, (out.parent, figures)):
@@ -77,9 +77,9 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
         looks = document.styles(collection.schedulers()) if drawn_there else None
         looks = looks or palette.styles(collection.schedulers(), collection.outputs)
         pictures = [
-            page.Picture(each.title, each.note, each.picture("svg")) for each in drawn_there
+            html_page.Picture(each.title, each.note, each.picture("svg")) for each in drawn_there
         ]
-        html = page.render(collection, looks, overview, of_groups, pictures)
+        html = html_page.render(collection, looks, overview, of_groups, pictures)
     store.write(out, html.encode())
     click.echo(f"report:  {out} ({len(html.encode()) / 1e6:.1f} MB)")
     if (count := collection.count()) > most:

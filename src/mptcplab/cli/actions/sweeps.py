@@ -17,15 +17,14 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from mptcplab.cli.actions import asked, common, expected
+from mptcplab.cli.actions import asked, common, expect_option
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import guest
-from mptcplab.report import expected as expected_report
-from mptcplab.report import tables
+from mptcplab.report import expectation_verdicts, tables
 from mptcplab.runs import archive, experiment, index, sweep
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
-from mptcplab.spec import scheduler
+from mptcplab.scenario import scheduler
 
 _LINE_EVERY_S = 10.0
 
@@ -76,7 +75,7 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
     planned = sweep.plan(given, scheduler.known(), guest.build(), by_name)
     settings = planned.settings() if options["expect"] else []
     kinds = {repr(each.shape()): each for each in settings}.values()
-    wanted = expected.read(
+    wanted = expect_option.read(
         options,
         *((list(each.runs.values()), list(each.baselines.values())) for each in kinds),
         dry_run=dry_run,
@@ -108,11 +107,11 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         else:
             Console().print(tables.sweep_table(summary))
             click.echo(sweep.closing(outcome, out))
-            for line in expected_report.lines(found):
+            for line in expectation_verdicts.lines(found):
                 click.echo(line)
     if not outcome.is_complete:
         sys.exit(MptcplabError.exit_status)
-    expected.require(found)
+    expect_option.require(found)
 
 
 @contextmanager

@@ -1,0 +1,530 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How accurate the links are, measured on the real kernel: `make accuracy`.
+
+The paths of a scenario are made as for a run, but instead of the traffic the guest sends UDP
+packets in one direction (`guest/meter.c`), and its kernel records when each reaches the first queue
+and the last device. This is compared with what was asked for: delay, rate, loss, runs of losses,
+queue limit, jitter, duplicated packets, packets that overtake.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+
+from checks.command_line import parser_of
+from mptcplab import marked, units
+from mptcplab.errors import status_of
+from mptcplab.lab import doctor, engine, guest, kernel
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan, qdiscs, testbed
+from mptcplab.runs import experiment
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import MAX_PATHS, PACKET_BYTES
+from mptcplab.scenario.resolve import from_flags
+
+#: The shortest Ethernet frame, with nothing but headers; a medium one; the longest.
+FRAMES_BYTES = (84, 576, PACKET_BYTES)
+#: The promised bounds, as fractions of what was asked for.
+DELAY_BOUND, RATE_BOUND = 0.01, 0.005
+#: The clock moves by this much when a process reads it, and a packet may begin this much later.
+CLOCK_STEP_MS = 256e-6
+#: How many standard deviations a random figure may be off: it exceeds this once in two million.
+DEVIATIONS = 5.0
+
+# The meter's process reads the clock for each packet, which moves it by 256 ns, twice: it cannot
+# fill a link on which a packet takes less.
+_LEAST_PACKET_NS = 600
+# While it runs, times of packets have steps of some 256 ns, and the first one comes up to 2 us
+# late: a link must be busy for so long that this is a thousandth.
+_BUSY_NS = 2 * 10**6
+_LEAST_COUNT = 200
+# The time between packets whose delays are measured: no queue is left.
+_GAP_NS = 1000
+_FOREVER_MS = 10**8
+#: The name of the marks between which a page has the table.
+_MARK = "make accuracy"
+
+RECORD = np.dtype(
+    [("number", "<u4"), ("copies", "<u4"), ("sent_ns", "<u8"), ("received_ns", "<u8")]
+)
+Packets = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Metering:
+    """`count` frames of `size` bytes over the up direction, or down; 0 ns between: all at once."""
+
+    count: int
+    size: int = PACKET_BYTES
+    interval_ns: int = 0
+    down: bool = False
+
+
+@dataclass(frozen=True)
+class MeteredPath:
+    """A path, as in --path without its name, the packets sent over it, and the value asked for.
+
+    `value` computes the measured figure from the packets, in `unit`. `bound` is how far it may be
+    off, in the same unit; None: it is shown, but not promised.
+    """
+
+    group: str
+    path: str
+    meterings: tuple[Metering, ...]
+    value: Callable[[Sequence[Packets]], float]
+    asked: float
+    unit: str
+    bound: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A setting that was measured."""
+
+    setting: MeteredPath
+    measured: float
+
+    @property
+    def error(self) -> float:
+        return self.measured - self.setting.asked
+
+    @property
+    def holds(self) -> bool:
+        return self.setting.bound is None or abs(self.error) <= self.setting.bound
+
+
+# --- what a figure is made of
+
+
+def delay_ms(runs: Sequence[Packets]) -> float:
+    """The mean delay of all, one direction after the other, in ms."""
+    means = [(p["received_ns"] - p["sent_ns"]).astype(np.int64).mean() for p in runs]
+    return float(sum(means)) / 1e6
+
+
+def rate_mbps(size: int) -> Callable[[Sequence[Packets]], float]:
+    """The rate of packets of one size that follow each other without a gap, in Mbit/s."""
+
+    def value(runs: Sequence[Packets]) -> float:
+        times = np.sort(_arrived(runs[0])["received_ns"])
+        return float((len(times) - 1) * size * 8e3 / (times[-1] - times[0]))
+
+    return value
+
+
+def lost(runs: Sequence[Packets]) -> float:
+    """The fraction that did not arrive, in per cent."""
+    return 100 * float((runs[0]["copies"] == 0).mean())
+
+
+def run_length(runs: Sequence[Packets]) -> float:
+    """Mean number of packets lost in a row."""
+    gone = np.concatenate([[False], runs[0]["copies"] == 0]).astype(np.int8)
+    begun = int((np.diff(gone) == 1).sum())
+    return float(gone.sum()) / begun if begun else 0.0
+
+
+def arrived(runs: Sequence[Packets]) -> float:
+    """How many arrived."""
+    return float(len(_arrived(runs[0])))
+
+
+def twice(runs: Sequence[Packets]) -> float:
+    """The fraction that arrived twice, in per cent."""
+    return 100 * float((runs[0]["copies"] == 2).mean())
+
+
+def overtook(runs: Sequence[Packets]) -> float:
+    """The fraction that arrived before a packet that was sent earlier, in per cent."""
+    times = runs[0]["received_ns"].astype(np.int64)
+    return 100 * float((times[1:] < np.maximum.accumulate(times)[:-1]).mean())
+
+
+def jitter_ms(runs: Sequence[Packets]) -> float:
+    """Standard deviation of the delay, in ms."""
+    return float((runs[0]["received_ns"] - runs[0]["sent_ns"]).astype(np.int64).std()) / 1e6
+
+
+def _arrived(packets: Packets) -> Packets:
+    return packets[packets["copies"] > 0]
+
+
+# --- what is measured
+
+
+# Of Cech 2020: 20, 40 and 60 ms in both directions together, or the one path 30, 40 and 50 ms more
+# than 20 ms (figures 4, 5 and 11); links of 100 Mbit/s and 1 Gbit/s.
+_PAPER_DELAYS_MS = (20, 40, 50, 60, 70)
+_DELAYS_MS = (0, 0.1, 1, 2, 5, 10, *_PAPER_DELAYS_MS, 100, 300, 1000)
+_RATES = ("100kbit", "1mbit", "10mbit", "100mbit", "1gbit", "10gbit")
+_KINDS = ("netem", "droptail", "codel", "fq_codel", "red", "pie")
+# Cech 2020, figures 3 to 6: queues of packets, and losses in per cent.
+_QUEUES = (20, 300, 500, 1000, 2000)
+_LOSSES = (0.005, 0.1, 0.5, 1, 5, 10)
+
+
+def settings(quick: bool = False) -> list[MeteredPath]:
+    """The whole grid, or a few points of each kind, which take some seconds."""
+    found = [*_delays(), *_rates(), *_queues(), *_losses(20_000 if quick else 200_000), *_others()]
+    if not quick:
+        return found
+    groups = dict.fromkeys(setting.group for setting in found)
+    return [
+        setting
+        for group in groups
+        for setting in _some([each for each in found if each.group == group])
+    ]
+
+
+def _some(all_of_a_kind: list[MeteredPath]) -> list[MeteredPath]:
+    """The first, the last and the one in the middle."""
+    last = len(all_of_a_kind) - 1
+    return [all_of_a_kind[i] for i in sorted({0, last // 2, last})]
+
+
+def _delays() -> Iterator[MeteredPath]:
+    for kind, host in [*((kind, False) for kind in _KINDS), ("netem", True), ("droptail", True)]:
+        for rate in _RATES if kind in ("netem", "droptail") and not host else ("10mbit",):
+            for asked in _DELAYS_MS:
+                yield _delay(kind, host, rate, asked, symmetric=False)
+    for asked in _PAPER_DELAYS_MS:
+        for rate in ("100mbit", "1gbit"):
+            yield _delay("netem", False, rate, asked, symmetric=True)
+
+
+def _delay(kind: str, host: bool, rate: str, asked_ms: float, *, symmetric: bool) -> MeteredPath:
+    """Ten packets, each on an idle link; the time that the packet itself takes is counted."""
+    packet_ms = PACKET_BYTES * 8e3 / units.parse_rate(rate)
+    gap_ns = int((packet_ms + asked_ms) * 1e6) + _GAP_NS
+    meterings = [Metering(10, interval_ns=gap_ns)]
+    each, group = units.format_time(round(asked_ms * 1e6)), f"delay, {kind}"
+    expected_ms = asked_ms + packet_ms
+    if symmetric:
+        meterings.append(Metering(10, interval_ns=gap_ns, down=True))
+        each = units.format_time(round(asked_ms * 1e6 / 2))
+        group = "delay, half of it each way"
+        expected_ms += packet_ms
+    where = ",bottleneck=host" if host else ""
+    return MeteredPath(
+        group + (" at the host" if host else ""),
+        f"{rate},{each},queue=100,queue_discipline={kind}{where}",
+        tuple(meterings),
+        delay_ms,
+        expected_ms,
+        "ms",
+        max(DELAY_BOUND * asked_ms, CLOCK_STEP_MS),
+    )
+
+
+def _rates() -> Iterator[MeteredPath]:
+    for kind, host in [*((kind, False) for kind in _KINDS), ("netem", True), ("droptail", True)]:
+        for rate in _RATES:
+            for size in FRAMES_BYTES:
+                bps = units.parse_rate(rate)
+                packet_ns = size * 8e9 / bps
+                if packet_ns < _LEAST_PACKET_NS:
+                    continue
+                count = max(_LEAST_COUNT, math.ceil(_BUSY_NS / packet_ns))
+                yield MeteredPath(
+                    f"rate, {kind}{' at the host' if host else ''}",
+                    f"{rate},1ms,queue=5000,queue_discipline={kind}"
+                    f"{',bottleneck=host' if host else ''}",
+                    (Metering(count, size),),
+                    rate_mbps(size),
+                    bps / 1e6,
+                    "Mbit/s",
+                    RATE_BOUND * bps / 1e6,
+                    f"{size} bytes",
+                )
+
+
+def _queues() -> Iterator[MeteredPath]:
+    """More packets at once than there is room for: sending one takes 1.2 s, so the room stays."""
+    for kind in ("netem", "droptail"):
+        for limit in _QUEUES:
+            yield MeteredPath(
+                f"queue in packets, {kind}",
+                f"10kbit,0ms,queue={limit},queue_discipline={kind}",
+                (Metering(limit + 50),),
+                arrived,
+                limit,
+                "packets",
+                0,
+            )
+    for limit in _QUEUES:
+        for size in FRAMES_BYTES:
+            yield MeteredPath(
+                "queue in bytes, droptail",
+                f"10kbit,0ms,queue={limit * PACKET_BYTES}B",
+                (Metering(limit * PACKET_BYTES // size + 50, size),),
+                arrived,
+                limit * PACKET_BYTES // size,
+                "packets",
+                0,
+                f"{size} bytes",
+            )
+
+
+def _losses(count: int) -> Iterator[MeteredPath]:
+    lossy = "1gbit,0ms,queue=1000"
+    # the time between two packets: a little more than one takes
+    sent = (Metering(count, 84, interval_ns=2000),)
+    for loss in _LOSSES:
+        deviation = 100 * math.sqrt(loss / 100 * (1 - loss / 100) / count)
+        yield MeteredPath(
+            "loss", f"{lossy},loss={loss}%", sent, lost, loss, "%", DEVIATIONS * deviation
+        )
+    for loss, burst, bad, good in (
+        (1, 4, 100, 0),
+        (5, 10, 100, 0),
+        (10, 2, 100, 0),
+        (2, 20, 50, 0.1),
+        (5, 50, 30, 1),
+    ):
+        keys = f"loss={loss}%,loss_burst={burst},loss_bad={bad}%,loss_good={good}%"
+        p, r = qdiscs.gilbert(loss / 100, burst, good=good / 100, bad=bad / 100)
+        # The variance of a mean of correlated values: the variance of one, and twice the sum of the
+        # covariances, which fall by 1 - p - r from one packet to the next.
+        share, falls = p / (p + r), 1 - p - r
+        between = share * (1 - share) * ((bad - good) / 100) ** 2
+        variance = loss / 100 * (1 - loss / 100) + 2 * between * falls / (1 - falls)
+        deviation = 100 * math.sqrt(variance / count)
+        yield MeteredPath(
+            "loss, two states", f"{lossy},{keys}", sent, lost, loss, "%", DEVIATIONS * deviation
+        )
+        if bad == 100:
+            # rows are geometric, and some count x loss / burst of them begin
+            spread = math.sqrt(burst * (burst - 1) / (count * loss / 100 / burst))
+            yield MeteredPath(
+                "lost in a row",
+                f"{lossy},{keys}",
+                sent,
+                run_length,
+                burst,
+                "packets",
+                DEVIATIONS * spread,
+            )
+    for loss, correlation in ((1, 10), (1, 25), (10, 25), (10, 50)):
+        yield MeteredPath(
+            "loss, correlated",
+            f"{lossy},loss={loss}%,loss_correlation={correlation}%",
+            sent,
+            lost,
+            loss,
+            "%",
+            None,
+            "netem's; see docs/links.md",
+        )
+
+
+def _others() -> Iterator[MeteredPath]:
+    count = 5000
+    for delay, jitter in ((10, 1), (50, 20), (100, 100)):
+        apart = (Metering(count, 84, interval_ns=3 * delay * 10**6),)
+        path = f"100mbit,{delay}ms,jitter={jitter}ms"
+        # uniform from -jitter to jitter; the standard error of a mean, and of a deviation (the
+        # fourth moment is 9/5 of the squared variance)
+        deviation = jitter / math.sqrt(3)
+        mean = delay + 84 * 8e-5
+        bound = DEVIATIONS * deviation / math.sqrt(count)
+        yield MeteredPath("delay with jitter, its mean", path, apart, delay_ms, mean, "ms", bound)
+        bound = DEVIATIONS * deviation * math.sqrt((9 / 5 - 1) / 4 / count)
+        yield MeteredPath("jitter, its deviation", path, apart, jitter_ms, deviation, "ms", bound)
+    for part in (1, 10):
+        deviation = 100 * math.sqrt(part / 100 * (1 - part / 100) / count)
+        sent = (Metering(count, 84, interval_ns=10**5),)
+        yield MeteredPath(
+            "duplicates",
+            f"100mbit,1ms,duplicate={part}%",
+            sent,
+            twice,
+            part,
+            "%",
+            DEVIATIONS * deviation,
+        )
+        yield MeteredPath(
+            "reordering",
+            f"100mbit,10ms,reorder={part}%,reorder_by=2ms",
+            sent,
+            overtook,
+            part,
+            "%",
+            DEVIATIONS * deviation,
+        )
+
+
+# --- measuring
+
+
+def measure(
+    wanted: Sequence[MeteredPath], kernel: KernelBuild, guest: Guest, directory: Path
+) -> list[Row]:
+    """Measures each setting; several at a time, as the paths of one scenario, run by run."""
+    runs = [wanted[i : i + MAX_PATHS] for i in range(0, len(wanted), MAX_PATHS)]
+
+    def one(number: int) -> list[Row]:
+        own = directory / f"{number}"
+        own.mkdir()
+        with experiment.own_cpu() as cpu:
+            return _run(runs[number], kernel, guest, own, cpu)
+
+    with ThreadPoolExecutor(max_workers=len(experiment.cpus())) as pool:
+        return [row for rows in pool.map(one, range(len(runs))) for row in rows]
+
+
+def _run(
+    wanted: Sequence[MeteredPath],
+    kernel: KernelBuild,
+    guest: Guest,
+    directory: Path,
+    cpu: int | None,
+) -> list[Row]:
+    paths = [f"p{i}:{setting.path}" for i, setting in enumerate(wanted, 1)]
+    scenario = from_flags(Flags(path=paths, seed_delay="0us")).base
+    text = plan.render_measurements(scenario, _lines(wanted))
+    engine.run(scenario, text, kernel, guest, directory, cpu=cpu)
+    return [
+        Row(
+            setting,
+            setting.value(
+                [
+                    np.fromfile(directory / _file(i, number), RECORD)
+                    for number in range(len(setting.meterings))
+                ]
+            ),
+        )
+        for i, setting in enumerate(wanted, 1)
+    ]
+
+
+def _file(path: int, number: int) -> str:
+    return f"p{path}-{number}.meter"
+
+
+def _lines(wanted: Sequence[MeteredPath]) -> Iterator[str]:
+    # Known neighbours stay known: no packet waits for one, and no request comes in between.
+    for i in range(1, len(wanted) + 1):
+        for end in testbed.ends(i, ()):
+            known = f"net.ipv4.neigh.{end.device}.base_reachable_time_ms={_FOREVER_MS}"
+            yield f"ip netns exec {end.namespace} sysctl -qw {known}"
+    for i in range(1, len(wanted) + 1):
+        for down in (False, True):
+            yield _meter(i, Metering(1, FRAMES_BYTES[0], down=down), "warm.meter")
+    for i, setting in enumerate(wanted, 1):
+        for number, metering in enumerate(setting.meterings):
+            yield _meter(i, metering, _file(i, number))
+
+
+def _meter(i: int, metering: Metering, file: str) -> str:
+    near, far = testbed.client(i), testbed.server(i)
+    if metering.down:
+        near, far = far, near
+    what = f"{metering.count} {metering.size} {metering.interval_ns}"
+    return f"ip netns exec {near.namespace} meter {far.namespace} {far.address} {what} {file}"
+
+
+# --- the report
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The rows of one kind: their number, and the one that is furthest off."""
+
+    group: str
+    count: int
+    worst: Row
+
+
+def summaries(rows: Sequence[Row]) -> list[Summary]:
+    """A summary for each kind of setting, in order."""
+    found = []
+    for group in dict.fromkeys(row.setting.group for row in rows):
+        own = [row for row in rows if row.setting.group == group]
+        found.append(Summary(group, len(own), max(own, key=_badness)))
+    return found
+
+
+def _badness(row: Row) -> float:
+    scale = row.setting.bound or row.setting.asked or 1.0
+    return abs(row.error) / scale
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    setting = row.setting
+    promised = "none" if setting.bound is None else f"{_number(setting.bound)} {setting.unit}"
+    return (
+        f"{setting.path}{', ' if setting.note else ''}{setting.note}",
+        f"{_number(setting.asked)} {setting.unit}",
+        f"{_number(row.measured)} {setting.unit}",
+        f"{row.error:+.2g}" if row.error else "0",
+        promised,
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.7g}"
+
+
+_HEADINGS = ("path", "asked", "measured", "error", "bound")
+
+
+def show(rows: Sequence[Row], console: Console) -> None:
+    """All of them as a table."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("what")
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="left" if heading == "path" else "right")
+    for row in rows:
+        table.add_row(row.setting.group, *_cells(row), style=None if row.holds else "red")
+    console.print(table)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The setting that is furthest off, for each kind, as a table of the docs."""
+    lines = [f"| what | settings | the worst: {' | '.join(_HEADINGS)} |"]
+    lines.append("|---" * (2 + len(_HEADINGS)) + "|")
+    for summary in summaries(rows):
+        cells = (summary.group, str(summary.count), *_cells(summary.worst))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Status 0 if everything is within its bound, else 1."""
+    parser = parser_of("accuracy", __doc__)
+    parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
+    parser.add_argument("--quick", action="store_true", help="some points of the grid alone")
+    options = parser.parse_args(arguments)
+    return status_of(lambda: _measure_and_show(options.docs, quick=options.quick))
+
+
+def _measure_and_show(docs: Path | None, *, quick: bool) -> int:
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    doctor.require(*doctor.RUN_CHECKS)
+    built, program = kernel.build(), guest.build()
+    with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
+        rows = measure(settings(quick), built, program, Path(directory))
+    show(rows, console)
+    if docs:
+        marked.replace(docs, {_MARK: markdown(rows)})
+    off = [row for row in rows if not row.holds]
+    console.print(f"\n{len(rows)} settings, {len(off)} outside their bounds")
+    return 1 if off else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Is what `advise` says right, on paths that it was not made for? `make advise-check`.
+
+Pairs of paths are drawn from wide ranges (Sobol's sequence, scrambled by --seed): 1 to 200 Mbit/s
+and round trips of 5 to 300 ms, both on a logarithmic scale, queues of half to four bandwidth-delay
+products, random loss of up to 1 %, in about a third none; every fifth are two constant presets.
+Each has one of the goals of `advise` in turn, and `advise` is asked for it.
+
+What it should have said is then measured in runs of their own, with other seeds, on other
+variations of the paths. Short runs of the whole catalogue find the contenders; these, the advised
+pair and Linux's default are run longer, on further variations. The best of them is the best of the
+catalogue. A pair is within 5 % of it, if the median of its differences from it, on the same
+variations, is at most that part of the best figure.
+
+It fails (status 1) if less than 95 % of the advised are within 5 % of the best, or if one is more
+than 10 % worse than Linux's default. What was run is kept in --out, and not run again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import itertools
+import json
+import random
+import statistics
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from checks.command_line import chosen, natural, parser_of, say
+from mptcplab import files, marked, units
+from mptcplab.advice import advise
+from mptcplab.advice.advise import REFERENCE, Candidate, Effort
+from mptcplab.advice.goals import Goal, Name, Span, goals
+from mptcplab.advice.ranking import Ranking, rank
+from mptcplab.advice.variations import variations
+from mptcplab.errors import MptcplabError, status_of
+from mptcplab.formulas import designs
+from mptcplab.lab.choices import Limits
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.runs import experiment, store
+from mptcplab.runs.store import Store
+from mptcplab.runs.workers import Workers
+from mptcplab.scenario import congestion, scheduler, uncertainty
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import PACKET_BYTES
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.presets import PRESETS
+from mptcplab.scenario.resolve import Request, from_flags
+from mptcplab.scenario.uncertainty import Uncertainty
+
+#: What is promised: of the advised, this share is within this part of the best; and none is worse
+#: than the reference by more than this.
+SHARE, WITHIN, BELOW_REFERENCE = 0.95, 0.05, 0.1
+
+GOALS: tuple[Name, ...] = ("throughput", "latency", "resilience")
+
+_RATE_MBPS = designs.Range(1, 200, "log")
+_RTT_MS = designs.Range(5, 300, "log")
+_QUEUE_PRODUCTS = designs.Range(0.5, 4, "log")
+_LOSS_PERCENT = designs.Range(0.001, 1, "log")
+_LEAST_LOSS_PERCENT = 0.01  # less than this is none
+_LEAST_QUEUE = 10
+_PRESET_EVERY = 5
+
+# Seeds of advice are from 1 on; those of the check are far from them.
+_SEED = 1_000_000
+# Contenders, beside the advised and the reference, on how many variations they are compared, and in
+# runs of which length. The best is the best of these by the very figures that it is compared by: of
+# few, which are as many as quick advice has, it would often be the luckiest.
+_CONTENDERS, _VARIATIONS = 4, 15
+_LONG = Span(10 * 10**9, stream_bytes=12_500_000)
+_MARK = "make advise-check"
+_CSV, _JSON = "advise-check.csv", "advise-check.json"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A pair of paths, as flags, and what came out for its goal.
+
+    `behind` is how far the advised pair is from the best, as a part of its figure, and
+    `over_reference` how far it is worse than the reference, as a part of the reference's: negative
+    if it is better.
+    """
+
+    paths: Sequence[str]
+    goal: Name
+    unit: str
+    advised: str
+    reached: float
+    best: str
+    best_reached: float
+    behind: float
+    reference_reached: float
+    over_reference: float
+
+    @property
+    def is_within(self) -> bool:
+        return self.behind <= WITHIN
+
+    @property
+    def is_below(self) -> bool:
+        return self.over_reference > BELOW_REFERENCE
+
+
+def pairs(count: int, seed: int) -> list[tuple[str, str]]:
+    """The paths of each pair, as texts of --path; fewer are a prefix of more."""
+    names = [
+        name
+        for name, preset in PRESETS.items()
+        if "down.rate" not in preset.ranges
+        and units.parse_rate(preset.path["down"]["rate"]) <= _RATE_MBPS.high * 1e6
+    ]
+    of_presets = list(itertools.combinations(names, 2))
+    random.Random(seed).shuffle(of_presets)
+    ranges = {
+        f"{path}.{key}": each
+        for path in "ab"
+        for key, each in (
+            ("rate", _RATE_MBPS),
+            ("rtt", _RTT_MS),
+            ("queue", _QUEUE_PRODUCTS),
+            ("loss", _LOSS_PERCENT),
+        )
+    }
+    found = []
+    for number, point in enumerate(designs.fill("sobol", ranges, count, seed, digits=3)):
+        if number % _PRESET_EVERY == _PRESET_EVERY - 1:
+            found.append(of_presets[number // _PRESET_EVERY % len(of_presets)])
+        else:
+            found.append((_path("a", point), _path("b", point)))
+    return found
+
+
+def _path(name: str, point: Mapping[str, float]) -> str:
+    rate_mbps, rtt_ms, products, loss = (
+        point[f"{name}.{key}"] for key in ("rate", "rtt", "queue", "loss")
+    )
+    packets = max(round(products * rate_mbps * rtt_ms * 1e3 / 8 / PACKET_BYTES), _LEAST_QUEUE)
+    text = f"{name}:{rate_mbps:g}mbit,{rtt_ms / 2:g}ms,queue={packets}"
+    return text if loss < _LEAST_LOSS_PERCENT else f"{text},loss={loss:g}%"
+
+
+# --- a pair is checked
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all pairs are run with."""
+
+    kernel: KernelBuild
+    guest: Guest
+    out: Store
+    workers: Workers
+    ccs: Sequence[str]
+    quick: bool
+
+    def figures(
+        self,
+        what: str,
+        goal: Goal,
+        candidates: Sequence[Candidate],
+        varied: Mapping[int, Scenario],
+    ) -> dict[str, dict[int, float]]:
+        """The figures of candidates on some variations, by their labels; of those that have any."""
+        wanted = {
+            (each.label, number): goal.scenarios(one.with_(scheduler=each.scheduler, cc=each.cc))
+            for each in candidates
+            for number, one in varied.items()
+        }
+        by_key = {
+            store.run_key(each, self.kernel, self.guest): each
+            for scenarios in wanted.values()
+            for each in scenarios
+        }
+        missing = [each for key, each in by_key.items() if not self.out.has(key)]
+        say(f"  {what}: {len(by_key)} runs, {len(by_key) - len(missing)} of them there")
+        if missing:
+            experiment.run_all(
+                *(missing, self.kernel, self.guest, self.out),
+                jobs=self.workers.jobs,
+                workers=self.workers,
+                keep_records=False,
+            )
+        found: dict[str, dict[int, float]] = {}
+        for (label, number), scenarios in wanted.items():
+            entries = [
+                self.out.result(store.run_key(each, self.kernel, self.guest)) for each in scenarios
+            ]
+            ended = [entry.metrics for entry in entries if entry and entry.status == "ok"]
+            if len(ended) == len(scenarios):
+                figure = goal.of(scenarios, ended)
+                if figure is not None:
+                    found.setdefault(label, {})[number] = figure
+        return found
+
+
+def check(paths: Sequence[str], name: Name, bench: Bench) -> Checked:
+    """Ask for advice, and measure what it should have been.
+
+    Raises MptcplabError if nothing has a figure.
+    """
+    request = from_flags(Flags(path=paths, scheduler=scheduler.ALL, direction="down"))
+    known_to = uncertainty.parse((), request.base)
+    effort = advise.effort(request.base, quick=bench.quick)
+    advised = _advised(request, name, known_to, effort, bench)
+    catalogue = {
+        each.label: each
+        for choice in request.schedulers
+        for cc in bench.ccs
+        for each in [Candidate(choice, cc)]
+    }
+    other = variations(request.base.with_(seed=_SEED), known_to, _VARIATIONS + 1)
+    short = _goal(request.base, name, advise.quick_span(request.base))
+    screened = bench.figures("catalogue", short, list(catalogue.values()), {0: other[0]})
+    place = _ranking(screened, short)
+    of_it = sorted(screened, key=lambda label: place.standings[label].deficit.median)
+    contenders = dict.fromkeys([*of_it[:_CONTENDERS], advised, REFERENCE.label])
+    long = _goal(request.base, name, _LONG)
+    values = bench.figures(
+        "contenders",
+        long,
+        [catalogue.get(label, REFERENCE) for label in contenders],
+        dict(list(enumerate(other))[1:]),
+    )
+    return _judged(paths, long, advised, _ranking(values, long))
+
+
+def _advised(
+    request: Request, name: Name, known_to: Uncertainty, effort: Effort, bench: Bench
+) -> str:
+    advice = advise.advise(
+        *(request, bench.ccs, known_to, effort, bench.kernel, bench.guest, bench.out.out),
+        only=[name],
+        modules={},
+        jobs=bench.workers.jobs,
+        limits=Limits(),
+        show=_quiet,
+        say=lambda text: say(f"  advice: {text.strip()}"),
+        cancel=threading.Event(),
+        keep_records=False,
+    )
+    return advice.judged[0].ranking.chosen
+
+
+@contextlib.contextmanager
+def _quiet(_total: int) -> Iterator[tuple[experiment.Progress, experiment.Ended]]:
+    yield lambda _share: None, lambda _count, _scenario, _entry: None
+
+
+def _goal(base: Scenario, name: Name, span: Span) -> Goal:
+    return next(goal for goal in goals(base, span) if goal.name == name)
+
+
+def _ranking(values: Mapping[str, Mapping[int, float]], goal: Goal) -> Ranking:
+    found = rank(values, goal.figure.scale, lambda label: label)
+    if found is None:
+        raise MptcplabError(f"no pair has a figure for {goal.name}")
+    return found
+
+
+def _judged(paths: Sequence[str], goal: Goal, advised: str, ranking: Ranking) -> Checked:
+    mine, best, reference = (
+        ranking.standings.get(label) for label in (advised, ranking.best, REFERENCE.label)
+    )
+    if mine is None or best is None or reference is None:
+        raise MptcplabError(f"runs of {advised} or of {REFERENCE.label} failed")
+    worse = mine.deficit.median - reference.deficit.median
+    return Checked(
+        paths,
+        goal.name,
+        goal.figure.unit,
+        advised,
+        mine.figure.median,
+        ranking.best,
+        best.figure.median,
+        _part(mine.deficit.median, best.figure.median),
+        reference.figure.median,
+        _part(worse, reference.figure.median),
+    )
+
+
+def _part(difference: float, whole: float) -> float:
+    return difference / abs(whole) if whole else float(difference > 0)
+
+
+# --- what came of it
+
+
+def summary(checked: Sequence[Checked]) -> tuple[list[str], bool]:
+    """The result in some lines, and whether what is promised holds."""
+    within = sum(each.is_within for each in checked) / len(checked)
+    below = [each for each in checked if each.is_below]
+    worst = max(checked, key=lambda each: each.over_reference)
+    median = statistics.median(each.behind for each in checked)
+    good = within >= SHARE and not below
+    lines = [
+        f"{len(checked)} pairs: {100 * within:.1f} % within {100 * WITHIN:.0f} % of the best "
+        f"(promised: {100 * SHARE:.0f} %), half of them within {100 * max(median, 0):.1f} %",
+        f"{len(below)} more than {100 * BELOW_REFERENCE:.0f} % worse than {REFERENCE.label} "
+        f"(promised: 0); the worst is {_percent(-worst.over_reference)} "
+        f"({' '.join(worst.paths)}, {worst.goal})",
+    ]
+    return lines, good
+
+
+_HEADINGS = (
+    *("paths", "goal", "advised", "reaches", "best of the catalogue", "reaches", "difference"),
+    *("default", "against default"),
+)
+
+
+def _cells(each: Checked) -> tuple[str, ...]:
+    return (
+        " ".join(each.paths),
+        each.goal,
+        each.advised,
+        f"{each.reached:.4g} {each.unit}",
+        each.best,
+        f"{each.best_reached:.4g} {each.unit}",
+        f"{100 * each.behind:.1f} %",
+        f"{each.reference_reached:.4g} {each.unit}",
+        _percent(-each.over_reference),
+    )
+
+
+def _percent(part: float) -> str:
+    """How much better, in per cent; worse is negative."""
+    return f"{100 * part:+.1f} %"
+
+
+def show(checked: Sequence[Checked], console: Console) -> None:
+    """All pairs as a table; those that miss what is promised are red."""
+    table = Table(box=None, pad_edge=False)
+    for heading in _HEADINGS:
+        table.add_column(heading, overflow="fold")
+    for each in checked:
+        is_good = each.is_within and not each.is_below
+        table.add_row(*_cells(each), style=None if is_good else "red")
+    console.print(table)
+
+
+def markdown(checked: Sequence[Checked], command: str) -> str:
+    """The result for a page: in total, by goal, and each pair that missed what is promised."""
+    lines = [f"`{command}`:", "", *(f"- {line}." for line in summary(checked)[0]), ""]
+    lines += [
+        "| goal | pairs | within 5 % of the best | furthest from it | worst against `default` |",
+        "|---|---|---|---|---|",
+    ]
+    for name in GOALS:
+        own = [each for each in checked if each.goal == name]
+        if own:
+            lines.append(
+                f"| {name} | {len(own)} | {sum(each.is_within for each in own)} | "
+                f"{100 * max(each.behind for each in own):.1f} % | "
+                f"{_percent(-max(each.over_reference for each in own))} |"
+            )
+    missed = [each for each in checked if not each.is_within or each.is_below]
+    if missed:
+        lines += ["", f"| {' | '.join(_HEADINGS)} |", "|---" * len(_HEADINGS) + "|"]
+        lines += [f"| {' | '.join(_cells(each))} |" for each in missed]
+    return "\n".join(lines) + "\n"
+
+
+def write(checked: Sequence[Checked], out: Path) -> None:
+    """The same as a table and as a document, in `out`."""
+    rows = [asdict(each) | {"paths": " ".join(each.paths)} for each in checked]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    files.write(out / _CSV, text.getvalue().encode())
+    lines, good = summary(checked)
+    document = {"holds": good, "summary": lines, "pairs": [asdict(each) for each in checked]}
+    files.write(out / _JSON, (json.dumps(document, indent=1) + "\n").encode())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Status 0 if what is promised holds, else 1."""
+    parser = parser_of("advise_check", __doc__)
+    parser.add_argument("--pairs", type=natural, default=60, help="how many pairs  [60]")
+    parser.add_argument("--seed", type=natural, default=2027, help="of the pairs  [2027]")
+    parser.add_argument("--quick", action="store_true", help="check advise --quick")
+    parser.add_argument("--cc", default="", help="congestion controls, with commas  [all]")
+    parser.add_argument("--jobs", type=natural, help="runs at a time  [one for each CPU]")
+    parser.add_argument(
+        "--out", type=Path, default=Path("advise-check-out"), help="[advise-check-out]"
+    )
+    parser.add_argument("--docs", type=Path, help="a page that gets the result between its marks")
+    options = parser.parse_args(arguments)
+    ccs = chosen(parser, "--cc", options.cc, congestion.names())
+    words = [f"--pairs {options.pairs}", f"--seed {options.seed}"]
+    words += ["--quick"] if options.quick else []
+    words += [f"--cc {options.cc}"] if options.cc else []
+    command = f'make advise-check ADVISE_ARGS="{" ".join(words)}"'
+    return status_of(
+        lambda: _check_and_show(
+            *(pairs(options.pairs, options.seed), ccs, options.out, options.docs),
+            *(options.jobs or len(experiment.cpus()), command),
+            quick=options.quick,
+        )
+    )
+
+
+def _check_and_show(
+    drawn: Sequence[Sequence[str]],
+    ccs: Sequence[str],
+    out: Path,
+    docs: Path | None,
+    jobs: int,
+    command: str,
+    *,
+    quick: bool,
+) -> int:
+    kernel, guest = experiment.built()
+    checked: list[Checked] = []
+    with experiment.own_workers(jobs) as workers:
+        bench = Bench(kernel, guest, Store(out), workers, ccs, quick)
+        for number, (paths, name) in enumerate(zip(drawn, itertools.cycle(GOALS), strict=False), 1):
+            say(f"[{number}/{len(drawn)}] {' '.join(paths)}, {name}")
+            found = check(paths, name, bench)
+            checked.append(found)
+            write(checked, out)
+            say(
+                f"  {found.advised}: {100 * found.behind:.1f} % from {found.best}, "
+                f"{_percent(-found.over_reference)} against default"
+            )
+    lines, good = summary(checked)
+    show(checked, Console(highlight=False, width=None if sys.stdout.isatty() else 200))
+    print("", *lines, f"table:    {out / _CSV}", f"document: {out / _JSON}", sep="\n")
+    if docs:
+        marked.replace(docs, {_MARK: markdown(checked, command)})
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Does mptcplab bisect find faults that were put into Linux at random?
+
+    python -m checks.bisect_check [--count 100] [--seed 1]      (make bisect-check)
+
+Each case is a history on top of the lab's own kernel source, drawn from its seed: commits and
+merges that change nothing, that cannot be built or that our patches do not fit, and one with one of
+FAULTS. The program is called as a user would, and what it says is held to where the fault is. A
+verdict is wrong if it is another commit, or several of which the faulty one is none; that several
+are left, as commits between were skipped, is not wrong, but counted.
+
+The repository that the histories are put into is kept in the cache. Kernels of a case are removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mptcplab.bisection.document import DOCUMENT, UndecidedError
+from mptcplab.errors import MptcplabError, status_of
+from mptcplab.lab import doctor, guest, kernel, kernel_tree
+from mptcplab.lab.git import LINK, PROGRAM, Repository
+from mptcplab.lab.kernel_commit import Commit
+from mptcplab.runs import experiment
+from mptcplab.runs.store import Store
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
+
+#: The scenario: losses and an outage, so that each fault changes the goodput.
+SCENARIO = (
+    *("--path", "a:20mbit,10ms,loss=0.5%", "--path", "b:10mbit,30ms"),
+    *("--event", "1s:b:down,lasts=1s", "--duration", "4s"),
+)
+# How far the goodput may be off that without a fault, in which all other commits agree exactly.
+_SHARE = 0.001
+
+_BRANCH = "refs/heads/case"
+_WHO = "mptcplab <mptcplab@localhost>"
+#: Files to which commits add a remark; any compiled one will do.
+REMARKED = ("net/mptcp/token.c", "net/mptcp/crypto.c", "net/ipv4/tcp_rate.c", "net/sched/sch_api.c")
+_UNUSED = "Documentation/remarks.rst"
+_BROKEN = "net/mptcp/mib.c"
+# One that a patch changes, with a line beside its change.
+_PATCHED, _BESIDE = "net/mptcp/Makefile", "\nobj-$(CONFIG_BPF_SYSCALL) += bpf.o"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: in which file, and which text becomes which."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+
+
+FAULTS = (
+    Fault(
+        "the scheduler does not look at rates",
+        "net/mptcp/protocol.c",
+        "sk_wmem_queued) << 32, pace);",
+        "sk_wmem_queued) << 32, 1);",
+    ),
+    Fault(
+        "cubic's decrease",
+        "net/ipv4/tcp_cubic.c",
+        "beta __read_mostly = 717;",
+        "beta __read_mostly = 400;",
+    ),
+    Fault(
+        "slow start without growth",
+        "net/ipv4/tcp_cong.c",
+        "u32 cwnd = min(tcp_snd_cwnd(tp) + acked, tp->snd_ssthresh);",
+        "u32 cwnd = min(tcp_snd_cwnd(tp) + acked / 8, tp->snd_ssthresh);",
+    ),
+    Fault(
+        "the initial window",
+        "net/ipv4/tcp_input.c",
+        "\t\tcwnd = TCP_INIT_CWND;",
+        "\t\tcwnd = 1;",
+    ),
+    Fault(
+        "the receive window does not grow",
+        "net/mptcp/protocol.c",
+        "rcvwin = ((u64)msk->rcvq_space.copied << 1) + 16 * advmss;",
+        "rcvwin = ((u64)msk->rcvq_space.copied >> 2) + 16;",
+    ),
+    Fault(
+        "the retransmission timer doubles thrice",
+        "net/ipv4/tcp_timer.c",
+        "icsk->icsk_rto = min(icsk->icsk_rto << 1, TCP_RTO_MAX);",
+        "icsk->icsk_rto = min(icsk->icsk_rto << 3, TCP_RTO_MAX);",
+    ),
+    Fault(
+        "the window is reduced twice",
+        "net/ipv4/tcp_input.c",
+        "tp->snd_ssthresh = inet_csk(sk)->icsk_ca_ops->ssthresh(sk);",
+        "tp->snd_ssthresh = inet_csk(sk)->icsk_ca_ops->ssthresh(sk) / 2;",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class FaultyHistory:
+    """A history: the parents of each commit by their numbers, from 0 on, which is the good one.
+
+    `parts` says of each commit what it does. A commit of a pair breaks what another one mends.
+    """
+
+    parents: Sequence[Sequence[int]]
+    faulty: int
+    fault: Fault
+    remarks: Mapping[int, str]
+    broken: tuple[int, int] | None
+    unfit: tuple[int, int] | None
+
+    def history(self) -> list[set[int]]:
+        """The commits in the history of each, itself included."""
+        found: list[set[int]] = []
+        for number, own in enumerate(self.parents):
+            found.append({number}.union(*(found[parent] for parent in own)))
+        return found
+
+    def files(self, below: Collection[int], base: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The files that commits of a history have changed, with their content."""
+        for file in (*REMARKED, _UNUSED):
+            said = [each for each, where in sorted(self.remarks.items()) if where == file]
+            said = [each for each in said if each in below]
+            if said:
+                yield file, base.get(file, "") + "".join(f"/* remark {each} */\n" for each in said)
+        for pair, file, text in (
+            (self.broken, _BROKEN, "#error broken\n" + base[_BROKEN]),
+            (
+                self.unfit,
+                _PATCHED,
+                base[_PATCHED].replace(_BESIDE, f"\n# unfit\n# unfit{_BESIDE} # unfit"),
+            ),
+        ):
+            if pair and pair[0] in below:
+                yield file, base[file] if pair[1] in below else text
+        if self.faulty in below:
+            text = base[self.fault.file]
+            yield self.fault.file, text.replace(self.fault.right, self.fault.wrong)
+
+
+def drawn(seed: int) -> FaultyHistory:
+    """A case: 8 to 24 commits, a third of them beside others until they are merged."""
+    draw = random.Random(seed)
+    count = draw.randint(8, 24)
+    parents: list[list[int]] = [[]]
+    for number in range(1, count):
+        near = range(max(0, number - 4), number)
+        own = [number - 1 if draw.random() < 2 / 3 else draw.choice(near)]
+        parents.append(own)
+    heads = {*range(count - 1)} - {each for own in parents[:-1] for each in own}
+    parents[-1] = sorted({*parents[-1], *heads}, reverse=True)
+    numbers = [*range(1, count - 1)]
+    faulty = draw.randrange(1, count)
+    case = FaultyHistory(parents, faulty, draw.choice(FAULTS), {}, None, None)
+    below = case.history()
+
+    def pair() -> tuple[int, int] | None:
+        """A commit that breaks something, and a later one that mends it."""
+        one = draw.choice(numbers)
+        later = [each for each in numbers if one in below[each] and each != one]
+        return (one, min(later)) if later and draw.random() < 2 / 3 else None
+
+    broken, unfit = pair(), pair()
+    taken = {faulty, *(broken or ()), *(unfit or ())}
+    remarks = {
+        number: draw.choice((*REMARKED, _UNUSED, _UNUSED))
+        for number in range(1, count)
+        if number not in taken and len(parents[number]) == 1
+    }
+    return FaultyHistory(parents, faulty, case.fault, remarks, broken, unfit)
+
+
+class Linux:
+    """A repository with the lab's own kernel source, and room for histories on top of it."""
+
+    def __init__(self) -> None:
+        """Takes that of an earlier call from the cache. Raises MptcplabError."""
+        path, digest = kernel.source()
+        self.path = doctor.cache_dir() / "bisect-check" / f"{digest[:12]}.git"
+        if not self.path.exists():
+            self._make(path, digest)
+        self.repository = Repository(self.path)
+        base = self.repository.commit("base")
+        assert base
+        self.base = base
+        files = self.repository.files(base)
+        named = {*REMARKED, _BROKEN, _PATCHED, *(each.file for each in FAULTS)}
+        wanted = {name: about for name, about in files.items() if name in named}
+        self.texts = {name: content.decode() for name, content in self.repository.contents(wanted)}
+
+    def _make(self, source: Path, digest: str) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.path.parent) as scratch:
+            tree, made = Path(scratch) / "tree", Path(scratch) / "linux.git"
+            with (Path(scratch) / "lock").open("w") as lock:
+                kernel_tree.unpack(source, digest, tree, lock.fileno())
+            subprocess.run(["git", "init", "--quiet", "--bare", str(made)], check=True)
+            with subprocess.Popen(
+                [*_in(made), "-c", "core.compression=1", "fast-import", "--quiet"],
+                stdin=subprocess.PIPE,
+            ) as importing:
+                assert importing.stdin is not None
+                importing.stdin.write(_commit_head("refs/heads/base", 1, "base"))
+                for path in sorted((tree / "src").rglob("*")):
+                    if path.is_symlink() or path.is_file():
+                        importing.stdin.write(_modified(path, path.relative_to(tree / "src")))
+            if importing.returncode != 0:
+                raise MptcplabError(f"the repository {self.path} could not be made")
+            made.rename(self.path)
+
+    def put(self, case: FaultyHistory) -> list[str]:
+        """Makes the commits of a case; their hashes, with that of the base first."""
+        text = b""
+        below = case.history()
+        for number, parents in enumerate(case.parents):
+            if number == 0:
+                continue
+            text += _commit_head(_BRANCH, number, f"commit {number} of the case")
+            for word, parent in zip(["from", *["merge"] * len(parents)], parents, strict=False):
+                text += f"{word} {f':{parent}' if parent else self.base}\n".encode()
+            for name, content in case.files(below[number], self.texts):
+                text += _inline("100644", Path(name), content.encode())
+        with tempfile.NamedTemporaryFile("r") as marks:
+            command = [*_in(self.path), "fast-import", "--quiet", "--force"]
+            subprocess.run([*command, f"--export-marks={marks.name}"], input=text, check=True)
+            known = dict(line.split() for line in Path(marks.name).read_text().splitlines())
+        return [self.base, *(known[f":{each}"] for each in range(1, len(case.parents)))]
+
+
+def _in(repository: Path) -> list[str]:
+    return ["git", f"--git-dir={repository}"]
+
+
+def _commit_head(branch: str, number: int, subject: str) -> bytes:
+    when = 1_700_000_000 + 60 * number
+    return (
+        f"commit {branch}\nmark :{number}\ncommitter {_WHO} {when} +0000\n"
+        f"data {len(subject)}\n{subject}\n"
+    ).encode()
+
+
+def _modified(path: Path, name: Path) -> bytes:
+    if path.is_symlink():
+        return _inline(LINK, name, os.fsencode(os.readlink(path)))
+    mode = PROGRAM if path.stat().st_mode & 0o100 else "100644"
+    return _inline(mode, name, path.read_bytes())
+
+
+def _inline(mode: str, name: Path, content: bytes) -> bytes:
+    return f"M {mode} inline {name}\ndata {len(content)}\n".encode() + content + b"\n"
+
+
+def formula_of(linux: Linux, out: Path) -> str:
+    """What is expected: the goodput of the base, which is built and run for it."""
+    commit = Commit(linux.repository, linux.base)
+    built, own_guest = kernel.build_commit(commit), guest.build()
+    paths, events = SCENARIO[1:4:2], [SCENARIO[5]]
+    request = resolve.from_flags(Flags(path=paths, event=events, duration=SCENARIO[7]))
+    (entry,) = experiment.run_all(request.runs(), built, own_guest, Store(out), jobs=1)
+    if entry.metrics.goodput_bps is None:
+        raise MptcplabError(f"the run of the base failed: {entry.reason}")
+    goodput_bps = entry.metrics.goodput_bps
+    return f"abs(goodput_bps - {goodput_bps:.0f}) <= {_SHARE * goodput_bps:.0f}"
+
+
+@dataclass(frozen=True)
+class BisectOutcome:
+    """What came of a case: the commits that may be the faulty one, by their numbers."""
+
+    case: FaultyHistory
+    candidates: Sequence[int]
+    tried: int
+    skipped: int
+    took_s: float
+    said: str
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.case.faulty not in self.candidates
+
+    @property
+    def is_found(self) -> bool:
+        return list(self.candidates) == [self.case.faulty]
+
+
+def bisected(linux: Linux, seed: int, formula: str, out: Path) -> BisectOutcome:
+    """Has the program bisect the case of a seed; its runs and kernels are removed."""
+    case = drawn(seed)
+    commits = linux.put(case)
+    started = time.monotonic()
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mptcplab", "bisect", "--tree", str(linux.path)),
+            *("--good", commits[0], "--bad", commits[-1], *SCENARIO, "--expect", formula),
+            *("--out", str(out), "--json"),
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    took_s = time.monotonic() - started
+    candidates, tried = [], []
+    if (out / DOCUMENT).exists():
+        document = json.loads((out / DOCUMENT).read_text())
+        tried = document["tried"]
+        if done.returncode == 0:
+            candidates = [document["found"]["commit"]]
+        elif done.returncode == UndecidedError.exit_status:
+            candidates = document["candidates"]
+        for each in tried:
+            if each["kernel"] and each["commit"] != linux.base:
+                shutil.rmtree(kernel.place() / each["kernel"], ignore_errors=True)
+        shutil.rmtree(out)
+    return BisectOutcome(
+        case,
+        sorted(commits.index(each) for each in candidates),
+        len(tried),
+        sum(each["verdict"] == "skipped" for each in tried),
+        took_s,
+        done.stderr.strip(),
+    )
+
+
+def line(seed: int, outcome: BisectOutcome) -> str:
+    """A line about a case."""
+    if outcome.is_found:
+        verdict = "found"
+    elif outcome.is_wrong:
+        verdict = "WRONG"
+    else:
+        verdict = f"one of {len(outcome.candidates)}"
+    case = outcome.case
+    return (
+        f"{seed:5} {verdict:10} {case.fault.name}, commit {case.faulty} of {len(case.parents) - 1},"
+        f" {outcome.tried} tried, {outcome.skipped} skipped, {outcome.took_s:.0f} s"
+    )
+
+
+def main(options: Sequence[str]) -> int:
+    """Print what came of each case; the exit status, 1 if a verdict was wrong."""
+    parser = argparse.ArgumentParser(
+        prog="bisect_check", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--count", type=int, default=100, help="how many cases (default: 100)")
+    parser.add_argument("--seed", type=int, default=1, help="that of the first one (default: 1)")
+    given = parser.parse_args(options)
+    linux = Linux()
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="mptcplab-bisect-") as scratch:
+        formula = formula_of(linux, Path(scratch) / "base")
+        print(f"expected: {formula}", flush=True)
+        for seed in range(given.seed, given.seed + given.count):
+            outcome = bisected(linux, seed, formula, Path(scratch) / "out")
+            outcomes.append(outcome)
+            print(line(seed, outcome), flush=True)
+            if outcome.is_wrong:
+                print(outcome.said, flush=True)
+    wrong = sum(each.is_wrong for each in outcomes)
+    found = sum(each.is_found for each in outcomes)
+    print(
+        f"{wrong} of {len(outcomes)} verdicts are wrong; {found} are the commit with the fault, "
+        f"{len(outcomes) - wrong - found} several of which it is one"
+    )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(status_of(lambda: main(sys.argv[1:])))

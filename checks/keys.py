@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The tables of the scenario's keys in the docs, and the schema beside the examples, from the
+models that read them.
+
+`python -m checks.keys` writes them, the tables between the marks of the pages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from mptcplab import marked, resources
+from mptcplab.scenario import literal
+from mptcplab.scenario.fields import Reads
+from mptcplab.scenario.literal import (
+    LiteralChange,
+    LiteralConnection,
+    LiteralDirection,
+    LiteralEvent,
+    LiteralPath,
+    LiteralScenario,
+    LiteralTrace,
+    LiteralWorkload,
+    kinds_of,
+)
+from mptcplab.scenario.option_keys import BY_DEFAULT
+
+#: The schema that the examples name for editors.
+SCHEMA = "examples/scenario.schema.json"
+# in the order for a reader: the keys that only this table has come first
+_PATH = ("name", "preset", "link", "ip", *LiteralDirection.model_fields, "up", "down")
+_EVENT = (
+    *("at", "path", "link", "action", "lasts", "every", "random"),
+    *LiteralChange.model_fields,
+    *("up", "down"),
+)
+
+
+def tables() -> Mapping[str, Mapping[str, str]]:
+    """The tables of each page in docs/, by the names of their marks."""
+    tops = [key for key, field in LiteralScenario.model_fields.items() if _reads(field)]
+    return {
+        "scenario.md": {
+            "keys of a run": _table(LiteralScenario, tops),
+            "keys of a path": _table(LiteralPath, _PATH),
+            "keys of a trace": _table(LiteralTrace),
+            "keys of an event": _table(LiteralEvent, _EVENT),
+            "keys of a workload": _table(LiteralWorkload),
+        },
+        "connections.md": {"keys of a connection": _table(LiteralConnection)},
+    }
+
+
+def _table(model: type[BaseModel], keys: Collection[str] = ()) -> str:
+    of = model is LiteralWorkload
+    rows = [["key", "what it is", *(["of"] if of else []), "accepted", "default"]]
+    rows.append(["---"] * len(rows[0]))
+    extra = model.model_config.get("json_schema_extra")
+    required = extra.get("required", []) if isinstance(extra, dict) else []
+    for key in keys or model.model_fields:
+        field = model.model_fields[key]
+        description, _, default = (field.description or "").partition(BY_DEFAULT)
+        if isinstance(field.json_schema_extra, dict) and "default" in field.json_schema_extra:
+            default = f"`{_toml(field.json_schema_extra['default'])}`"
+        elif isinstance(required, list) and key in required:
+            default = "required"
+        kinds = [", ".join(f"`{kind}`" for kind in kinds_of(key)) or "all"] if of else []
+        rows.append(
+            [
+                f"`{key}`",
+                description.rstrip("."),
+                *kinds,
+                _accepted(key, field),
+                default.rstrip("."),
+            ]
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
+
+def _reads(field: FieldInfo) -> Reads | None:
+    return next((each for each in field.metadata if isinstance(each, Reads)), None)
+
+
+def _accepted(key: str, field: FieldInfo) -> str:
+    reads = _reads(field)
+    if reads:
+        return reads.accepted
+    return "a file, or a table" if key == "trace" else "a table"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def schema() -> str:
+    """The JSON Schema beside the examples, as `mptcplab scenario schema` prints it."""
+    return json.dumps(literal.json_schema(), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    for page, texts in tables().items():
+        marked.replace(resources.DOCS / page, texts)
+    (resources.DOCS.parent / SCHEMA).write_text(schema(), encoding="utf-8")

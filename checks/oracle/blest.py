@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""blest: blocking estimation.
+
+Source: mptcp_blest.c of multipath-tcp/mptcp, v0.95 (@4e10ec52). Paper: Ferlin et al., IFIP
+Networking 2016. Parameters of the module: lambda 12, max_lambda 13, min_lambda 10 (tenths),
+dyn_lambda_good 10, dyn_lambda_bad 40 (thousandths).
+
+The source computes in 32 bits, which overflow for long round-trip times; here nothing does. Its
+length of no segment at all is a crash; here it is 0, as in pull request 357.
+
+With `paper` the estimate is that of the paper's algorithm 1: in r = RTT_slow / RTT_fast rounds the
+fast subflow sends cwnd + (r - 1) / 2 packets in each, and the slow one has in flight what it has,
+and one more. Lambda is that of the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import ClassVar
+
+from checks.oracle.state import INFINITE_SSTHRESH, Answer, Question, Segment, Subflow
+from checks.oracle.v09x import V095, Default, Model, fastest, in_list_order, jiffies, next_segment
+
+_U32_MAX = 0xFFFFFFFF
+
+
+class Blest(Model):
+    knows: ClassVar[frozenset[str]] = frozenset({"paper"})
+
+    def __init__(self, params: Mapping[str, int]) -> None:
+        super().__init__(params)
+        self.paper = bool(params.get("paper"))
+        self.default = Default(V095)
+        self.least: dict[int, int] = {}
+        self.most: dict[int, int] = {}
+        self.lambda_1000 = params.get("lambda", 12) * 100
+        self.least_lambda = params.get("min_lambda", 10) * 100
+        self.most_lambda = params.get("max_lambda", 13) * 100
+        self.good = params.get("dyn_lambda_good", 10)
+        self.bad = params.get("dyn_lambda_bad", 40)
+        self.blocked = False
+        self.updated: int | None = None
+        self._why = ""
+
+    def choose(self, question: Question) -> Answer:
+        self._why = ""
+        self.default.began(question)
+        if self.updated is None:
+            self.updated = question.jiffies
+        return next_segment(question, self._choose, self._repeat)
+
+    def why(self) -> str:
+        return self._why
+
+    def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
+        """blest_get_available_subflow()"""
+        alive = [each for each in in_list_order(question) if each.can_send]
+        for each in alive:
+            self.least[each.id] = min(self.least.get(each.id, _U32_MAX), each.srtt_8us)
+            self.most[each.id] = max(self.most.get(each.id, 0), each.srtt_8us)
+        slow = self.default.choose(question, segment)
+        fast = fastest(question, slow) if slow else None
+        if not slow or not fast or slow.id == fast.id:
+            return slow
+        self._update_lambda(question, slow)
+        if self.paper:
+            rounds = Fraction(slow.srtt_8us, fast.srtt_8us) if fast.srtt_8us else Fraction(1)
+            if question.whole_us:
+                rounds = Fraction(int(1000 * rounds), 1000)
+            packets = packets_by_paper(fast.cwnd, rounds)
+            fast_bytes = int(packets) * fast.mss * self.lambda_1000 // 1000
+            slow_bytes = slow.mss * (slow.in_flight + 1)
+        else:
+            fast_bytes = self._bytes_in(fast, self._linger_8us(slow))
+            slow_bytes = (segment.bytes if segment else 0) + slow.outstanding_bytes
+        room = max(question.window_bytes - slow_bytes, 0)
+        self._why = f"fast {fast.id}: {fast_bytes} bytes, {room} left of the window"
+        return None if fast_bytes > room else slow
+
+    def _linger_8us(self, slow: Subflow) -> int:
+        """How long the next segment is likely to stay on the way."""
+        least, most, in_flight = self.least[slow.id], self.most[slow.id], slow.in_flight + 1
+        if in_flight >= slow.cwnd:
+            estimate = most
+        else:
+            estimate = least + (most - least) * in_flight // slow.cwnd
+        return max(slow.srtt_8us, estimate)
+
+    def _bytes_in(self, fast: Subflow, time_8us: int) -> int:
+        """What the fast subflow can send meanwhile, as Reno would."""
+        average = (self.least[fast.id] + self.most[fast.id]) // 2
+        rounds = time_8us // average + 1 if average else 1
+        if fast.ssthresh == INFINITE_SSTHRESH:
+            packets = fast.cwnd * ((1 << min(rounds, 16)) - 1)
+        else:
+            packets = (max(fast.cwnd, fast.ssthresh + 1) + (rounds - 1) // 2) * rounds
+        return packets * fast.mss * self.lambda_1000 // 1000
+
+    def _update_lambda(self, question: Question, slow: Subflow) -> None:
+        assert self.updated is not None
+        if question.jiffies - self.updated < jiffies(self.least[slow.id] >> 3):
+            return
+        self.lambda_1000 += self.bad if self.blocked else -self.good
+        self.lambda_1000 = max(min(self.lambda_1000, self.most_lambda), self.least_lambda)
+        self.blocked = False
+        self.updated = question.jiffies
+
+    def _repeat(self, question: Question, fast: Subflow, penalise: bool) -> Segment | None:
+        if question.oldest and (penalise or question.sndbuf_full):
+            self.blocked = True
+        return self.default.repeat(question, fast, penalise)
+
+
+def packets_by_paper(cwnd: int, rounds: Fraction) -> Fraction:
+    """X / MSS of algorithm 1."""
+    return (cwnd + (rounds - 1) / 2) * rounds

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Decisions of the kernel's scheduler beside those of the model of its source."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from checks.oracle.known import KNOWN, Known, reason_of
+from checks.oracle.models import model_of, name_of, params_of
+from checks.oracle.state import NEW, WAIT, Answer, Asked, Question, Segment, read
+from checks.oracle.v09x import Model
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A decision on which kernel and source differ."""
+
+    question: Question
+    kernel: Answer
+    source: Answer
+    why: str
+
+    def __str__(self) -> str:
+        asked = self.question
+        lines = [
+            f"at {asked.time_ns / 1e9:.6f} s, connection {asked.connection}: the kernel's answer "
+            f"is {self.kernel}, the source's {self.source}" + (f" ({self.why})" if self.why else "")
+        ]
+        lines.append(
+            f"  una {asked.una_seq}, nxt {asked.nxt_seq}, window to {asked.window_end_seq}, unsent "
+            f"{asked.unsent_bytes}, head {_text(asked.head)}, oldest {_text(asked.oldest)}, "
+            f"reinjection {_text(asked.reinjection)}"
+            + (", writer waits" if asked.writer_waits else "")
+            + (", send buffer full" if asked.sndbuf_full else "")
+        )
+        for each in asked.subflows:
+            words = [word for word in ("usable", "backup") if getattr(each, word)]
+            lines.append(
+                f"  subflow {each.id}: {' '.join(words) or 'unusable'}, state {each.ca_state}, "
+                f"srtt {each.srtt_8us / 8:.3f} us, rttvar {each.rttvar_4us / 4:.2f} us, cwnd "
+                f"{each.cwnd}, ssthresh {each.ssthresh}, in flight {each.in_flight}, unsent "
+                f"{each.unsent_bytes}, outstanding {each.outstanding_bytes}, window "
+                f"{each.window_bytes}, mss {each.mss}"
+            )
+        return "\n".join(lines)
+
+
+def _text(segment: Segment | None) -> str:
+    if not segment:
+        return "none"
+    by = f" carried by {sorted(segment.carried)}" if segment.carried else ""
+    return f"{segment.seq}+{segment.bytes}{by}"
+
+
+@dataclass
+class Agreement:
+    """What came of a comparison. `listed`: disagreements by their reason, known beforehand."""
+
+    scheduler: str
+    decisions: int = 0
+    agreed: int = 0
+    ties: int = 0
+    listed: Counter[str] = field(default_factory=Counter)
+    differs: int = 0
+    first: Disagreement | None = None
+
+    def add(self, other: Agreement) -> None:
+        self.decisions += other.decisions
+        self.agreed += other.agreed
+        self.ties += other.ties
+        self.listed += other.listed
+        self.differs += other.differs
+        self.first = self.first or other.first
+
+
+def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, list[Known]]) -> None:
+    """One decision. It is a tie if the model picks the same with times in whole us.
+
+    That is what our schedulers see; of equal times they may take another subflow, so the list is
+    then walked in the source's order and in that of creation.
+    """
+    question, kernel = asked
+    source = model.choose(replace(question, subflows=list(question.subflows)))
+    result.decisions += 1
+    if _same(question, source, kernel):
+        result.agreed += 1
+    elif tied := _tied(model, asked):
+        result.ties += 1
+        model.__dict__.update(tied.__dict__)
+    elif reason := reason_of(known, question, source, kernel):
+        result.listed[reason] += 1
+    else:
+        result.differs += 1
+        if not result.first:
+            result.first = Disagreement(question, kernel, source, model.why())
+    model.took(asked)
+
+
+def _tied(model: Model, asked: Asked) -> Model | None:
+    """The model as it is when it has picked the same with times in whole us, if it has."""
+    if not model.metric:
+        return None
+    for newest_first in (True, False):
+        other = copy.deepcopy(model)
+        answer = other.choose(_in_us(asked.question, newest_first))
+        if _same(asked.question, answer, asked.answer):
+            return other
+    return None
+
+
+def _in_us(question: Question, newest_first: bool) -> Question:
+    # half of the latest RTT is a whole number, too
+    subflows = [
+        replace(each, srtt_8us=each.srtt_8us & ~7, last_rtt_8us=each.last_rtt_8us >> 3)
+        for each in question.subflows
+    ]
+    return replace(question, subflows=subflows, newest_first=newest_first, whole_us=True)
+
+
+def _same(question: Question, one: Answer, other: Answer) -> bool:
+    one, other = _held(question, one), _held(question, other)
+    return one[:3] == other[:3]
+
+
+def _held(question: Question, answer: Answer) -> Answer:
+    """New data that the connection's window does not take does not leave: that is a wait.
+
+    A source that does not look at the window leaves that to the core, and so do we.
+    """
+    head = question.head
+    if answer.what != NEW or not head:
+        return answer
+    size = head.bytes if answer.seq == head.seq else question.segment_bytes
+    return Answer(WAIT) if answer.seq + size > question.window_end_seq else answer
+
+
+def compare(
+    path: Path,
+    scheduler: str,
+    known: Mapping[str, list[Known]],
+) -> Agreement:
+    """Judges all decisions in a file of states, of the scheduler with its parameters.
+
+    Raises MptcplabError as `models.params_of` does, or `state.read`.
+    """
+    model, params = model_of(scheduler), params_of(scheduler)
+    result = Agreement(scheduler)
+    models: dict[int, Model] = {}
+    for each in read(path, name_of(scheduler)):
+        number = each.question.connection if isinstance(each, Asked) else each.connection
+        if number not in models:
+            models[number] = model(params)
+        if isinstance(each, Asked):
+            _judge(models[number], each, result, known)
+        else:
+            models[number].done(each)
+    return result
+
+
+def judge_file(path: Path, scheduler: str) -> Agreement:
+    """Compares the decisions in a file of states with those of the model."""
+    return compare(path, scheduler, KNOWN)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""daps: a schedule over the least common multiple of the delays, in which each subflow sends its
+congestion window once in each of its delays.
+
+Source: mptcp_daps.c of vkirany/mptcp-kau (@98ab772f). Papers: Sarwar et al., WAINA 2013; Kuhn et
+al., ICC 2014. Parameters of the module: allow_optim 1, daps_in_ss 1, round_delay 4,
+use_planned_cwnd 1, smooth_cwnd 1.
+
+The source's comment says that its delays are in milliseconds, and they are in microseconds: their
+least common multiple overflows from about 2 s^2 / 10^12 on, and below that a schedule lasts for
+minutes. Here they are what the comment says; with unit_us 1 what the source has. The source
+compares TCP's numbers with 0 before the first sample of the smoothed window, so that, by chance,
+some connections never take one; here all do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from checks.oracle.sent import Sent
+from checks.oracle.state import (
+    DUPLICATE,
+    INFINITE_SSTHRESH,
+    NEW,
+    REINJECTION,
+    WAIT,
+    Answer,
+    Done,
+    Question,
+    Segment,
+    Subflow,
+)
+from checks.oracle.v09x import Model, fits_window, has_room, in_list_order, in_loss, new_data
+
+_MAX_FLOWS = 8
+
+
+@dataclass
+class Smooth:
+    """A congestion window, smoothed once in a round trip, in eighths."""
+
+    value: int = 0
+    until: int | None = None
+
+    def update(self, subflow: Subflow) -> None:
+        if self.until is not None and (subflow.snd_una - self.until) & 0x80000000:
+            return
+        if self.value:
+            self.value += subflow.cwnd - (self.value >> 3)
+        else:
+            self.value = subflow.cwnd << 3
+        self.value = max(self.value, 1)
+        self.until = subflow.snd_nxt
+
+    def packets(self, subflow: Subflow) -> int:
+        return max(self.value >> 3 if self.value else subflow.cwnd, 1)
+
+
+@dataclass
+class Schedule:
+    """`time` counts from 1 to `end`; `place` is the next of the flows, which are by RTT."""
+
+    flows: list[int] = field(default_factory=list)
+    delays: list[int] = field(default_factory=list)
+    windows: list[int] = field(default_factory=list)
+    time: int = 1
+    place: int = 0
+    end: int = 0
+
+
+class Daps(Model):
+    metric = False
+
+    def __init__(self, params: Mapping[str, int]) -> None:
+        super().__init__(params)
+        self.round_delay = params.get("round_delay", 4)
+        self.unit_us = params.get("unit_us", 1000)
+        self.planned = bool(params.get("use_planned_cwnd", 1))
+        self.in_slow_start = bool(params.get("daps_in_ss", 1))
+        self.smooth: dict[int, Smooth] = {}
+        #: segments left in the visit; -1: a new visit begins
+        self.left: dict[int, int] = {}
+        self.schedule = Schedule()
+        self.cleared: dict[int, frozenset[int]] = {}
+        self.sent = Sent()
+
+    def choose(self, question: Question) -> Answer:
+        """mptcp_next_segment()"""
+        self.sent.forget(question.una_seq)
+        segment = question.reinjection or new_data(question)
+        what = REINJECTION if question.reinjection else NEW
+        if not segment:
+            return Answer(WAIT)
+        for each in question.subflows:
+            if _reachable(each) and each.cwnd:
+                self.smooth.setdefault(each.id, Smooth()).update(each)
+        subflow = self._scheduled(question)
+        if not subflow:
+            self._begin(question)
+            subflow = self._scheduled(question) or self._lowest_rtt(question, segment)
+        if not subflow:
+            return Answer(WAIT)
+        if not fits_window(question, segment, subflow.mss):
+            return self._repeat(question)
+        head = question.head if what == NEW else None
+        return Answer(what, subflow.id, head.seq if head else segment.seq)
+
+    def done(self, done: Done) -> None:
+        """The module looks at the window before it counts, so what is counted leaves."""
+        self.sent.done(done)
+        if done.what in (NEW, REINJECTION):
+            self.left[done.subflow] = self.left.get(done.subflow, 0) - 1
+
+    def why(self) -> str:
+        plan = self.schedule
+        return (
+            f"flows {plan.flows}, delays {plan.delays}, windows {plan.windows}, time {plan.time} "
+            f"of {plan.end}, left {self.left}"
+        )
+
+    def _begin(self, question: Question) -> None:
+        """mptcp_begin_schedule()"""
+        flows = [
+            each
+            for each in in_list_order(question)
+            if _reachable(each) and each.srtt_8us and not self._after_loss(each)
+        ]
+        flows = flows[:_MAX_FLOWS]
+        for each in flows:
+            self.left[each.id] = -1
+        flows.sort(key=lambda each: each.srtt_8us)
+        delays = [self._delay(each) for each in flows]
+        self.schedule = Schedule(
+            [each.id for each in flows],
+            delays,
+            [self.smooth.get(each.id, Smooth()).packets(each) for each in flows],
+            end=math.lcm(*delays) if delays else 0,
+        )
+
+    def _after_loss(self, subflow: Subflow) -> bool:
+        """In slow start though it has had a loss; with daps_in_ss, no matter."""
+        return not self.in_slow_start and subflow.cwnd <= subflow.ssthresh < INFINITE_SSTHRESH
+
+    def _delay(self, subflow: Subflow) -> int:
+        """Half the RTT, rounded."""
+        half = (subflow.srtt_8us >> 3) // self.unit_us // 2
+        if self.round_delay > 1:
+            over = half % self.round_delay
+            half += -over if over < self.round_delay // 2 else self.round_delay - over
+        return max(half, 1)
+
+    def _scheduled(self, question: Question) -> Subflow | None:
+        """algo1(): who sends the next segment, by the schedule; None: it has ended."""
+        plan = self.schedule
+        while plan.flows and plan.time <= plan.end:
+            while plan.place < len(plan.flows):
+                place = plan.place
+                plan.place += 1
+                if plan.time % plan.delays[place]:
+                    continue
+                subflow = question.subflow(plan.flows[place])
+                if not subflow:
+                    continue
+                if not _reachable(subflow):
+                    self.left[subflow.id] = -1
+                    continue
+                if self.left.get(subflow.id, 0) == -1:
+                    smooth = self.smooth.get(subflow.id, Smooth())
+                    planned = plan.windows[place]
+                    self.left[subflow.id] = planned if self.planned else smooth.packets(subflow)
+                if self.left[subflow.id] == 0:
+                    self.left[subflow.id] = -1
+                    continue
+                plan.place = place
+                return subflow
+            plan.place = 0
+            # the source counts on by one; at all times before this one nobody has a turn
+            plan.time = min((plan.time // delay + 1) * delay for delay in plan.delays)
+        return None
+
+    def _lowest_rtt(self, question: Question, segment: Segment) -> Subflow | None:
+        """get_daps_available_subflow()"""
+        free = [each for each in in_list_order(question) if _room(each, segment)]
+        carried = segment.carried - self.cleared.get(segment.seq, frozenset())
+        unused = [each for each in free if each.id not in carried]
+        if free and not unused and len(question.subflows) > 1:
+            self.cleared[segment.seq] = segment.carried
+        return min(unused or free, key=lambda each: each.srtt_8us, default=None)
+
+    def _repeat(self, question: Question) -> Answer:
+        """mptcp_daps_priority_send(): the oldest segment that a subflow with room lacks."""
+        free = [each for each in in_list_order(question) if _room(each, None)]
+        free.sort(key=lambda each: each.srtt_8us)
+        for segment in self.sent.unacked(question):
+            for each in free:
+                if each.id not in segment.carried and _room(each, segment):
+                    return Answer(DUPLICATE, each.id, segment.seq)
+        return Answer(WAIT)
+
+
+def _reachable(subflow: Subflow) -> bool:
+    """mptcp_daps_is_available() without the test of the congestion window"""
+    return subflow.usable and not in_loss(subflow) and not subflow.throttled
+
+
+def _room(subflow: Subflow, segment: Segment | None) -> bool:
+    bytes_ = min(segment.bytes, subflow.mss) if segment else 0
+    return _reachable(subflow) and has_room(subflow) and bytes_ <= subflow.window_bytes

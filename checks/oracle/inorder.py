@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""inorder: segments leave out of order, so that they arrive in order.
+
+Paper: Yang and Amer, "Using One-way Communication Delay for In-order Arrival MPTCP Scheduling",
+ChinaCom 2014, sections II and III; there is no public code, and its section IV refers to a thesis.
+The number of rounds until a full subflow has room is that of OTIAS, by the same authors; what is
+available is what the default scheduler finds available, and it has the reinjections.
+
+CommD' has the difference of the clocks in it, which is "the same" for all subflows, so that it can
+only be compared with another one: until each subflow has one, half the RTT stands for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from checks.oracle.sent import Sent
+from checks.oracle.state import NEW, REINJECTION, WAIT, Answer, Done, Question, Subflow
+from checks.oracle.v09x import (
+    V095,
+    Default,
+    Model,
+    available,
+    has_room,
+    in_list_order,
+    in_loss,
+    most_until,
+)
+
+#: How far dummy scheduling goes on: the paper names no bound, and no send buffer holds as many.
+_LOOK_AHEAD = 1 << 16
+
+Delay = Callable[[Subflow], int]
+
+
+class InOrder(Model):
+    def __init__(self, params: Mapping[str, int]) -> None:
+        super().__init__(params)
+        self.look_ahead = params.get("look_ahead", _LOOK_AHEAD)
+        self.default = Default(V095)
+        self.sent = Sent()
+        self._why = ""
+
+    def choose(self, question: Question) -> Answer:
+        self.sent.forget(question.una_seq)
+        if question.reinjection:
+            chosen = self.default.choose(question, question.reinjection)
+            if not chosen:
+                return Answer(WAIT)
+            return Answer(REINJECTION, chosen.id, question.reinjection.seq)
+        if not question.head:
+            return Answer(WAIT)
+        able = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
+        usable = [each for each in question.subflows if each.usable]
+        delay_us = _commd_us if all(each.commd_us for each in usable) else _half_rtt_us
+        free = [each for each in able if available(each)]
+        best = min(free, key=delay_us, default=None)
+        if not best:
+            return Answer(WAIT)
+        before = self._dummies(able, best, delay_us)
+        self._why = f"{before} dummies before it"
+        segment = self.sent.nth_unsent(question, before) if before < self.look_ahead else None
+        return Answer(NEW, best.id, segment.seq) if segment else Answer(WAIT)
+
+    def _dummies(self, able: list[Subflow], best: Subflow, delay_us: Delay) -> int:
+        """How many segments the others are assigned before one is for `best`, which has room:
+        those that would arrive earlier, or, where the list has them before it, no later."""
+        before, seen = 0, False
+        for each in able:
+            seen = seen or each is best
+            if not has_room(each):
+                until = delay_us(best) - delay_us(each) - (1 if seen else 0)
+                before += most_until(partial(_nth_wait_us, each), until)
+        return before
+
+    def done(self, done: Done) -> None:
+        self.sent.done(done)
+
+    def why(self) -> str:
+        return self._why
+
+
+def _commd_us(subflow: Subflow) -> int:
+    return subflow.commd_us
+
+
+def _half_rtt_us(subflow: Subflow) -> int:
+    return subflow.srtt_8us >> 4
+
+
+def _nth_wait_us(full: Subflow, number: int) -> int:
+    """n * RTT of DeD for a segment that is assigned to a full subflow, by its number, from 1 on:
+    before it is what is queued there, which the congestion window of now may have room for."""
+    queued = -(-full.unsent_bytes // full.mss)
+    sendable = max(full.cwnd - full.in_flight, 0)
+    rounds = (queued + number - 1 - sendable) // max(full.cwnd, 1) + 1
+    return rounds * (full.srtt_8us >> 3)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where a scheduler of ours is known to differ from its source, and why: docs/oracle.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from checks.oracle.state import NEW, WAIT, Answer, Question
+
+#: Is it this difference, given the question, the source's answer and the kernel's?
+Applies = Callable[[Question, Answer, Answer], bool]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A difference, and what is said of it."""
+
+    reason: str
+    applies: Applies
+
+
+def _short_last_segment(question: Question, source: Answer, kernel: Answer) -> bool:
+    return kernel.what == WAIT and _is_short_last(question, source)
+
+
+def _another_for_it(question: Question, source: Answer, kernel: Answer) -> bool:
+    return kernel.what == NEW and _is_short_last(question, source)
+
+
+def _is_short_last(question: Question, source: Answer) -> bool:
+    head = question.head
+    if not head or source.what != NEW:
+        return False
+    end = max(head.seq + question.unsent_bytes, question.nxt_seq)
+    return source.seq != head.seq and source.seq + question.segment_bytes > end
+
+
+_NAGLE = Known(
+    "a short last segment waits for more data (Nagle), which the source leaves to the core",
+    _short_last_segment,
+)
+
+_NAGLE_BEFORE = Known(
+    "a short last segment waits for more data (Nagle), and the one before it is the chunk's last",
+    _another_for_it,
+)
+
+#: By the name of the scheduler; "" is for all.
+KNOWN: Mapping[str, list[Known]] = {
+    "inorder": [_NAGLE],
+    "sttf": [_NAGLE],
+    "stms": [_NAGLE],
+    "dems": [_NAGLE, _NAGLE_BEFORE],
+    "earliest": [_NAGLE],
+}
+
+
+def reason_of(
+    known: Mapping[str, list[Known]], question: Question, source: Answer, kernel: Answer
+) -> str | None:
+    """The reason of the first listed difference that it is; None: it is not listed."""
+    for each in (*known.get(question.scheduler, []), *known.get("", [])):
+        if each.applies(question, source, kernel):
+            return each.reason
+    return None

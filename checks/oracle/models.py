@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The models of schedulers by name, and the forms that are compared with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from checks.oracle.backup import Backup
+from checks.oracle.blest import Blest
+from checks.oracle.burst import Burst
+from checks.oracle.daps import Daps
+from checks.oracle.dems import Dems
+from checks.oracle.earliest import Earliest
+from checks.oracle.ecf import Ecf
+from checks.oracle.first import First
+from checks.oracle.inorder import InOrder
+from checks.oracle.minrtt import MinRtt
+from checks.oracle.musher import Musher
+from checks.oracle.ols import Ols
+from checks.oracle.otias import Otias
+from checks.oracle.raven import Raven
+from checks.oracle.redundant import Redundant
+from checks.oracle.roundrobin import RoundRobin
+from checks.oracle.stms import Stms
+from checks.oracle.sttf import Sttf
+from checks.oracle.thinstream import ThinStream
+from checks.oracle.v09x import Model
+from checks.oracle.weighted import Weighted
+from mptcplab.errors import MptcplabError
+from mptcplab.mistakes import shown
+from mptcplab.scenario import scheduler as schedulers
+
+MODELS: Mapping[str, type[Model]] = {
+    "first": First,
+    "backup": Backup,
+    "burst": Burst,
+    "minrtt": MinRtt,
+    "roundrobin": RoundRobin,
+    "redundant": Redundant,
+    "blest": Blest,
+    "ecf": Ecf,
+    "otias": Otias,
+    "sttf": Sttf,
+    "daps": Daps,
+    "musher": Musher,
+    "inorder": InOrder,
+    "thinstream": ThinStream,
+    "ols": Ols,
+    "weighted": Weighted,
+    "raven": Raven,
+    "stms": Stms,
+    "dems": Dems,
+    "earliest": Earliest,
+}
+
+
+#: What all runs are of: schedulers without parameters, and with those that make another published
+#: one of them, as `NAME:PARAM=VALUE`.
+FORMS: tuple[str, ...] = (
+    *MODELS,
+    # LowRTT and its extras with which Paasch et al. measured; "default" of v0.95 without its own
+    "minrtt:rp=off",
+    "minrtt:v089=on",
+    "minrtt:v089=on:rp=off",
+    "minrtt:v089=on:bm=on",
+    "minrtt:v089=on:rp=off:bm=on",
+    # as the papers have them, not the modules
+    "blest:paper=on",
+    "ecf:paper_k=on:paper_delta=on",
+    "ols:exp3=on",
+    # steering modes of ATSSS: active-standby, smallest delay, load-balancing, priority-based
+    "weighted:share2=0",
+    "weighted:fastest=on",
+    "weighted:share1=70:share2=30:strict=on",
+    "weighted:share1=70:share2=30:max_rtt_ms=60",
+    "weighted:cost2=1",
+    "weighted:cost2=1:max_rtt_ms=60",
+    # cheapest pipe first
+    "weighted:cost2=1:patience_ms=0:fastest=on",
+    # shares that are no whole part of a segment, three costs and a cap
+    "weighted:share1=3:share2=7:cost3=1:cap2_mb=1",
+)
+
+
+def name_of(form: str) -> str:
+    """The scheduler of a form."""
+    return form.partition(":")[0].strip()
+
+
+def model_of(form: str) -> type[Model]:
+    """Raises MptcplabError when there is none."""
+    name = name_of(form)
+    if name not in MODELS:
+        raise MptcplabError(
+            f"{shown(form)}: no model of this scheduler; there are those of {', '.join(MODELS)}"
+        )
+    return MODELS[name]
+
+
+def params_of(form: str) -> dict[str, int]:
+    """The parameters of a form that are not at their defaults, by name.
+
+    Raises MptcplabError when there is no model of the scheduler, or it lacks one of them, and when
+    it is no form.
+    """
+    model = model_of(form)
+    try:
+        choice, _ = schedulers.choose(form, schedulers.known(), Path())
+    except schedulers.SpecError as error:
+        raise MptcplabError(f"{shown(form)}: {error}") from None
+    changed = {setting.name: setting.value for setting in choice.changed}
+    for each in changed:
+        if each not in model.knows:
+            known = f"it has {', '.join(sorted(model.knows))}" if model.knows else "it has none"
+            raise MptcplabError(
+                f"{shown(form)}: the model of {choice.name} has no parameter {each}; {known}"
+            )
+    return changed

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""thinstream: the lowest one-way delay, and probes of idle subflows at the end of a burst.
+
+Source: the programs for ProgMP of Froemmgen, Heuschkel and Koldehofe, "Multipath TCP Scheduling for
+Thin Streams: Active Probing and One-way Delay-awareness", ICC 2018 (`min_owd` with redundant
+probing), in AlexanderFroemmgen/mptcp_progmp_maci_evaluation_setups; the properties of subflows as
+of net/mptcp/mptcp_rbs_value.c in joh2511/mptcp. Only the abstract of the paper was at hand.
+
+The program compares times in ms with a stamp of 5 RTTs in eighths of a us, and so hardly ever
+probes; here, as in its text, the stamp is 5 RTTs. A burst ends where everything written is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from checks.oracle.state import (
+    DUPLICATE,
+    NEW,
+    REINJECTION,
+    WAIT,
+    Answer,
+    Asked,
+    Question,
+    Segment,
+    Subflow,
+)
+from checks.oracle.v09x import Model, in_list_order, in_loss
+
+_PROBE_RTTS = 5
+
+
+class ThinStream(Model):
+    def __init__(self, params: Mapping[str, int]) -> None:
+        super().__init__(params)
+        self.probe_rtts = params.get("probe_rtts", _PROBE_RTTS)
+        #: USER: until when a subflow is no candidate for a probe
+        self.stamp_ns: dict[int, int] = {}
+        #: pushes of the program's last run that are still to be carried out
+        self.pushes: list[Answer] = []
+
+    def choose(self, question: Question) -> Answer:
+        while self.pushes:
+            push = self.pushes.pop(0)
+            if push.seq >= question.una_seq:
+                return push
+        candidates = [each for each in in_list_order(question) if _candidate(each)]
+        if question.reinjection:
+            segment = question.reinjection
+            able = [each for each in candidates if each.id not in segment.carried]
+            able = [each for each in able if _has_window(each, segment)]
+            if able:
+                chosen = min(able, key=lambda each: each.owd_us)
+                return Answer(REINJECTION, chosen.id, segment.seq)
+        if not question.head or not candidates:
+            return Answer(WAIT)
+        # DELAY_OUT without a sample is 0, the least; there is one since the handshake
+        chosen = min(candidates, key=lambda each: each.owd_us)
+        self._probe(question, question.head, chosen, candidates)
+        return Answer(NEW, chosen.id, question.head.seq)
+
+    def took(self, asked: Asked) -> None:
+        question, answer = asked
+        subflow = question.subflow(answer.subflow)
+        if subflow and answer.what in (NEW, DUPLICATE):
+            rtt_ns = (subflow.srtt_8us >> 3) * 1000
+            self.stamp_ns[subflow.id] = question.time_ns + self.probe_rtts * rtt_ns
+
+    def _probe(
+        self, question: Question, head: Segment, chosen: Subflow, candidates: list[Subflow]
+    ) -> None:
+        """At the end of a burst, its last segment is pushed on the idle ones, too."""
+        if head.end - head.seq < question.unsent_bytes:
+            return
+        self.pushes = [
+            Answer(DUPLICATE, each.id, head.seq)
+            for each in candidates
+            if each is not chosen and self.stamp_ns.get(each.id, 0) < question.time_ns
+        ]
+
+
+def _candidate(subflow: Subflow) -> bool:
+    queued = subflow.unsent_bytes // subflow.mss
+    room = subflow.cwnd > subflow.packets_out + queued
+    return subflow.usable and room and not in_loss(subflow) and not subflow.throttled
+
+
+def _has_window(subflow: Subflow, segment: Segment) -> bool:
+    return min(segment.bytes, subflow.mss) <= subflow.window_bytes

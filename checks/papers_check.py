@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Is what docs/results says of published experiments still what experiments/ and the kernel are?
+
+    python -m checks.papers_check [--strict]      (make papers-check)
+
+A claim that was published must not disappear: it fails if one of docs/results/claims.json is no
+longer in experiments/, unless CHANGELOG.md names it, PAPER/FIGURE:NAME. It warns of figures that
+are to be run again or are stale, and of explanations and headlines that are not shown any more.
+With --strict it fails if there are warnings.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mptcplab.errors import MptcplabError
+from mptcplab.papers import catalogue, data, headlines, publish, stale, summary
+from mptcplab.papers.catalogue import Published
+from mptcplab.papers.markdown_page import Section, by_paper
+from mptcplab.resources import EXPERIMENTS
+
+_ROOT = EXPERIMENTS.parent
+_STRICT = "--strict"
+
+
+def lost(claims: Path, everything: Sequence[Published], changelog: str) -> list[str]:
+    """Published claims, PAPER/FIGURE:NAME, that neither an experiment nor the changelog has.
+
+    Raises MptcplabError if the file of claims is damaged.
+    """
+    if not claims.exists():
+        return []
+    try:
+        published = list(json.loads(claims.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise MptcplabError(f"{claims}: not a list of claims: {error}") from None
+    there = {f"{each.name}:{claim.name}" for each in everything for claim in each.experiment.claim}
+    named = set(changelog.replace("`", " ").split())
+    return [name for name in published if name not in there and name not in named]
+
+
+def warnings(sections: Sequence[Section]) -> Iterator[str]:
+    """What of the published results is not of now, or is not shown."""
+    for section in sections:
+        name = section.published.name
+        for part in section.outdated:
+            yield f"{name}: {part}: to be run again, since the experiment has changed"
+        for part, changed in section.stale.items():
+            yield f"{name}: {part}: run with another {'; '.join(changed)}"
+        for claim, judged, _ in section.claims():
+            for each in judged.explained if judged else ():
+                if not each.shown:
+                    yield f"{name}:{claim.name}: not shown: {each.because.says} ({each.why})"
+    for paper, group in by_paper(sections).items():
+        for told in headlines.told(group):
+            if told.why:
+                yield f"{paper}: headline not shown: {told.headline.says} ({told.why})"
+
+
+def main(options: Sequence[str], results: Path = _ROOT / "docs" / "results") -> int:
+    """Print what is wrong; the exit status."""
+    if not {*options} <= {_STRICT}:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        everything = [catalogue.load(name) for name in catalogue.names()]
+        gone = lost(results / summary.CLAIMS, everything, (_ROOT / "CHANGELOG.md").read_text())
+        now = stale.now(results / data.DATA)
+        of_data = (publish.gathered(each, results, None) for each in everything)
+        noted = list(warnings([publish.section(material, now) for material in of_data]))
+    except MptcplabError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    if now is None:
+        noted.append("the kernel is not built: it is not known what is stale")
+    for name in gone:
+        print(f"lost: {name}: neither in experiments/ nor in CHANGELOG.md")
+    for warning in noted:
+        print(f"warning: {warning}")
+    print(f"{len(gone)} lost claims, {len(noted)} warnings")
+    return int(bool(gone or (noted and _STRICT in options)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The results of attacks on the lab, for docs/reliability.md: `make reliability`.
+
+Connections with troubles (torture.py) in the lab kernel and in the one that checks itself, random
+calls (fuzz.py) in the latter, and the tests that are attacks, each counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from checks import fuzz, many, torture
+from checks.command_line import parser_of
+from mptcplab import marked
+from mptcplab.errors import MptcplabError, status_of
+from mptcplab.lab import kernel
+from mptcplab.scenario import congestion
+
+_MARK = "make reliability"
+# The tests: what they attack, and where they are.
+_TESTS = {
+    "2,048 short connections for each scheduler, each with other packets of its handshake lost": (
+        "tests/scenario/test_short_connections.py",
+    ),
+    "sockets and files of the kernel, used as nobody should": (
+        "tests/engine/test_sockets.py",
+        "tests/engine/test_reach.py",
+    ),
+    "programs in a guest that stop it, fill the disk, leave links": (
+        "tests/engine/test_hostile.py",
+        "tests/unit/test_run_directory.py",
+    ),
+    "kernels, programs and disks that fail, and runs that are killed": (
+        "tests/engine/test_faults.py",
+        "tests/engine/test_tasks.py",
+    ),
+    "8 writers and 8 readers of one output directory": (
+        "tests/unit/test_together.py",
+        "tests/unit/test_files.py",
+    ),
+    "clusters without the key, and workers that answer wrongly": (
+        "tests/engine/test_cluster_security.py",
+        "tests/unit/test_cluster.py",
+        "tests/unit/test_archive.py",
+    ),
+    "files and flags that make no sense": (
+        "tests/unit/test_wrong_tables.py",
+        "tests/unit/test_formulas.py",
+        "tests/unit/test_output.py",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One attack: how often it was made, and how many faults it found."""
+
+    attack: str
+    made: str
+    found: int
+
+
+def measure(runs: int, debug_runs: int, calls: int, out: Path) -> Iterator[Row]:
+    """Make all attacks, one after the other. Raises MptcplabError."""
+    yield _troubles(runs, "lab", out)
+    yield _troubles(debug_runs, "debug", out)
+    yield _calls(calls, out)
+    for attack, files in _TESTS.items():
+        yield _tests(attack, files)
+
+
+def _troubles(runs: int, variant: str, out: Path) -> Row:
+    made = many.builds(variant, "torture")
+    wanted = torture.Wanted(1, runs, tuple(kernel.schedulers()), tuple(congestion.names()))
+    total, found = torture.Total(), 0
+    cases = list(wanted.cases(can_kill=made.can_kill))
+    with closing(torture.run_all(cases, made, out)) as ended:
+        for number, (_case, verdict) in enumerate(ended, 1):
+            total.add(verdict)
+            found += len(verdict.failures)
+            if number % 50 == 0:
+                print(f"troubles, {variant} kernel: {number}/{runs} runs", file=sys.stderr)
+    return Row(
+        f"connections with troubles, every scheduler, {variant} kernel: bytes lost or wrong,"
+        " stalls, reports of the kernel",
+        f"{total.runs} runs, {total.connections} connections, {total.verified_bytes / 1e6:.0f} MB",
+        found,
+    )
+
+
+def _calls(calls: int, out: Path) -> Row:
+    total, found = fuzz.Result(), 0
+    made = many.builds("debug", "fuzz")
+    with closing(fuzz.run_all(fuzz.cases(1, calls), made, out)) as ended:
+        for _case, result in ended:
+            total.add(result)
+            found += len(result.failures)
+            print(f"calls at random: {total.calls}/{calls}", file=sys.stderr)
+    return Row(
+        "calls at random of all that a program can reach, debug kernel: reports, stops",
+        f"{total.calls} calls",
+        found,
+    )
+
+
+def _tests(attack: str, files: Sequence[str]) -> Row:
+    print(attack, file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
+        report = Path(directory) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *files]
+        subprocess.run(command, stdout=sys.stderr, check=False)
+        try:
+            suites = ElementTree.parse(report).getroot().iter("testsuite")
+        except (OSError, ElementTree.ParseError) as error:
+            raise MptcplabError(f"{' '.join(command)} gave no report") from error
+        counts = [{key: int(suite.get(key, 0)) for key in _COUNTS} for suite in suites]
+    tests, found, skipped = (
+        sum(count[key] for count in counts for key in keys)
+        for keys in (("tests",), ("failures", "errors"), ("skipped",))
+    )
+    return Row(attack, f"{tests - skipped} tests", found)
+
+
+_COUNTS = ("tests", "failures", "errors", "skipped")
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table of the page."""
+    lines = ["| attack | made | found |", "|---|---|---|"]
+    lines += [f"| {row.attack} | {row.made} | {row.found} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Status 0 if nothing was found, else 1."""
+    parser = parser_of("reliability", __doc__)
+    parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
+    parser.add_argument("--runs", type=int, default=1000, help="with troubles, lab kernel (1000)")
+    parser.add_argument("--debug-runs", type=int, default=200, help="the same, debug kernel (200)")
+    parser.add_argument("--calls", type=int, default=fuzz.DEFAULT_CALLS, help="at random (1000000)")
+    parser.add_argument("--out", type=Path, default=torture.DEFAULT_OUT, help="for runs that fail")
+    options = parser.parse_args(arguments)
+    return status_of(lambda: _measure_and_show(options))
+
+
+def _measure_and_show(options: argparse.Namespace) -> int:
+    rows = list(measure(options.runs, options.debug_runs, options.calls, options.out))
+    print(markdown(rows), end="")
+    if options.docs:
+        marked.replace(options.docs, {_MARK: markdown(rows)})
+    return 1 if any(row.found for row in rows) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

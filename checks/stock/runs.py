@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The runs of the comparison, on both sides: those that are not stored are made, then all are read.
+
+A run on a distribution kernel is stored as one of the lab is, under a hash of the scenario, the
+kernel package and the guest program; its records lack only what a socket does not reveal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from checks.stock import early
+from checks.stock.early import Sender
+from checks.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, StockSetting
+from mptcplab import files
+from mptcplab.errors import MptcplabError
+from mptcplab.lab import engine, stock_machine
+from mptcplab.lab.engine import Watch
+from mptcplab.lab.guest import Guest
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics import records, run_files
+from mptcplab.plan import plan
+from mptcplab.runs import cost, documents, experiment, single, store, tasks
+from mptcplab.runs.entries import Entry, run_entry
+from mptcplab.runs.store import Store
+from mptcplab.runs.tasks import Done, Task
+from mptcplab.scenario.model import Scenario
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to be made on a distribution kernel; `key` is its name in the store."""
+
+    key: str
+    setting: StockSetting
+    scenario: Scenario
+    kernel: KernelBuild
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether it is made on the slower CPU."""
+        return _instruction_ns(self.kernel) != INSTRUCTION_NS
+
+    @classmethod
+    def of(
+        cls,
+        setting: StockSetting,
+        scenario: Scenario,
+        kernel: KernelBuild,
+        guest: Guest,
+        instruction_ns: int = INSTRUCTION_NS,
+    ) -> Job:
+        key = store.run_key(scenario, kernel, guest)
+        if instruction_ns != INSTRUCTION_NS and kernel.stock:
+            slower = f"{key}, {instruction_ns} ns for an instruction"
+            key = hashlib.sha256(slower.encode()).hexdigest()[: len(key)]
+            stock = replace(kernel.stock, instruction_ns=instruction_ns)
+            kernel = replace(kernel, stock=stock)
+        return cls(key, setting, scenario, kernel)
+
+    def entry(self, out: Store) -> Entry | None:
+        """Its stored entry; None if there is none that was made with the current plan."""
+        return _entry(out, self.key, stock_machine.plan_text(self.scenario, self.kernel))
+
+
+def lab_entry(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Entry | None:
+    """The same for a run in the lab."""
+    return _entry(out, store.run_key(scenario, built, guest), plan.render(scenario))
+
+
+def _entry(out: Store, key: str, text: str) -> Entry | None:
+    entry = out.result(key)
+    if entry is None or (out.directory(key) / run_files.PLAN).read_text() != text:
+        return None
+    return entry
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The report of a run that has ended: its entry, or None, and in `failed` why it failed.
+    `number` counts the runs that have ended, `left_s` estimates the time left.
+    """
+
+    job: Job
+    entry: Entry | None
+    wall_s: float
+    failed: str
+    number: int
+    left_s: float
+
+
+def jobs(
+    settings: Sequence[StockSetting],
+    kernels: Sequence[KernelBuild],
+    guest: Guest,
+    seeds: int,
+    slower_seeds: int,
+) -> list[Job]:
+    """All runs on distribution kernels: seed by seed, so that each setting soon has some.
+
+    `slower_seeds` is the number of seeds with which each is made on the slower CPU, too.
+    """
+    counts = {INSTRUCTION_NS: seeds, SLOWER_NS: slower_seeds}
+    return [
+        Job.of(setting, setting.with_seeds(count)[number], kernel, guest, instruction_ns)
+        for number in range(max(counts.values()))
+        for instruction_ns, count in counts.items()
+        if number < count
+        for setting in settings
+        for kernel in kernels
+    ]
+
+
+def captures(
+    settings: Sequence[StockSetting], kernels: Sequence[KernelBuild], guest: Guest
+) -> list[Job]:
+    """The start of each setting, with all packets."""
+    return [
+        Job.of(setting, setting.captured, kernel, guest)
+        for setting in settings
+        for kernel in kernels
+    ]
+
+
+class ExpectedTimes:
+    """How long runs take, in seconds: estimated from those that have ended here, if any."""
+
+    def __init__(self, wanted: Sequence[Job], out: Store) -> None:
+        sizes = {
+            job.key: replace(cost.size(job.scenario, job.kernel), group=job.kernel.id)
+            for job in wanted
+        }
+        self._costs = cost.Costs(sizes)
+        self.ended = 0
+        for job in wanted:
+            if job.entry(out) is not None:
+                self.took(
+                    job,
+                    documents.read(out.directory(job.key) / store.COST, documents.COST)["wall_s"],
+                )
+
+    def took(self, job: Job, wall_s: float) -> None:
+        self.ended += 1
+        self._costs.took(job.key, wall_s)
+
+    def seconds(self, those: Sequence[Job], at_a_time: int) -> float:
+        return self._costs.together([job.key for job in those], at_a_time)
+
+
+def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
+    """Those that are not stored, or were made with another plan."""
+    return [job for job in wanted if job.entry(out) is None]
+
+
+def make(
+    wanted: Sequence[Job], guest: Guest, out: Store, expected: ExpectedTimes, at_a_time: int
+) -> Iterator[Ended]:
+    """Make runs on distribution kernels, `at_a_time` at once, and report each that has ended.
+
+    One that fails does not end the others. When it is interrupted or left early, the current ones
+    are ended, and nothing of them is left.
+    """
+    cancel = threading.Event()
+    left = {job.key: job for job in wanted}
+    with ThreadPoolExecutor(at_a_time) as pool:
+        under_way: dict[Future[Done], Job] = {
+            pool.submit(tasks.perform, _task(job, guest, out), Watch(cancel=cancel)): job
+            for job in wanted
+        }
+        try:
+            for number, future in enumerate(as_completed(under_way), 1):
+                job = under_way[future]
+                del left[job.key]
+                done, failed = future.result(), ""
+                if done.entry.status == "ok":
+                    expected.took(job, done.cost["wall_s"])
+                    out.forget_failed(job.key)
+                else:
+                    failed = str(done.entry.reason)
+                    out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
+                entry = None if failed else done.entry
+                left_s = expected.seconds(list(left.values()), at_a_time)
+                yield Ended(job, entry, done.took_s, failed, number, left_s)
+        finally:
+            cancel.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _task(job: Job, guest: Guest, out: Store) -> Task:
+    return Task(job.key, job.scenario, job.kernel, guest, out=out.out)
+
+
+def _instruction_ns(kernel: KernelBuild) -> int:
+    return kernel.stock.instruction_ns if kernel.stock else INSTRUCTION_NS
+
+
+def make_in_lab(
+    scenarios: Sequence[Scenario],
+    built: KernelBuild,
+    guest: Guest,
+    out: Store,
+    at_a_time: int,
+    ended: Callable[[int, int], None] = lambda _number, _all: None,
+) -> None:
+    """Make the runs in the lab that are not stored. Raises RunError for one that fails."""
+    todo = [each for each in scenarios if lab_entry(each, built, guest, out) is None]
+    if not todo:
+        return
+    entries = experiment.run_all(
+        todo,
+        built,
+        guest,
+        out,
+        jobs=at_a_time,
+        ended=lambda number, _scenario, _entry: ended(number, len(todo)),
+    )
+    for entry in entries:
+        if entry.status != "ok":
+            raise MptcplabError(f"a run in the lab failed: {entry.reason}")
+
+
+# With data as late: on a distribution kernel a program takes time from its connection to the first
+# data. That decides how the receiver's buffer grows at first, which goes by round trips in whole
+# milliseconds, and so for how long it acknowledges each segment.
+
+
+def data_ns(directory: Path) -> int | None:
+    """How long after the start of a run the first byte was read; None if none was."""
+    reported = documents.read(directory / run_files.GUEST_OUTCOME, documents.GUEST)
+    first_ns = records.read_messages(directory / run_files.MESSAGES)["first_ns"][:1]
+    return int(first_ns[0]) - reported.start_ns if first_ns.any() else None
+
+
+def late(
+    setting: StockSetting,
+    stock_seeds: int,
+    lab_seeds: int,
+    stock: KernelBuild,
+    lab: KernelBuild,
+    guest: Guest,
+    out: Store,
+) -> dict[Scenario, int]:
+    """How much later data is to be due in the lab, in ns, with each seed of `setting` there.
+
+    In turn as much as it came later in one of the runs on the distribution's kernel, compared to
+    the lab's with the same seed, where a path is as long. Empty if there is no run of both with one
+    seed.
+    """
+    found = []
+    for scenario in setting.with_seeds(stock_seeds):
+        job = Job.of(setting, scenario, stock, guest)
+        if job.entry(out) is None or lab_entry(scenario, lab, guest, out) is None:
+            continue
+        keys = (job.key, store.run_key(scenario, lab, guest))
+        there_ns, here_ns = (data_ns(out.directory(key)) for key in keys)
+        if there_ns is not None and here_ns is not None:
+            found.append(max(there_ns - here_ns, 0))
+    if not found:
+        return {}
+    return dict(zip(setting.with_seeds(lab_seeds), itertools.cycle(found), strict=False))
+
+
+def late_plan(scenario: Scenario, further_ns: int) -> str:
+    """The plan with the first data later by `further_ns`: the connection exists before."""
+    text, count = re.subn(
+        r"(?m)^(message 1 .* at )0ns$", rf"\g<1>{further_ns}ns", plan.render(scenario)
+    )
+    assert count == 1, "one message, sent at once"
+    return text
+
+
+def late_entry(
+    scenario: Scenario, further_ns: int, built: KernelBuild, guest: Guest, out: Store
+) -> Entry | None:
+    """The stored entry of such a run in the lab."""
+    text = late_plan(scenario, further_ns)
+    return _entry(out, _late_key(scenario, further_ns, built, guest), text)
+
+
+def make_late(
+    scenarios: Mapping[Scenario, int],
+    built: KernelBuild,
+    guest: Guest,
+    out: Store,
+    at_a_time: int,
+) -> None:
+    """Make those that are not stored, each with its delay. Raises RunError for one that fails."""
+
+    def one(scenario: Scenario, further_ns: int, watch: Watch) -> None:
+        key = _late_key(scenario, further_ns, built, guest)
+        with out.new_run(key) as directory, single.own_cpu() as cpu:
+            text = late_plan(scenario, further_ns)
+            outcome = engine.run(scenario, text, built, guest, directory, cpu=cpu, watch=watch)
+            store.write_json(directory / store.SCENARIO, scenario)
+            store.write_json(directory / store.BUILD, single.builds(built, guest))
+            entry = run_entry(
+                scenario,
+                status="ok",
+                virtual_s=outcome.virtual_s,
+                wall_s=None,
+                run_metrics=single.figures(scenario, outcome),
+                directory=store.place(key),
+            )
+            store.write_json(directory / store.RESULT, entry.result())
+
+    todo = [
+        (scenario, further_ns)
+        for scenario, further_ns in scenarios.items()
+        if late_entry(scenario, further_ns, built, guest, out) is None
+    ]
+    _each(one, todo, at_a_time)
+
+
+def _each(one: Callable[..., None], todo: Iterable[tuple[Any, ...]], at_a_time: int) -> None:
+    """Call `one` with each of these arguments and a watch, `at_a_time` at once.
+
+    The first exception is raised, and ends the others by their watch.
+    """
+    cancel = threading.Event()
+    with ThreadPoolExecutor(at_a_time) as pool:
+        under_way = [pool.submit(one, *each, Watch(cancel=cancel)) for each in todo]
+        try:
+            for future in under_way:
+                future.result()
+        finally:
+            cancel.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _late_key(scenario: Scenario, further_ns: int, built: KernelBuild, guest: Guest) -> str:
+    key = store.run_key(scenario, built, guest)
+    late = f"{key}, data {further_ns} ns later"
+    return hashlib.sha256(late.encode()).hexdigest()[: len(key)]
+
+
+def close_ups(
+    scenarios: Sequence[Scenario], built: KernelBuild, guest: Guest, out: Store
+) -> list[Sender]:
+    """The records near the steps of the close-ups in the lab that are kept."""
+    found = []
+    for scenario in scenarios:
+        file = _close_up_file(scenario, built, guest, out)
+        if file.exists():
+            with np.load(file) as kept:
+                found.append(Sender(int(kept["start_ns"]), kept["connection"], kept["subflow"]))
+    return found
+
+
+def make_close_ups(
+    settings: Sequence[StockSetting],
+    seeds: int,
+    built: KernelBuild,
+    guest: Guest,
+    out: Store,
+    at_a_time: int,
+) -> None:
+    """Make those close-ups that are not kept. Raises RunError for one that fails."""
+
+    def one(scenario: Scenario, file: Path, watch: Watch) -> None:
+        with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
+            single.run(scenario, built, guest, Path(name), watch=watch)
+            # all of it is 50 MB
+            sender = early.read(scenario, Path(name)).around_steps()
+        content = io.BytesIO()
+        np.savez_compressed(
+            content,
+            start_ns=np.array(sender.start_ns),
+            connection=sender.connection,
+            subflow=sender.subflow,
+        )
+        files.write(file, content.getvalue())
+
+    store.make_directory(out.out / _CLOSE_UPS)
+    wanted = {
+        _close_up_file(scenario, built, guest, out): scenario
+        for setting in settings
+        for cpu_time_ns in CPU_TIMES_NS
+        for scenario in setting.close_ups(seeds, cpu_time_ns)
+    }
+    todo = [(scenario, file) for file, scenario in wanted.items() if not file.exists()]
+    _each(one, todo, at_a_time)
+
+
+_CLOSE_UPS = "close-ups"
+
+
+def _close_up_file(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Path:
+    key = store.run_key(scenario, built, guest)
+    digest = hashlib.sha256(plan.render(scenario).encode()).hexdigest()[:8]
+    return out.out / _CLOSE_UPS / f"{key}-{digest}.npz"

@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Trouble, at random but repeatable: no byte is lost, none is wrong, and nothing stalls.
+
+`python -m checks.torture` makes runs of connections with troubles (see troubles.py), for
+each scheduler with each congestion control, checks what both ends of every connection have seen,
+and shows for each failure the command that repeats it. See docs/reliability.md.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from checks import many
+from checks.command_line import chosen, natural, parser_of
+from checks.troubles import TROUBLES, Connection, End, TortureCase, case
+from mptcplab.errors import RunError, status_of
+from mptcplab.lab import engine, kernel
+from mptcplab.lab.choices import Limits
+from mptcplab.metrics import run_files
+from mptcplab.runs.single import own_cpu
+from mptcplab.scenario import congestion
+
+DEFAULT_OUT = Path("torture-out")
+
+# A run has some minutes of virtual time; in the debug kernel a busy second of it takes a minute.
+_LIMITS = Limits(wall_s=3600.0, stall_cpu_s=60.0)
+# of TCP's states
+_ESTABLISHED = 1
+# Troubles that may leave a connection without a subflow.
+_TAKES_SUBFLOWS = {"endpoints", "client endpoints", "kills"}
+# Losses by number do not end with the others: on a path with few packets they may outlast the
+# close timeout of an end that its application has closed, which then gives up without a word.
+_LOSES_LATER = {"handshake"}
+
+
+# --- the verdict
+
+
+@dataclass
+class Verdict:
+    """The verdict on a case: connections, those that did not end well for a reason, and failures.
+
+    `aborted`: an end noticed. `cut_off`: no subflow was left over which it could have noticed.
+    """
+
+    connections: int = 0
+    aborted: int = 0
+    cut_off: int = 0
+    verified_bytes: int = 0
+    stalls: list[str] = field(default_factory=list)
+    losses: list[str] = field(default_factory=list)
+    reports: list[str] = field(default_factory=list)
+    virtual_s: float = 0.0
+    cpu_s: float = 0.0
+
+    @property
+    def failures(self) -> list[str]:
+        """What went wrong; empty if nothing did."""
+        return [*self.reports, *self.losses, *self.stalls]
+
+
+def judge(case: TortureCase, records: Sequence[Mapping[str, Any]]) -> Verdict:
+    """Judges a case by what the ends of its connections have seen, as connections.c reports it.
+
+    A connection may end early if an end notices: by a reset, a timeout, any error. It must not end
+    as if all had arrived when not all has, and it must end at all: at `until_us` every path has
+    carried, and every end has read, for longer than any timer lasts. Two things can keep it from
+    that, in TCP and MPTCP of all kinds: who only listens never learns of a reset that was lost, and
+    a connection can do nothing when its last subflow was taken away.
+    """
+    found = Verdict(connections=len(records))
+    for connection, record in zip(case.connections, records, strict=True):
+        name = f"connection {record['connection']}"
+        client, server = record["client"], record["server"]
+        found.verified_bytes += client["read"] + server["read"]
+        whole = True
+        for direction, sender, receiver in (("up", client, server), ("down", server, client)):
+            wrong = _direction(sender, receiver)
+            if wrong:
+                found.losses.append(f"{name} {direction}: {wrong}")
+            whole = whole and receiver["read_end"] and receiver["read"] == sender["wrote"]
+        open_ends = [name for name in ("client", "server") if _is_open(record[name])]
+        if open_ends and _was_cut_off(case, client, server):
+            found.cut_off += 1
+        elif open_ends or not _is_settled(case, client, server):
+            found.stalls.append(f"{name}: {_state(record, connection)}")
+        elif not whole:
+            found.aborted += 1
+    return found
+
+
+def _direction(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> str:
+    """What is wrong with the bytes from one end to the other; "" if nothing."""
+    wrote, read = sender["wrote"], receiver["read"]
+    fell_back = ", fallback" if sender["fell_back"] or receiver["fell_back"] else ""
+    if receiver["wrong_at"] >= 0:
+        at = receiver["wrong_at"]
+        return f"the byte at {at} is wrong, of {read} read and {wrote} written{fell_back}"
+    if read > wrote:
+        return f"{read} bytes were read, but {wrote} written"
+    if not receiver["read_end"] or read == wrote or receiver["error"]:
+        return ""
+    how = "its writer failed: " + sender["error"] if sender["error"] else f"{sender['did']}"
+    return f"a clean end after {read} of {wrote} bytes ({how or 'still open'}{fell_back})"
+
+
+def _is_open(end: Mapping[str, Any]) -> bool:
+    return bool(end["there"]) and not end["closed"]
+
+
+def _was_cut_off(case: TortureCase, client: Mapping[str, Any], server: Mapping[str, Any]) -> bool:
+    """Whether no open end can move on its own: see judge()."""
+    taken = bool(set(case.troubles) & _TAKES_SUBFLOWS)
+    for end, other in ((client, server), (server, client)):
+        if not _is_open(end) or (taken and not _lives(end)):
+            continue
+        silent = other["did"] == "abort" or other["error"] or set(case.troubles) & _LOSES_LATER
+        gone = other["closed"] and silent
+        if end["state"]["queued"] or not (gone or (taken and not _lives(other))):
+            return False
+    return True
+
+
+def _lives(end: Mapping[str, Any]) -> bool:
+    """Whether it has a subflow that can carry data."""
+    return _is_open(end) and any(tcp["state"] == _ESTABLISHED for tcp in end["state"]["tcp"])
+
+
+def _is_settled(case: TortureCase, client: Mapping[str, Any], server: Mapping[str, Any]) -> bool:
+    """Whether the server has got the connection, unless it was given up or taken away before."""
+    gave_up = client["error"] or client["did"] == "abort" or not client["connected"]
+    return bool(server["there"] or gave_up or set(case.troubles) & _TAKES_SUBFLOWS)
+
+
+def _state(record: Mapping[str, Any], connection: Connection) -> str:
+    """Why a connection has not ended, as far as its ends know."""
+    parts = []
+    for name, end in (("client", record["client"]), ("server", record["server"])):
+        if not end["there"]:
+            parts.append(f"{name} not there")
+            continue
+        plan: End = getattr(connection, name)
+        did = f"closed ({end['did'] or end['error']})" if end["closed"] else "open"
+        parts.append(
+            f"{name} {did}, wrote {end['wrote']} of {plan.bytes}, read {end['read']}"
+            f"{' and the end' if end['read_end'] else ''},"
+            f" moved last at {end['moved_us'] / 1e6:g} s"
+        )
+        if "state" in end:
+            parts.append(json.dumps(end["state"]))
+    return "; ".join(parts)
+
+
+# --- a case in a guest
+
+
+def perform(
+    case: TortureCase, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
+) -> Verdict:
+    """Runs a case in an empty directory and judges it. Raises RunCancelledError."""
+    program = str(builds.program.program)
+    (directory / run_files.CLIENT_INPUT).write_text(case.input())
+    try:
+        with own_cpu() as cpu:
+            outcome = engine.run(
+                case.scenario(program),
+                case.plan(program),
+                builds.kernel,
+                builds.guest,
+                directory,
+                cpu=cpu,
+                limits=_LIMITS,
+                watch=engine.Watch(cancel=cancel or threading.Event()),
+            )
+    except RunError as error:
+        (directory / "reason.txt").write_text(f"{error}\n")
+        return Verdict(connections=len(case.connections), reports=[error.reason])
+    if outcome.guest["client_status"]:
+        said = (directory / run_files.CLIENT_ERRORS).read_text().strip()
+        return Verdict(connections=len(case.connections), reports=[f"the program failed: {said}"])
+    lines = (directory / run_files.CLIENT_OUTPUT).read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    verdict = judge(case, records)
+    verdict.virtual_s = outcome.virtual_s
+    verdict.cpu_s = outcome.user_s + outcome.system_s
+    return verdict
+
+
+# --- many of them
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which cases: `count` seeds from `first` on, of these schedulers and congestion controls."""
+
+    first: int
+    count: int
+    schedulers: tuple[str, ...]
+    ccs: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    only: tuple[int, ...] = ()
+
+    @property
+    def seeds(self) -> range:
+        """A case for each run."""
+        return range(self.first, self.first + self.count)
+
+    def pair(self, seed: int) -> tuple[str, str]:
+        """The scheduler and the congestion control of a seed, which alone decides what is run."""
+        cc = self.ccs[seed // len(self.schedulers) % len(self.ccs)]
+        return self.schedulers[seed % len(self.schedulers)], cc
+
+    def cases(self, *, can_kill: bool) -> Iterator[TortureCase]:
+        """That of each seed."""
+        for seed in self.seeds:
+            scheduler, cc = self.pair(seed)
+            yield case(seed, scheduler, cc, without=self.without, only=self.only, can_kill=can_kill)
+
+
+def run_all(
+    cases: Sequence[TortureCase], builds: many.Builds, out: Path
+) -> Generator[tuple[TortureCase, Verdict]]:
+    """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
+    return many.run_all(
+        cases,
+        lambda case, directory, cancel: perform(case, builds, directory, cancel),
+        _name,
+        out,
+    )
+
+
+def _name(case: TortureCase) -> str:
+    return f"{case.seed}-{case.scheduler.split(':')[0]}-{case.cc}"
+
+
+def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
+    """The command that repeats a case."""
+    words = [f"make torture SEED={case.seed} RUNS=1"]
+    if variant != "lab":
+        words.append(f"VARIANT={variant}")
+    words += [f"SCHEDULER={case.scheduler.split(':')[0]}", f"CC={case.cc}"]
+    more = [f"--without '{name}'" for name in wanted.without]
+    more += [f"--connection {number}" for number in wanted.only]
+    if more:
+        words.append(f'TORTURE_ARGS="{" ".join(more)}"')
+    return " ".join(words)
+
+
+# --- the report
+
+
+@dataclass
+class Total:
+    """The sums over the runs of a scheduler."""
+
+    runs: int = 0
+    connections: int = 0
+    aborted: int = 0
+    cut_off: int = 0
+    verified_bytes: int = 0
+    stalls: int = 0
+    losses: int = 0
+    reports: int = 0
+    cpu_s: float = 0.0
+
+    def add(self, verdict: Verdict) -> None:
+        """Add a run."""
+        self.runs += 1
+        self.connections += verdict.connections
+        self.aborted += verdict.aborted
+        self.cut_off += verdict.cut_off
+        self.verified_bytes += verdict.verified_bytes
+        self.stalls += len(verdict.stalls)
+        self.losses += len(verdict.losses)
+        self.reports += len(verdict.reports)
+        self.cpu_s += verdict.cpu_s
+
+
+def table(totals: Mapping[str, Total]) -> Table:
+    """A line for each scheduler, and one for all."""
+    made = Table(box=None, pad_edge=False)
+    made.add_column("scheduler")
+    columns = (
+        "runs",
+        "connections",
+        "aborted",
+        "cut off",
+        "MB verified",
+        "stalls",
+        "losses",
+        "reports",
+        "CPU s",
+    )
+    for heading in columns:
+        made.add_column(heading, justify="right")
+    everything = Total()
+    for total in totals.values():
+        for key, value in vars(total).items():
+            setattr(everything, key, getattr(everything, key) + value)
+    for name, total in [*sorted(totals.items()), ("all", everything)]:
+        made.add_row(
+            name,
+            *map(str, (total.runs, total.connections, total.aborted, total.cut_off)),
+            f"{total.verified_bytes / 1e6:.1f}",
+            *map(str, (total.stalls, total.losses, total.reports)),
+            f"{total.cpu_s:.0f}",
+        )
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Status 0 if nothing was lost, stalled or reported; else 1."""
+    parser = parser_of("torture", __doc__)
+    parser.add_argument("--seed", type=natural, default=1, help="of the first run (default 1)")
+    parser.add_argument("--runs", type=natural, default=100, help="each with the next seed (100)")
+    parser.add_argument("--scheduler", default="", help="these alone, with commas")
+    parser.add_argument("--cc", default="", help="these alone, with commas")
+    parser.add_argument("--kernel-variant", default="lab", choices=sorted(kernel.VARIANTS))
+    parser.add_argument(
+        *("--without",),
+        action="append",
+        default=[],
+        choices=list(TROUBLES),
+        metavar="TROUBLE",
+        help=f"leave it out; again for more: {', '.join(TROUBLES)}",
+    )
+    parser.add_argument(
+        *("--connection",),
+        action="append",
+        default=[],
+        type=natural,
+        metavar="NUMBER",
+        help="this one alone, from 1; again for more",
+    )
+    parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
+    parser.add_argument("--plan", action="store_true", help="print what would be run")
+    options = parser.parse_args(arguments)
+    schedulers = chosen(parser, "--scheduler", options.scheduler, kernel.schedulers())
+    wanted = Wanted(
+        first=options.seed,
+        count=options.runs,
+        schedulers=schedulers,
+        ccs=chosen(parser, "--cc", options.cc, congestion.names()),
+        without=tuple(options.without),
+        only=tuple(options.connection),
+    )
+    return status_of(
+        lambda: _run_and_show(wanted, options.kernel_variant, options.out, plans=options.plan)
+    )
+
+
+def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> int:
+    made = many.builds(variant, "torture")
+    if not made.can_kill:
+        print("this kernel has no CONFIG_INET_DIAG_DESTROY: no `ss -K`", file=sys.stderr)
+    cases = list(wanted.cases(can_kill=made.can_kill))
+    if plans:
+        for one in cases:
+            print(f"# {', '.join(one.troubles)}\n")
+            print(one.plan(str(made.program.program)))
+            print("# connections\n" + one.input(), end="")
+        return 0
+    totals: dict[str, Total] = {}
+    failed = []
+    try:
+        with closing(run_all(cases, made, out)) as ended:
+            for number, (one, verdict) in enumerate(ended, 1):
+                totals.setdefault(one.scheduler.split(":")[0], Total()).add(verdict)
+                if verdict.failures:
+                    failed.append(one)
+                    print(f"FAILED: {command(one, wanted, variant)}   # {', '.join(one.troubles)}")
+                    for failure in verdict.failures:
+                        print(f"    {failure}")
+                    sys.stdout.flush()
+                if number % 20 == 0 or number == len(cases):
+                    print(f"{number}/{len(cases)} runs, {len(failed)} failed", file=sys.stderr)
+    finally:
+        if totals:
+            width = None if sys.stdout.isatty() else 120
+            Console(highlight=False, markup=False, emoji=False, width=width).print(table(totals))
+    for one in failed:
+        print(f"to repeat it: {command(one, wanted, variant)}   # kept: {out / _name(one)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,720 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The plan of a run: the commands that build its testbed and start its traffic, as text.
+
+Every line is one that you could type as root, except `traffic`, `program`, `capture` and `cross`,
+which are parts of the guest program, `message`, which says what client and server send, and `at`,
+which precedes a command with its time. The guest's init executes the same lines over netlink; lines
+of one namespace stand together, so that it sends each namespace a single batch. The plan depends
+only on the scenario. `testbed.py` says where its devices are, and their addresses.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from mptcplab import units
+from mptcplab.plan import qdiscs, testbed, timeline
+from mptcplab.plan.qdiscs import Spots
+from mptcplab.plan.testbed import End
+from mptcplab.plan.timeline import Instant
+from mptcplab.scenario import congestion, scheduler, workload
+from mptcplab.scenario.limits import NO_RATE_BPS, Direction, IpVersion
+from mptcplab.scenario.model import PRIORITY, Link, Pair, Path, Scenario, Shape
+from mptcplab.scenario.workload import Message, Program, Video
+
+PORT = 5001
+
+CLIENT_CAPTURE, SERVER_CAPTURE = "client.pcapng", "server.pcapng"
+
+# The kernel's own limits on a machine with 1 GiB of memory or more, set explicitly so that
+# autotuning, and with it every result, does not depend on the memory of the guest.
+_AUTO_RECEIVE_BUFFER = "4096 131072 6291456"
+_AUTO_SEND_BUFFER = "4096 16384 4194304"
+# For the same reason, the memory of all sockets, in pages: as with 8 GiB of memory, a sixteenth of
+# it for TCP and an eighth for UDP; the first limit is a quarter lower, the last one half as high
+# again.
+_TCP_MEMORY = "98304 131072 196608"
+_UDP_MEMORY = "196608 262144 393216"
+
+# A router forwards packets that belong to no socket of its own, so it need not look for one.
+# The latter holds for IPv6, too.
+_ROUTER_SETTINGS = "net.ipv4.ip_forward=1 net.ipv4.ip_early_demux=0"
+_IPV6_ROUTER_SETTINGS = "net.ipv6.conf.all.forwarding=1"
+
+# Of a namespace with IPv6: that it is on, without addresses that nobody asked for (link-local
+# ones, of which others would be told), and addresses that stay when a device has no carrier.
+_IPV6_SETTINGS = (
+    "net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.addr_gen_mode=1"
+    " net.ipv6.conf.all.keep_addr_on_down=1"
+)
+# Of a device with IPv6: neighbours are configured, and nobody is asked or told about addresses, so
+# that no packet but those of the traffic passes through netem. An address is valid at once.
+_IPV6_DEVICE = "arp off multicast off"
+_AT_ONCE: Mapping[IpVersion, str] = {"4": "", "6": " nodad"}
+# iproute2 takes a rule for one of IPv4 unless it is told.
+_OF_RULE: Mapping[IpVersion, str] = {"4": "", "6": " -6"}
+
+# A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s is longer than most runs.
+_ADD_ADDR_TIMEOUT_S = 1
+
+
+Section = tuple[str, Iterable[str]]
+
+
+def render(
+    scenario: Scenario,
+    *,
+    commands: Iterable[str] = (),
+    events: Iterable[tuple[int, str]] = (),
+) -> str:
+    """The plan of one run, a command or a `#` comment per line.
+
+    For what scenarios cannot express: `commands` are carried out after the testbed is built, and
+    `events` (times in ns after the start of measuring) while the traffic runs, like the scenario's.
+    """
+    sections = list(_testbed(scenario))
+    paths = list(enumerate(scenario.paths, 1))
+    further = list(commands)
+    if further:
+        sections.append(("further commands", further))
+    if scenario.pcap:
+        captures = [
+            f"ip netns exec {place} capture {file}" for place, file in captured(scenario).items()
+        ]
+        sections.append(("captures: at all devices of the client, the server, a router", captures))
+    losses = [
+        line
+        for i, path in paths
+        for direction, link in _shapes(path)
+        for line in qdiscs.exact_losses(i, direction, link)
+    ]
+    if losses:
+        sections.append(("packets that are lost, counted from the start of measuring", losses))
+    if isinstance(scenario.workload, Program):
+        title = "programs: the server's, and when it listens the client's"
+        sections.append((title, _programs(scenario, scenario.workload)))
+    else:
+        title = "traffic: the server, and beside it the client"
+        if scenario.connections:
+            title += ", of each connection: "
+            title += ", ".join(connection.name for connection in scenario.connections)
+        lines = [line for pair in scenario.pairs() for line in _traffic(scenario, pair)]
+        sections.append((title, lines))
+        sections.append(("messages: times after the start of measuring", _messages(scenario)))
+    happenings = [*_events(scenario), *(f"at {units.format_time(ns)} {do}" for ns, do in events)]
+    if happenings:
+        happenings.sort(key=lambda line: units.parse_time(line.split()[1]))
+        sections.append(("events and traces: times after the start of measuring", happenings))
+    return _text(sections)
+
+
+def render_measurements(scenario: Scenario, measurements: Iterable[str]) -> str:
+    """The paths of a scenario with these lines instead of its traffic."""
+    return _text([*_testbed(scenario), ("measurements", measurements)])
+
+
+def _text(sections: Iterable[Section]) -> str:
+    return "\n\n".join("\n".join([f"# {title}", *lines]) for title, lines in sections) + "\n"
+
+
+def _testbed(scenario: Scenario) -> Iterator[Section]:
+    """Everything that is built before the traffic starts."""
+    pairs = scenario.pairs()
+    shared = {link.name: m for m, link in enumerate(scenario.links, 1)}
+    further = "" if len(pairs) == 1 else ", of each connection,"
+    further += " and two per link" if shared else ""
+    yield f"client, server and a router per path{further}, wired up", _topology(scenario, shared)
+    for pair in pairs:
+        of = f" of {pair.connection.name}" if scenario.connections else ""
+        yield f"client{of}: addresses, and a route per source address", _client(scenario, pair)
+        yield f"server{of}: the same", _server(scenario, pair)
+    for i, path in enumerate(scenario.paths, 1):
+        yield f"path {i}, {path.name}: router", _router(i, path, shared)
+    for m, link in enumerate(scenario.links, 1):
+        yield f"link {m}, {link.name}: its two routers", _link_routers(scenario, shared, m)
+    mesh = list(_mesh(scenario, shared)) if isinstance(scenario.workload, Program) else []
+    if mesh:
+        yield "from each address of the client to each of the server: by the client's path", mesh
+    everything: list[Link] = [*scenario.paths, *scenario.links]
+    spots = spots_of(scenario)
+    for number, each in enumerate(everything):
+        i = number - len(scenario.paths)
+        title = f"path {number + 1}" if i < 0 else f"link {i + 1}"
+        shaping = [
+            qdisc.command("add")
+            for direction, link in _shapes(each)
+            if direction in spots[each.name].further_ns or _is_shaped(scenario, each, link)
+            for qdisc in qdiscs.shaping(spots[each.name], direction, link)
+        ]
+        if shaping:
+            yield f"{title}, {each.name}: client to server, server to client", shaping
+    for choice in scenario.choices():
+        if choice.digest is not None:
+            insmod = [f"insmod {choice.name}.ko"]
+            yield f"scheduler, its file {choice.digest}", insmod
+    yield "kernel parameters", _sysctls(scenario, pairs)
+    yield "offloads off: queues hold packets of MTU size", _offloads(scenario, shared)
+
+
+def _is_shaped(scenario: Scenario, each: Link, link: Shape) -> bool:
+    """Whether a direction needs disciplines: not if all is left to its links and no event changes
+    it.
+    """
+    if any(event.path == each.name for event in scenario.events):
+        return True
+    nothing = Shape(
+        rate_bps=NO_RATE_BPS, delay_ns=0, jitter_ns=0, loss=0.0, queue_packets=link.queue_packets
+    )
+    same = {"drop": (), "drop_acks": (), "cross_bps": 0}
+    return link.model_copy(update=same) != nothing
+
+
+def spots_of(scenario: Scenario) -> dict[str, Spots]:
+    """Where each path and each link of a run is shaped, by its name."""
+    found = {
+        path.name: qdiscs.path_spots(
+            i,
+            pair.client,
+            pair.server,
+            qdiscs.seed_delays(scenario.seed, i, scenario.seed_delay_ns),
+        )
+        for pair in scenario.pairs()
+        for i, path in zip(pair.numbers, pair.paths, strict=True)
+    }
+    return found | {link.name: qdiscs.link_spots(m) for m, link in enumerate(scenario.links, 1)}
+
+
+def captured(scenario: Scenario) -> dict[str, str]:
+    """The namespaces at which packets are captured, and the files' names in the run's directory."""
+    found: dict[str, str] = {}
+    for pair in scenario.pairs():
+        found |= {pair.client: f"{pair.client}.pcapng", pair.server: f"{pair.server}.pcapng"}
+    found |= {testbed.router(i): router_capture(p.name) for i, p in enumerate(scenario.paths, 1)}
+    for m, link in enumerate(scenario.links, 1):
+        found |= {f"{end}{m}": f"{end}-{link.name}.pcapng" for end in ("near", "far")}
+    return found
+
+
+def capture_files(scenario: Scenario) -> list[str]:
+    """The names, in the run's directory, of the captures of hosts, routers and links."""
+    return list(captured(scenario).values())
+
+
+def router_capture(path: str) -> str:
+    """The name, in the run's directory, of the capture at the router of a path."""
+    # not PATH alone: a path may be called client
+    return f"router-{path}.pcapng"
+
+
+def quoted(word: str) -> str:
+    """A word of a command, quoted for bash, on one line."""
+    if re.fullmatch(r"[\w%+,./:=@^-]+", word, re.ASCII):
+        return word
+    if word.isprintable() and "'" not in word:
+        return f"'{word}'"
+    special = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
+    plain = (special.get(c) or (f"\\x{ord(c):02x}" if c < " " else c) for c in word)
+    return f"$'{''.join(plain)}'"
+
+
+def _topology(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
+    pairs = scenario.pairs()
+    hosts = [host for pair in pairs for host in (pair.client, pair.server)]
+    routers = [testbed.router(i) for i in range(1, len(scenario.paths) + 1)]
+    of_links = [end(m).namespace for m in shared.values() for end in (testbed.near, testbed.far)]
+    with_ipv6 = _with_ipv6(scenario)
+    for name in [*hosts, *routers, *of_links]:
+        yield f"ip netns add {name}"
+    for name in [*hosts, *routers, *of_links]:
+        if name in with_ipv6:
+            yield f"ip netns exec {name} sysctl -qw {_IPV6_SETTINGS}"
+    for m in shared.values():
+        yield _veth(testbed.near(m), testbed.far(m))
+    for *others, last, server in _ends(scenario, shared):
+        for one, other in zip(others[::2], others[1::2], strict=True):
+            yield _veth(one, other)
+        yield _veth(server, last)
+
+
+def _ends(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[list[End]]:
+    """The devices along each path."""
+    for pair in scenario.pairs():
+        for i, path in zip(pair.numbers, pair.paths, strict=True):
+            through = [shared[name] for name in path.links]
+            yield testbed.ends(i, through, pair.client, pair.server)
+
+
+def _with_ipv6(scenario: Scenario) -> set[str]:
+    """The namespaces that a path over IPv6 goes through."""
+    shared = {link.name: m for m, link in enumerate(scenario.links, 1)}
+    found = set()
+    for pair in scenario.pairs():
+        for i, path in zip(pair.numbers, pair.paths, strict=True):
+            if "6" in path.versions:
+                through = [shared[name] for name in path.links]
+                along = testbed.ends(i, through, pair.client, pair.server)
+                found |= {end.namespace for end in along}
+    return found
+
+
+def _veth(one: End, other: End) -> str:
+    return (
+        f"ip link add {one.device} netns {one.namespace} address {one.mac} type veth"
+        f" peer name {other.device} netns {other.namespace} address {other.mac}"
+    )
+
+
+def neighbour(of: End, other: End, version: IpVersion = "4") -> str:
+    """The neighbour is configured, not resolved: the ARP reply would pass through netem, and the
+    first RTT of each path, all that schedulers know at first, would be twice the true one.
+    """
+    known = f"neigh add {other.ip(version)} lladdr {other.mac} dev {of.device}"
+    return f"ip -n {of.namespace} {known}"
+
+
+def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    client = pair.client
+    for i, path in zip(pair.numbers, pair.paths, strict=True):
+        end = testbed.client(i, client)
+        far = [testbed.server_network(i, version) for version in path.versions]
+        yield from _host(end, testbed.router_to_client(i), i, path.versions, far)
+        yield from _single_packets(end, path.up)
+    yield from _limits(client, scenario, pair)
+    # An endpoint without flags creates no subflow; it exists so that it can be made a backup.
+    changing = {e.path for e in scenario.events if e.action in PRIORITY}
+    for i, path in zip(pair.numbers, pair.paths, strict=True):
+        if path.name in changing:
+            end = testbed.client(i)
+            known = f"{end.ip(path.version)} dev {end.device}"
+            yield f"ip -n {client} mptcp endpoint add {known}"
+
+
+def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    server = pair.server
+    for i, path in zip(pair.numbers, pair.paths, strict=True):
+        end = testbed.server(i, server)
+        far = [testbed.client_network(i, version) for version in path.versions]
+        yield from _host(end, testbed.router_to_server(i), i, path.versions, far)
+        yield from _single_packets(end, path.down)
+    yield from _limits(server, scenario, pair)
+    # One subflow per path: the client joins each address that the server announces, from its own
+    # address on that path. Any further endpoint would create further subflows.
+    for number, path in enumerate(pair.paths[1:], 2):
+        yield _announced(server, number, pair.numbers[number - 1], path.version)
+
+
+def _host(
+    end: End, gateway: End, table: int, versions: Sequence[IpVersion], far: Sequence[str]
+) -> Iterator[str]:
+    """One end of a path: all packets from its addresses leave by its device.
+
+    The networks at the `far` end are in the order of the versions of IP.
+    """
+    ip = f"ip -n {end.namespace}"
+    yield from _addresses(end, versions)
+    for version, network in zip(versions, far, strict=True):
+        way = f"via {gateway.ip(version)} dev {end.device}"
+        yield neighbour(end, gateway, version)
+        yield f"{ip}{_OF_RULE[version]} rule add from {end.ip(version)} table {table}"
+        yield f"{ip} route add default {way} table {table}"
+        yield f"{ip} route add {network} {way}"
+
+
+def _addresses(end: End, versions: Iterable[IpVersion]) -> Iterator[str]:
+    """A device gets its addresses, and is set up."""
+    ip = f"ip -n {end.namespace}"
+    if "6" in versions:
+        yield f"{ip} link set {end.device} {_IPV6_DEVICE}"
+    for version in versions:
+        yield f"{ip} addr add {end.network(version)} dev {end.device}{_AT_ONCE[version]}"
+    yield f"{ip} link set {end.device} up"
+
+
+def _single_packets(end: End, link: Shape) -> Iterator[str]:
+    """TCP builds larger packets even without offloads, and the host's queue would hold those."""
+    if link.bottleneck == "host":
+        yield f"ip -n {end.namespace} link set {end.device} gso_max_segs 1"
+
+
+def _shapes(path: Link) -> tuple[tuple[Direction, Shape], tuple[Direction, Shape]]:
+    return ("up", path.up), ("down", path.down)
+
+
+def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
+    if isinstance(scenario.workload, Program):
+        # programs assume that 127.0.0.1 exists
+        yield f"ip -n {name} link set lo up"
+    further = len(pair.paths) - 1
+    # the first address, when it returns, is announced like the others
+    returns = any(
+        e.action == "close" and e.lasts_ns and e.path == pair.paths[0].name for e in scenario.events
+    )
+    further += returns
+    if further:
+        yield f"ip -n {name} mptcp limits set subflow {further} add_addr_accepted {further}"
+
+
+def _router(i: int, path: Path, shared: Mapping[str, int]) -> Iterator[str]:
+    """The router of path `i`, which then goes through its links."""
+    yield from _port(testbed.router_to_client(i), testbed.client(i), path.versions)
+    if not path.links:
+        yield from _port(testbed.router_to_server(i), testbed.server(i), path.versions)
+        return
+    first = shared[path.links[0]]
+    port = testbed.near_port(first, i)
+    yield from _port(testbed.router_to_server(i, first), port, path.versions)
+    yield from _routes(testbed.router(i), testbed.server_network, i, port, path.versions)
+
+
+def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iterator[str]:
+    """The two routers know, for each path through link `m`, the routes onward and back."""
+    near, far = testbed.near(m), testbed.far(m)
+    name = scenario.links[m - 1].name
+    mine = {i: path for i, path in enumerate(scenario.paths, 1) if name in path.links}
+    all_versions = sorted({version for path in mine.values() for version in path.versions})
+    yield from _port(near, far, all_versions)
+    for i, path in mine.items():
+        # or the far port of the link before, which has the same address
+        before = testbed.router_to_server(i, m)
+        yield from _port(testbed.near_port(m, i), before, path.versions)
+        yield from _routes(near.namespace, testbed.server_network, i, far, path.versions)
+        yield from _routes(near.namespace, testbed.client_network, i, before, path.versions)
+    yield from _port(far, near, all_versions)
+    for i, path in mine.items():
+        yield from _routes(far.namespace, testbed.client_network, i, near, path.versions)
+        if path.links[-1] == name:
+            yield from _port(testbed.far_port(m, i), testbed.server(i), path.versions)
+            continue
+        on = shared[path.links[path.links.index(name) + 1]]
+        onward = testbed.near_port(on, i)
+        yield from _port(testbed.far_port(m, i, on), onward, path.versions)
+        yield from _routes(far.namespace, testbed.server_network, i, onward, path.versions)
+
+
+def _mesh(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
+    """The routes for addresses of client and server that are not of the same path.
+
+    Packets go by the path of the client's address, in both directions: each router of it knows the
+    way to all addresses of the server, and the server the way to all of the client, from each of
+    its own. A router that several paths go through has a route to those of each already.
+    """
+    paths = list(enumerate(scenario.paths, 1))
+    through = {i: [shared[name] for name in path.links] for i, path in paths}
+    ways = {i: testbed.ends(i, through[i]) for i, _ in paths}
+    known = {(end.namespace, i) for i, along in ways.items() for end in along}
+    for (i, path), (j, other) in itertools.permutations(paths, 2):
+        versions = [version for version in path.versions if version in other.versions]
+        along = ways[i]
+        hops = [(out.namespace, into) for out, into in zip(along[2::2], along[3::2], strict=True)]
+        hops += [(testbed.near(m).namespace, testbed.far(m)) for m in through[i]]
+        for namespace, via in hops:
+            if (namespace, j) not in known:
+                yield from _routes(namespace, testbed.server_network, j, via, versions)
+                known.add((namespace, j))
+        gateway, server = along[-2:]
+        for version in versions:
+            way = f"via {gateway.ip(version)} dev {server.device} table {j}"
+            network = testbed.client_network(i, version)
+            yield f"ip -n {server.namespace} route add {network} {way}"
+
+
+def _port(own: End, opposite: End, versions: Sequence[IpVersion]) -> Iterator[str]:
+    """A device of a router: its addresses, and its neighbour."""
+    yield from _addresses(own, versions)
+    for version in versions:
+        yield neighbour(own, opposite, version)
+
+
+def _routes(
+    namespace: str,
+    network: Callable[[int, IpVersion], str],
+    i: int,
+    via: End,
+    versions: Sequence[IpVersion],
+) -> Iterator[str]:
+    for version in versions:
+        yield f"ip -n {namespace} route add {network(i, version)} via {via.ip(version)}"
+
+
+def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
+    # A namespace may only use what the first one allows for all.
+    ccs = [congestion.name_of(scenario.cc_of(pair.connection)) for pair in pairs]
+    used = " ".join(dict.fromkeys(ccs))
+    allowed = f"net.ipv4.tcp_allowed_congestion_control={used}"
+    allowed = f"'{allowed}'" if " " in used else allowed
+    memory = f"'net.ipv4.tcp_mem={_TCP_MEMORY}' 'net.ipv4.udp_mem={_UDP_MEMORY}'"
+    yield f"sysctl -qw {memory} {allowed}"
+    with_ipv6 = _with_ipv6(scenario)
+    routers = [testbed.router(i) for i in range(1, len(scenario.paths) + 1)]
+    for m in range(1, len(scenario.links) + 1):
+        routers += [end(m).namespace for end in (testbed.near, testbed.far)]
+    for name in routers:
+        more = f" {_IPV6_ROUTER_SETTINGS}" if name in with_ipv6 else ""
+        yield f"ip netns exec {name} sysctl -qw {_ROUTER_SETTINGS}{more}"
+    for pair in pairs:
+        yield from _host_sysctls(scenario, pair)
+
+
+def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    connection = pair.connection
+    # Data may flow in both directions: a fixed buffer applies to both ends.
+    send, receive = scenario.send_buffer_bytes, scenario.receive_buffer_bytes
+    rmem = f"4096 {receive} {receive}" if receive else _AUTO_RECEIVE_BUFFER
+    wmem = f"4096 {send} {send}" if send else _AUTO_SEND_BUFFER
+    # Linux adds a random offset to the timestamps of each pair of addresses; without it, schedulers
+    # can compare one-way delays. No packet's time or size changes.
+    cc = scenario.cc_of(connection)
+    common = [*congestion.sysctls(cc), "net.ipv4.tcp_timestamps=2"]
+    if connection.transport == "mptcp":
+        chosen = scenario.scheduler_of(connection)
+        common = [
+            "net.mptcp.enabled=1",
+            *chosen.sysctls,
+            f"net.mptcp.add_addr_timeout={_ADD_ADDR_TIMEOUT_S}",
+            *common,
+        ]
+    if connection.transport == "mptcp" and isinstance(scenario.workload, Program):
+        # makes programs that only know TCP open MPTCP connections
+        common.insert(1, "net.mptcp.mptcpize=1")
+    settings = [*common, f"'net.ipv4.tcp_rmem={rmem}'", f"'net.ipv4.tcp_wmem={wmem}'"]
+    for name in (pair.client, pair.server):
+        yield f"ip netns exec {name} sysctl -qw {' '.join(settings)}"
+
+
+def _offloads(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
+    ends = list(itertools.chain(*_ends(scenario, shared)))
+    for m in shared.values():
+        ends += [testbed.near(m), testbed.far(m)]
+    features = "tso off gso off gro off"
+    if isinstance(scenario.workload, Program):
+        # one that sends many packets of UDP in one call: they are lost and queued one by one
+        features += " tx-udp-segmentation off"
+    for end in ends:
+        yield f"ip netns exec {end.namespace} ethtool -K {end.device} {features}"
+
+
+def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    connection = pair.connection
+    load = connection.workload
+    common = (
+        f"--transport {connection.transport} --port {PORT} --seed {scenario.seed}"
+        f" --sample-interval-ns {scenario.sample_interval_ns}"
+    )
+    if scenario.connections:
+        common += f" --connections {_connection_count(scenario, pair)}"
+    if load.no_delay:
+        common += " --no-delay 1"
+    if load.kind == "bulk" and connection.end_ns is not None:
+        common += f" --duration-ns {connection.end_ns}"
+    if any(path.version == "6" for path in pair.paths):
+        # sockets of IPv6 have subflows of both
+        common += " --ip 6"
+    goal = testbed.server(pair.first).ip(pair.paths[0].version)
+    server, client = "", f" --connect {goal} --paths {len(pair.paths)}"
+    if pair.first > 1:
+        client += f" --first-path {pair.first}"
+    if connection.start_ns or workload.opens_connections(load):
+        client += " --fresh 1"
+    elif load.start == "at-once":
+        client += " --at-once 1"
+    for kept in ("trace", "states"):
+        if getattr(scenario, kept) and _decides(scenario, pair):
+            if load.direction != "down":
+                client += f" --{kept} 1"
+            if load.direction != "up":
+                server += f" --{kept} 1"
+    if isinstance(load, Video):
+        client += (
+            f" --segment-ns {load.segment_ns} --buffer-ns {load.buffer_ns}"
+            f" --reservoir-ns {load.reservoir_ns} --cushion-ns {load.cushion_ns}"
+        )
+    yield f"ip netns exec {pair.server} traffic server {common}{server}"
+    yield f"ip netns exec {pair.client} traffic client {common}{client}"
+
+
+def _decides(scenario: Scenario, pair: Pair) -> bool:
+    """Whether the pair's scheduler is asked for each segment, so that it can be traced."""
+    chosen = scenario.scheduler_of(pair.connection)
+    return pair.connection.transport == "mptcp" and chosen.name != scheduler.DEFAULT
+
+
+def _connection_count(scenario: Scenario, pair: Pair) -> int:
+    messages = workload.messages(pair.connection.workload, scenario.seed)
+    return max(message.connection for message in messages)
+
+
+def messages_of(scenario: Scenario) -> list[list[Message]]:
+    """The messages of each pair of hosts, as the plan lists them, one pair after the other.
+
+    Connections and messages are numbered on from one list to the next.
+    """
+    found: list[list[Message]] = []
+    connections = number = 0
+    for pair in scenario.pairs():
+        own = workload.messages(pair.connection.workload, scenario.seed)
+        shifted = [
+            replace(
+                message,
+                connection=message.connection + connections,
+                at_ns=message.at_ns + (pair.connection.start_ns if message.after is None else 0),
+                after=None if message.after is None else message.after + number,
+                needs=None if message.needs is None else message.needs + number,
+            )
+            for message in own
+        ]
+        found.append(shifted)
+        connections = max([connections, *(message.connection for message in shifted)])
+        number += len(own)
+    return found
+
+
+def _messages(scenario: Scenario) -> Iterator[str]:
+    for pair, messages in zip(scenario.pairs(), messages_of(scenario), strict=True):
+        units = scenario.scheduler_of(pair.connection).units
+        for message in messages:
+            unit = message.deadline_ns is not None and units
+            yield _message(message) + (_unit(message) if unit else "")
+
+
+def _unit(message: Message) -> str:
+    """What the scheduler learns about it; times count from when it is due."""
+    assert message.deadline_ns is not None
+    assert message.expires_ns is not None
+    return (
+        f" unit needs {message.needs or 0} importance {message.importance}"
+        f" deadline {units.format_time(message.deadline_ns)}"
+        f" expires {units.format_time(message.expires_ns)}"
+    )
+
+
+def _message(message: Message) -> str:
+    size = "|".join(map(str, message.sizes)) or "*"
+    due = f"at {units.format_time(message.at_ns)}"
+    if message.after is not None:
+        due = f"after {message.after} {units.format_time(message.delay_ns)}"
+    return f"message {message.connection} {message.direction} {size} {due}"
+
+
+def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
+    common = f"--directory {quoted(program.directory)}"
+    if program.server:
+        listen = f" --listen {program.listen}" if program.listen else ""
+        command = " ".join(map(quoted, program.server))
+        yield f"ip netns exec server program {common}{listen} -- {command}"
+    hosts = [
+        f"--host {end.namespace}={end.ip(version)}"
+        for end in (testbed.client(1), testbed.server(1))
+        for version in reversed(scenario.paths[0].versions)
+    ]
+    common = " ".join([common, *hosts])
+    settings = {
+        "transport": scenario.transport,
+        "seed": scenario.seed,
+        "sample-interval-ns": scenario.sample_interval_ns if program.records else 0,
+        "time-limit-ns": program.time_limit_ns,
+        "input": program.input if program.input != "none" else None,
+        "term": quoted(program.term) if program.term else None,
+        "trace": 1 if scenario.trace else None,
+    }
+    given = " ".join(f"--{key} {value}" for key, value in settings.items() if value is not None)
+    command = " ".join(map(quoted, program.client))
+    yield f"ip netns exec client program {common} {given} -- {command}"
+
+
+def _events(scenario: Scenario) -> Iterator[str]:
+    spots = spots_of(scenario)
+    everything: list[Link] = [*scenario.paths, *scenario.links]
+    present = {
+        (each.name, direction): link for each in everything for direction, link in _shapes(each)
+    }
+    ends = {
+        path.name: (pair, number)
+        for pair in scenario.pairs()
+        for number, path in enumerate(pair.paths, 1)
+    }
+    for (name, direction), link in present.items():
+        if link.cross_bps:
+            yield f"at 0ns {_cross(*ends[name], direction, link)}"
+    for instant in timeline.instants(scenario):
+        end = ends.get(instant.path)
+        for command in _commands(spots[instant.path], end, instant, present):
+            yield f"at {units.format_time(instant.at_ns)} {command}"
+
+
+def _commands(
+    spots: Spots,
+    end: tuple[Pair, int] | None,
+    instant: Instant,
+    present: dict[tuple[str, Direction], Shape],
+) -> Iterator[str]:
+    """The commands of an instant; `present` holds the state of each direction and is updated.
+
+    `end` is the hosts of a path and its number among theirs, from 1; None for a link.
+    """
+    changed: tuple[tuple[Direction, Shape | None], ...] = (
+        ("up", instant.up),
+        ("down", instant.down),
+    )
+    for direction, link in changed:
+        if link is None:
+            continue
+        before = present[instant.path, direction]
+        present[instant.path, direction] = link
+        # each netem command sets all values: an omitted one would be reset
+        pairs = zip(
+            qdiscs.shaping(spots, direction, before),
+            qdiscs.shaping(spots, direction, link),
+            strict=True,
+        )
+        for old, new in pairs:
+            if new != old and new.kind != "red":
+                yield new.command("change")
+        if end and link.cross_bps != before.cross_bps:
+            yield _cross(*end, direction, link)
+    if end and instant.act:
+        yield from _acts(*end, instant)
+
+
+def _acts(pair: Pair, number: int, instant: Instant) -> Iterator[str]:
+    """What an instant does to a path, of this number among its hosts', besides its shape."""
+    i, path = pair.numbers[number - 1], pair.paths[number - 1]
+    port, client = testbed.router_to_client(i), testbed.client(i, pair.client)
+    match instant.act:
+        case "backup" | "regular":
+            flag = "backup" if instant.act == "backup" else "nobackup"
+            address = client.ip(path.version)
+            yield f"ip -n {pair.client} mptcp endpoint change {address} {flag}"
+        case "unplug":
+            yield f"ip -n {port.namespace} link set {port.device} down"
+        case "plug":
+            yield f"ip -n {port.namespace} link set {port.device} up"
+            # it was forgotten
+            for version in path.versions:
+                yield neighbour(port, client, version)
+        case "close":
+            # of the first path, it was not announced: it has no endpoint, and its id is 0
+            announced = number > 1 or instant.again
+            what = f"id {number}" if announced else f"id 0 {testbed.server(i).ip(path.version)}"
+            yield f"ip -n {pair.server} mptcp endpoint delete {what}"
+        case "open":
+            yield _announced(pair.server, number, i, path.version)
+
+
+def _announced(server: str, number: int, i: int, version: IpVersion) -> str:
+    end = testbed.server(i)
+    known = f"{end.ip(version)} id {number} dev {end.device}"
+    return f"ip -n {server} mptcp endpoint add {known} signal"
+
+
+def _cross(pair: Pair, number: int, direction: Direction, link: Shape) -> str:
+    """The rate of cross traffic from now on, in bit/s."""
+    i = pair.numbers[number - 1]
+    source, goal = testbed.client(i, pair.client), testbed.server(i, pair.server)
+    if direction == "down":
+        source, goal = goal, source
+    address = goal.ip(pair.paths[number - 1].version)
+    what = f"{goal.namespace} {address} {link.cross_bps}"
+    return f"ip netns exec {source.namespace} cross {what}"

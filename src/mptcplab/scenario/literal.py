@@ -1,0 +1,705 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The literal scenario: the keys of the file, how each value is read, and the JSON Schema.
+
+Here every value is optional, units are read, and nothing is resolved: None means "not given".
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
+from mptcplab.scenario import fields, option_keys
+from mptcplab.scenario.fields import Cross, Delay, Drops, Jitter, Loss, Part, Queue, Rate, Reads
+from mptcplab.scenario.limits import (
+    ACTIONS,
+    BOTTLENECKS,
+    DISCIPLINES,
+    MAX_ALL_PATHS,
+    MAX_BITRATES,
+    MAX_CONNECTIONS,
+    MAX_EVENTS,
+    MAX_LINKS,
+    MAX_PATHS,
+    MAX_REPEAT,
+    MAX_SEED,
+    STARTS,
+    TRANSPORTS,
+    WORKLOAD_DIRECTIONS,
+    WORKLOAD_KEYS,
+    WORKLOADS,
+    Action,
+    Bottleneck,
+    Discipline,
+    Ip,
+    Start,
+    Transport,
+)
+from mptcplab.scenario.presets import PRESETS
+from mptcplab.traces.link_trace import COLUMNS
+
+
+def _key(description: str, examples: Sequence[object], default: object = None) -> Any:
+    """A key; where the default is no value, the description ends with what holds "By default"."""
+    extra: dict[str, Any] = {} if default is None else {"default": default}
+    return Field(
+        default=None, description=description, examples=list(examples), json_schema_extra=extra
+    )
+
+
+def _option_key(name: str, examples: Sequence[object]) -> Any:
+    """A key that is an option, too."""
+    key = option_keys.KEYS[name]
+    return _key(key.description, examples, key.default)
+
+
+class _Literal(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _trace_table(value: object) -> object:
+    return {"file": value} if isinstance(value, str) else value
+
+
+def _read_columns(value: object) -> dict[str, str]:
+    if (
+        not isinstance(value, dict)
+        or not value
+        or not all(key in COLUMNS and isinstance(name, str) for key, name in value.items())
+    ):
+        raise ValueError(
+            f"a table of the columns to use is expected, with {one_of(COLUMNS)}, e.g. "
+            '{ rate = "DL_bitrate [kbit]" }'
+        )
+    return value
+
+
+class LiteralTrace(_Literal):
+    """A trace of a link, and how it is read and played."""
+
+    file: Annotated[str | None, fields.FILE] = _key(
+        "The file, Mahimahi or CSV; a relative path starts at the scenario file.", ["lte.down"]
+    )
+    columns: Annotated[
+        dict[str, str] | None,
+        Reads(
+            _read_columns,
+            {"type": "object", "additionalProperties": {"type": "string"}},
+            ", ".join(f"`{column}`" for column in COLUMNS),
+        ),
+    ] = _key(
+        "For a CSV file: which columns are time, rate, delay and loss, each with its unit. By "
+        "default those of these names.",
+        [{"rate": "DL_bitrate [kbit]"}],
+    )
+    interval: Annotated[int | None, fields.time("the time of a row", "1ns", "86400s")] = _key(
+        "For a CSV file: how long each row holds. By default its times are read.", ["1s"]
+    )
+    skip_empty: Annotated[bool | None, fields.FLAG] = _key(
+        "Skip rows of a CSV file that have no value.", [True], False
+    )
+    offset: Annotated[int | None, fields.time("an offset", "0s", "86400s")] = _key(
+        "The time in the trace at which the workload starts.", ["30s"], "0s"
+    )
+    repeat: Annotated[bool | None, fields.FLAG] = _key(
+        "Start again at the end of the trace; otherwise its last values stay.", [False], True
+    )
+    resolution: Annotated[int | None, fields.time("a resolution", "1ms", "60s")] = _key(
+        "The shortest time between two changes; shorter ones are averaged.", ["100ms"], "10ms"
+    )
+
+
+_Discipline = Annotated[Discipline | None, fields.choice("a queue_discipline", DISCIPLINES)]
+
+
+class LiteralDirection(_Literal):
+    """What differs in one direction of a path."""
+
+    rate: Rate = _key(
+        "Rate of the link, in bits per second. By default that of the path, its preset or its "
+        "link; one of these is needed.",
+        ["50mbit", "0.5gbit"],
+    )
+    delay: Delay = _key("One-way delay. By default as for the rate.", ["10ms", "250us"])
+    jitter: Jitter = _key(
+        "Variation of the delay, at most the delay; packets keep their order.", ["2ms"], "0ms"
+    )
+    loss: Loss = _key("Fraction of packets lost at random.", ["0.1%"], "0%")
+    loss_burst: Annotated[int | None, fields.count("a loss_burst", 1, 10_000)] = _key(
+        "Mean number of packets lost in a row: the length of the bad state of the Gilbert-Elliott "
+        "model. By default packets are lost independently.",
+        [5],
+    )
+    loss_bad: Part = _key(
+        "Fraction of packets lost in the bad state; with loss_burst.", ["50%"], "100%"
+    )
+    loss_good: Part = _key(
+        "Fraction of packets lost in the good state; with loss_burst.", ["0.01%"], "0%"
+    )
+    loss_correlation: Part = _key(
+        "How much the random number of a packet depends on the one before, as in netem: the loss "
+        "is then lower than `loss`.",
+        ["25%"],
+        "0%",
+    )
+    drop: Drops = _key(
+        "Loses exactly these packets with data, counted from 1 from the start of the workload.",
+        [[5, 17, "100-120"], "5+17+100-120"],
+    )
+    drop_acks: Drops = _key("As drop, for packets without data.", [[1, 2]])
+    duplicate: Loss = _key("Fraction of packets that arrive twice.", ["0.1%"], "0%")
+    reorder: Loss = _key("Fraction of packets that overtake those before them.", ["1%"], "0%")
+    reorder_by: Delay = _key("How much earlier they arrive. By default the whole delay.", ["2ms"])
+    queue: Queue = _key(
+        "Queue limit in packets, or a size. By default one bandwidth-delay product (at least 20 "
+        "packets), or the discipline's own default.",
+        [300, "300p", "300KB"],
+    )
+    queue_discipline: _Discipline = _key(
+        "netem: one limit in packets for packets that wait or are on their way; droptail: a limit "
+        "for waiting packets alone; codel, fq_codel, red, pie: those of the kernel. A queue given "
+        "as a size is droptail.",
+        ["codel"],
+        "netem",
+    )
+    bottleneck: Annotated[Bottleneck | None, fields.choice("a bottleneck", BOTTLENECKS)] = _key(
+        "Where the rate and the queue are: at the router, or at the interface of the sending host.",
+        ["host"],
+        "router",
+    )
+    cross: Cross = _key(
+        "Rate of cross traffic: full-size UDP packets, from the start of the workload on.",
+        ["30mbit"],
+        "0bit",
+    )
+    trace: Annotated[
+        LiteralTrace | None,
+        fields.table("a file, or keys such as file"),
+        BeforeValidator(_trace_table),
+    ] = Field(
+        default=None,
+        description="A trace, a file or a table; its rate, delay and loss override those given.",
+        examples=["lte.down", {"file": "5g.csv", "interval": "1s"}],
+        json_schema_extra=lambda schema: schema["anyOf"].insert(0, {"type": "string"}),  # type: ignore[union-attr]
+    )
+
+
+_Name = Annotated[
+    str | None,
+    Reads(
+        fields.read_name,
+        fields.pattern(f"^{fields.NAME_PATTERN}$"),
+        "1 to 32 letters, digits, `-`, `_`",
+    ),
+]
+
+
+class LiteralLink(LiteralDirection):
+    """A link that several paths share, between two routers."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": ["name"],
+            "anyOf": [{"required": ["rate", "delay"]}, {"required": ["preset"]}],
+        }
+    )
+
+    name: _Name = _key("Its name, unique in the scenario.", ["wifi"])
+    preset: Annotated[str | None, fields.choice("a preset", tuple(PRESETS))] = _key(
+        "Kind of link; its values are used where none are given.", ["lte"]
+    )
+    up: Annotated[LiteralDirection, fields.table("keys such as up.rate")] = Field(
+        default=LiteralDirection(), description="What differs from client to server."
+    )
+    down: Annotated[LiteralDirection, fields.table("keys such as down.rate")] = Field(
+        default=LiteralDirection(), description="What differs from server to client."
+    )
+
+
+class LiteralPath(LiteralLink):
+    """A path between client and server, through a router of its own."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": ["name"],
+            "anyOf": [
+                {"required": ["rate", "delay"]},
+                {"required": ["preset"]},
+                {"required": ["link"]},
+            ],
+        }
+    )
+
+    link: Annotated[tuple[str, ...] | None, fields.names("links", MAX_LINKS)] = _key(
+        "The link, or links in this order, that its packets cross after its own router. With a "
+        "link, the path needs no rate or delay of its own.",
+        ["bottleneck", ["access", "backbone"]],
+    )
+    ip: Annotated[Ip | None, fields.IP] = _key(
+        "The version of IP of its addresses. With both, the subflow has those of IPv6, and "
+        "programs choose.",
+        ["6"],
+        "4",
+    )
+
+
+class LiteralChange(_Literal):
+    """What an event changes in one direction of its path: new values, or factors of the old."""
+
+    rate: Annotated[int | float | None, fields.or_factor(fields.RATE)] = _key(
+        "The new rate, or a factor for the current one. By default unchanged.", ["5mbit", "x0.1"]
+    )
+    delay: Annotated[int | float | None, fields.or_factor(fields.DELAY)] = _key(
+        "The new one-way delay, or a factor for the current one. By default unchanged.",
+        ["100ms", "x3"],
+    )
+    jitter: Jitter = _key("The new jitter. By default unchanged.", ["5ms"])
+    loss: Loss = _key("The new loss. By default unchanged.", ["2%"])
+    cross: Cross = _key(
+        "The new rate of cross traffic; 0 for none. By default unchanged.", ["30mbit", 0]
+    )
+
+
+class LiteralEvent(LiteralChange):
+    """Something that happens to a path while data is sent, once or repeatedly."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": ["at", "action"],
+            "oneOf": [{"required": ["path"]}, {"required": ["link"]}],
+        }
+    )
+
+    at: Annotated[int | None, fields.time("the time of an event", "0s", "86400s")] = _key(
+        "When it first happens, counted from the start of the workload.", ["3s"]
+    )
+    path: _Name = _key("Name of the path that it affects. By default none, with a link.", ["lte"])
+    link: _Name = _key(
+        "Name of the link that it affects, instead of a path. By default none.", ["bottleneck"]
+    )
+    action: Annotated[Action | None, fields.choice("an action", ACTIONS)] = _key(
+        "down: the path loses every packet, in both directions; up: that ends; unplug: the "
+        "client's device on the path has no carrier; close: the server removes its address on the "
+        "path, and the subflow ends; change: the rate, delay, jitter or loss given here; handover: "
+        "a tenth of the rate and three times the delay, for a while; backup, regular: the subflow "
+        "is used only as a last resort, or like the others again.",
+        ["down"],
+    )
+    lasts: Annotated[int | None, fields.time("how long an event lasts", "1us", "86400s")] = _key(
+        "How long it lasts before it is undone. By default it stays; a handover lasts a random "
+        "time, less than 100 ms for 85 of 100, seconds for the others.",
+        ["2s"],
+    )
+    every: Annotated[int | None, fields.time("the period of an event", "1ms", "86400s")] = _key(
+        "It repeats with this period until the end. By default it happens once.", ["15s"]
+    )
+    random: Annotated[bool | None, fields.FLAG] = _key(
+        "The time between two is random (exponential, from the seed), with mean `every`.",
+        [True],
+        False,
+    )
+    up: Annotated[LiteralChange, fields.table("keys such as up.rate")] = Field(
+        default=LiteralChange(), description="What differs from client to server."
+    )
+    down: Annotated[LiteralChange, fields.table("keys such as down.rate")] = Field(
+        default=LiteralChange(), description="What differs from server to client."
+    )
+
+
+class LiteralWorkload(_Literal):
+    """What the connections carry. Each kind has some of these keys (docs/workloads.md)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": ["kind"]}, {"not": {"required": ["duration", "size"]}}],
+        }
+    )
+
+    kind: Annotated[str | None, fields.choice("the kind of a workload", WORKLOADS)] = _key(
+        "bulk: as much as the connection can carry; transfers: of a given size, one after another; "
+        "cbr: blocks at a constant rate; requests: small requests with responses; web: a page; "
+        "video: segments for a player with a buffer; frames: live video, with deadlines.",
+        ["cbr"],
+        "bulk",
+    )
+    direction: Annotated[str | None, fields.choice("a direction", WORKLOAD_DIRECTIONS)] = (
+        _option_key("direction", ["down"])
+    )
+    duration: Annotated[int | None, fields.time("a duration", "100ms", "86400s")] = _option_key(
+        "duration", ["20s"]
+    )
+    size: Annotated[int | None, fields.size("a size", "1B", "1TB")] = _option_key(
+        "size", ["10MB", "64KiB", 1448]
+    )
+    warmup: Annotated[int | None, fields.time("a warm-up", "0s", "86400s")] = _option_key(
+        "warmup", ["2s"]
+    )
+    start: Annotated[Start | None, fields.choice("a start", STARTS)] = _option_key(
+        "start", ["established"]
+    )
+    no_delay: Annotated[bool | None, fields.FLAG] = _key(
+        "A short last segment does not wait for an acknowledgment (TCP_NODELAY). By default false "
+        "for bulk, as in iperf3; true for all others, as in curl, nginx and browsers.",
+        [True],
+    )
+    count: Annotated[int | None, fields.count("a count", 1, 50_000)] = _key(
+        "Number of transfers; or of requests with a think time. By default 20; 100 of requests.",
+        [50],
+    )
+    interval: Annotated[int | None, fields.time("an interval", "1us", "86400s")] = _key(
+        "Time from one to the next; for cbr, instead of a rate. By default transfers follow one "
+        "another; 100ms for requests.",
+        ["500ms"],
+    )
+    rate: Rate = _key(
+        "Rate of the blocks; for frames, the mean. By default 500kbit; 4mbit for frames.",
+        ["500kbit", "4mbit"],
+    )
+    fresh: Annotated[bool | None, fields.FLAG] = _key(
+        "Connections are opened when they are needed, which takes time; each transfer has its own. "
+        "By default false for transfers, true for web.",
+        [True],
+    )
+    request: Annotated[int | None, fields.size("a request", "1B", "1GB")] = _key(
+        "Size of a request. By default 100B for requests, 500B for web and video.", ["500B"]
+    )
+    response: Annotated[int | None, fields.size("a response", "1B", "1GB")] = _key(
+        "Size of a response.", ["10KB"], "1KB"
+    )
+    random: Annotated[bool | None, fields.FLAG] = _key(
+        "The time between two requests is random (exponential, from the seed), with mean "
+        "`interval`.",
+        [True],
+        False,
+    )
+    think: Annotated[int | None, fields.time("a think time", "0s", "3600s")] = _key(
+        "The time from a response to the next request, instead of an interval.",
+        ["200ms"],
+    )
+    page: Annotated[str | None, fields.FILE] = _key(
+        "A TOML or JSON file that describes the page; a relative path starts at the scenario "
+        "file. By default a page of median size.",
+        ["page.toml"],
+    )
+    connections: Annotated[int | None, fields.count("the number of connections", 1, 256)] = _key(
+        "Number of connections that load the page.", [1], 6
+    )
+    bitrates: Annotated[
+        tuple[int, ...] | None,
+        Reads(
+            fields.read_bitrates,
+            {
+                "anyOf": [
+                    {"type": "string"},
+                    {"type": "array", "minItems": 2, "maxItems": MAX_BITRATES},
+                ]
+            },
+            f"2 to {MAX_BITRATES} rates, 1kbit to 1gbit",
+        ),
+    ] = _key(
+        "The available bitrates, ascending. By default ten, 235kbit to 5800kbit.",
+        [["1mbit", "3mbit"], "1mbit/3mbit"],
+    )
+    segment: Annotated[int | None, fields.time("a segment", "100ms", "60s")] = _key(
+        "How long a segment plays.", ["2s"], "4s"
+    )
+    buffer: Annotated[int | None, fields.time("a playback buffer", "200ms", "3600s")] = _key(
+        "How much the player buffers; at least two segments.", ["30s"], "40s"
+    )
+    reservoir: Annotated[int | None, fields.time("a reservoir", "0s", "3600s")] = _key(
+        "Up to this much in the buffer, the lowest bitrate. By default 3/8 of the buffer.",
+        ["10s"],
+    )
+    cushion: Annotated[int | None, fields.time("a cushion", "1ms", "3600s")] = _key(
+        "From this much above the reservoir, the highest bitrate. By default 21/40 of the buffer.",
+        ["15s"],
+    )
+    fps: Annotated[int | None, fields.count("fps (frames per second)", 1, 240)] = _key(
+        "Frames per second.", [30], 25
+    )
+    gop: Annotated[
+        str | None,
+        Reads(fields.read_gop, fields.pattern(f"^{fields.GOP_PATTERN}$"), "`I`, then `P` and `B`"),
+    ] = _key(
+        "The group of pictures that repeats, in sending order.",
+        ["IPPPPP"],
+        "IBBPBBPBBPBB",
+    )
+    ratio: Annotated[
+        tuple[int, int, int] | None,
+        Reads(
+            fields.read_ratio,
+            fields.pattern(f"^{fields.RATIO_PATTERN}$"),
+            "three whole numbers, 1 to 9999",
+        ),
+    ] = _key("Ratio of the sizes of I, P and B frames.", ["6:3:1"], "14:5:2")
+    deadline: Annotated[int | None, fields.time("a deadline", "1ms", "60s")] = _key(
+        "How long after its due time a frame may arrive.", ["50ms"], "150ms"
+    )
+
+
+class LiteralConnection(_Literal):
+    """A connection with hosts and paths of its own."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["name", "paths"]})
+
+    name: _Name = _key("Its name, unique among the connections.", ["background"])
+    paths: Annotated[tuple[str, ...] | None, fields.names("paths", MAX_PATHS)] = _key(
+        "Its paths; one for plain TCP. No other connection uses them; connections share links.",
+        [["wifi", "lte"], "wifi/lte"],
+    )
+    count: Annotated[int | None, fields.count("a count", 1, MAX_CONNECTIONS)] = _key(
+        "Number of such connections, each with its own hosts and with paths like these.",
+        [10],
+        1,
+    )
+    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(
+        "mptcp or tcp. By default that of the scenario.", ["tcp"]
+    )
+    scheduler: Annotated[
+        str | None,
+        Reads(fields.read_scheduler, {"type": "string"}, "one scheduler, with parameters"),
+    ] = _key("Its scheduler. By default those of the scenario, one after the other.", ["minrtt"])
+    cc: Annotated[str | None, fields.CC] = _key(
+        "Its congestion control. By default those of the scenario, one after the other.", ["reno"]
+    )
+    start: Annotated[int | None, fields.time("a start", "0s", "86400s")] = _key(
+        "When it is opened, after the start of the workload. By default in time for the workload, "
+        "as the workload's `start` says.",
+        ["5s"],
+    )
+    end: Annotated[int | None, fields.time("an end", "100ms", "86400s")] = _key(
+        "When its application stops sending. By default at the end of the workload.", ["30s"]
+    )
+    workload: Annotated[LiteralWorkload, fields.table("keys such as kind and direction")] = Field(
+        default=LiteralWorkload(),
+        description="What it carries, except video. By default the scenario's workload.",
+    )
+
+
+class LiteralScenario(_Literal):
+    """A scenario of mptcplab."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["path"]})
+
+    scheduler: Annotated[
+        tuple[str, ...] | None,
+        Reads(
+            fields.read_schedulers,
+            {
+                "anyOf": [
+                    {"type": "string"},
+                    {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "minItems": 1,
+                        "uniqueItems": True,
+                    },
+                ]
+            },
+            "a scheduler, a list of them, or `all`",
+        ),
+    ] = _option_key("scheduler", ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]])
+    cc: Annotated[
+        tuple[str, ...] | None,
+        Reads(
+            fields.read_ccs,
+            {
+                "anyOf": [
+                    fields.CC.schema,
+                    {
+                        "type": "array",
+                        "items": fields.CC.schema,
+                        "minItems": 1,
+                        "uniqueItems": True,
+                    },
+                ]
+            },
+            fields.CC.accepted,
+        ),
+    ] = _option_key("cc", ["bbr", ["reno", "lia", "lia:exact=on"]])
+    kernel: Annotated[tuple[str, ...] | None, fields.KERNELS] = _option_key(
+        "kernel", ["6.12", ["6.12", "mine"]]
+    )
+    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _option_key(
+        "transport", ["tcp"]
+    )
+    seed: Annotated[int | None, fields.whole("a seed", 0, MAX_SEED)] = _option_key("seed", [7])
+    seed_delay: Annotated[int | None, fields.time("a seed delay", "0us", "100ms")] = _option_key(
+        "seed_delay", ["0us", "100us"]
+    )
+    vary: Annotated[tuple[str, ...] | None, fields.VARY] = _option_key(
+        "vary", ["2%", ["5%", "loss=20%", "lte.rate=10%"]]
+    )
+    repeat: Annotated[int | None, fields.whole("repeat", 1, MAX_REPEAT)] = _option_key(
+        "repeat", [5]
+    )
+    send_buffer: Annotated[int | None, fields.buffer("a send buffer")] = _option_key(
+        "send_buffer", ["auto", "256KiB"]
+    )
+    receive_buffer: Annotated[int | None, fields.buffer("a receive buffer")] = _option_key(
+        "receive_buffer", ["auto", "64KiB"]
+    )
+    sample_interval: Annotated[int | None, fields.time("a sample interval", "100us", "60s")] = (
+        _option_key("sample_interval", ["10ms", "1ms"])
+    )
+    path: Annotated[
+        tuple[Annotated[LiteralPath, fields.table("name, rate and delay")], ...],
+        fields.tables("path"),
+    ] = Field(
+        default=(),
+        description="The paths, each a table headed [[path]]: 1 to 8 per connection.",
+        json_schema_extra={"minItems": 1, "maxItems": MAX_ALL_PATHS},
+    )
+    link: Annotated[
+        tuple[Annotated[LiteralLink, fields.table("name, rate and delay")], ...],
+        fields.tables("link"),
+    ] = Field(
+        default=(),
+        description="Links that paths share, each a table headed [[link]].",
+        json_schema_extra={"maxItems": MAX_LINKS},
+    )
+    connection: Annotated[
+        tuple[Annotated[LiteralConnection, fields.table("name and paths")], ...],
+        fields.tables("connection"),
+    ] = Field(
+        default=(),
+        description="The connections, each a table headed [[connection]]. Without any there is a "
+        "single pair of hosts with all paths.",
+        json_schema_extra={"maxItems": MAX_CONNECTIONS},
+    )
+    event: Annotated[
+        tuple[Annotated[LiteralEvent, fields.table("at, path and action")], ...],
+        fields.tables("event"),
+    ] = Field(
+        default=(),
+        description="What happens to paths during the run, each a table headed [[event]].",
+        json_schema_extra={"maxItems": MAX_EVENTS},
+    )
+    workload: Annotated[LiteralWorkload, fields.table("keys such as kind and duration")] = Field(
+        default=LiteralWorkload(), description="What the connections carry."
+    )
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a scenario file; it accepts every file that loads."""
+    schema = LiteralScenario.model_json_schema()
+    for key, described in schema["$defs"][LiteralWorkload.__name__]["properties"].items():
+        if kinds := kinds_of(key):
+            described["description"] += f" For {', '.join(kinds)}."
+    _tidy(schema)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "mptcplab scenario",
+        **schema,
+    }
+
+
+def _tidy(node: object) -> None:
+    """Drop details of Python: class names as titles, and empty defaults."""
+    if isinstance(node, dict):
+        if isinstance(node.get("title"), str):
+            del node["title"]
+        if not isinstance(node.get("default"), str | int):
+            node.pop("default", None)
+        for child in node.values():
+            _tidy(child)
+    elif isinstance(node, list):
+        for child in node:
+            _tidy(child)
+
+
+def kinds_of(key: str) -> tuple[str, ...]:
+    """The kinds of workload that have a key; none if all have it."""
+    kinds = tuple(kind for kind, keys in WORKLOAD_KEYS.items() if key in keys)
+    return () if len(kinds) == len(WORKLOADS) else kinds
+
+
+# From data to the literal scenario
+
+
+def validate(mistakes: Mistakes) -> LiteralScenario:
+    """The literal scenario without the values that are wrong on their own, which are reported."""
+    data = _in_utf8(copy.deepcopy(mistakes.data), (), mistakes)
+    try:
+        return LiteralScenario.model_validate(data)
+    except ValidationError as error:
+        for found in error.errors(include_url=False, include_input=False):
+            place = found["loc"]
+            parent: Any = data
+            for step in place[:-1]:
+                parent = parent[step]
+            if found["type"] == "extra_forbidden":
+                message = _unknown_key(place, mistakes)
+            else:
+                message = str(found["ctx"]["error"])
+            mistakes.add(place, message)
+            # An empty table in place of a wrong path, so that the others keep their numbers.
+            if isinstance(parent, list):
+                parent[int(place[-1])] = {}
+            else:
+                del parent[place[-1]]
+    return LiteralScenario.model_validate(data)
+
+
+def _in_utf8(value: Any, place: Place, mistakes: Mistakes) -> Any:
+    """A value without texts that no file can contain: flags may be any bytes."""
+    if isinstance(value, str) and not is_utf8(value):
+        mistakes.add(place, "not UTF-8 text")
+        return ABSENT
+    if isinstance(value, dict):
+        inside = {key: _in_utf8(each, (*place, key), mistakes) for key, each in value.items()}
+        return {key: each for key, each in inside.items() if each is not ABSENT}
+    if isinstance(value, list):
+        items = [_in_utf8(each, (*place, index), mistakes) for index, each in enumerate(value)]
+        return ABSENT if ABSENT in items else items
+    return value
+
+
+_TABLES: Mapping[str, type[BaseModel]] = {
+    "": LiteralScenario,
+    "path": LiteralPath,
+    "path.up": LiteralDirection,
+    "path.down": LiteralDirection,
+    "link": LiteralLink,
+    "link.up": LiteralDirection,
+    "link.down": LiteralDirection,
+    "link.trace": LiteralTrace,
+    "link.up.trace": LiteralTrace,
+    "link.down.trace": LiteralTrace,
+    "connection": LiteralConnection,
+    "connection.workload": LiteralWorkload,
+    "path.trace": LiteralTrace,
+    "path.up.trace": LiteralTrace,
+    "path.down.trace": LiteralTrace,
+    "event.up": LiteralChange,
+    "event.down": LiteralChange,
+    "event": LiteralEvent,
+    "workload": LiteralWorkload,
+}
+# The words of other tools.
+_OTHER_WORDS = {"bandwidth": "rate", "latency": "delay", "limit": "queue", "bytes": "size"}
+
+
+def _unknown_key(place: Place, mistakes: Mistakes) -> str:
+    table = ".".join(step for step in place[:-1] if isinstance(step, str))
+    word = str(place[-1])
+    known = list(_TABLES[table].model_fields)
+    # In TOML every key after a [table] belongs to that table: the most common slip.
+    homes = [name for name, model in _TABLES.items() if word in model.model_fields]
+    # many tables have a rate or a name; suggest the most ordinary one
+    home = next((name for name in homes if not name.startswith(("link", "connection"))), None)
+    home = home or next(iter(homes), None)
+    if home is not None and not mistakes.flag(place):
+        where = {
+            "": "at the top of the file, before the first table",
+            **{name: f"in [[{name}]]" for name in ("path", "event", "link", "connection")},
+        }
+        return f"unknown key here; {word} goes {where.get(home, f'in [{home}]')}"
+    words = {**{key: key for key in known}, **{w: k for w, k in _OTHER_WORDS.items() if k in known}}
+    hint = suggestion(word, words)
+    return f"unknown key{hint or ';'} accepted here: {', '.join(known)}"

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The keys of a scenario that are options of commands as well, in words.
+
+`literal` reads them and puts these words into the docs and the JSON Schema; `cli.options` puts them
+into --help. A module of its own, since --help must not wait for the import of `literal`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mptcplab.scenario.limits import COMPARED_SEEDS, STARTS, TRANSPORTS, WORKLOAD_DIRECTIONS
+
+#: What follows it in a description is the default, in words.
+BY_DEFAULT = " By default "
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key: its description, as of any key in `literal`; its default, unless the description says
+    it; the form of the option's value; and what --help says instead of the description.
+    """
+
+    description: str
+    default: str | int | None = None
+    metavar: str = ""
+    option: str = ""
+
+    @property
+    def help(self) -> str:
+        """The text of the option."""
+        text, _, default = self.description.partition(BY_DEFAULT)
+        shown = default.rstrip(".") if self.default is None else self.default
+        return f"{self.option or text.rstrip('.')}.  [{shown}]"
+
+
+#: A scheduler or a congestion control, with its parameters.
+SPEC = "NAME[:PARAM=VALUE...]"
+_BUFFER = "of both ends; auto is the kernel's autotuning."
+
+KEYS = {
+    "scheduler": Key(
+        "Scheduler, or a list of them to compare: NAME or, for your own, the file NAME.c, each "
+        "optionally followed by :PARAM=VALUE.",
+        "default",
+        SPEC,
+        "Packet scheduler; ./NAME.c is your own",
+    ),
+    "cc": Key(
+        "Congestion control of every subflow, or a list of them to compare: NAME, optionally "
+        "followed by :PARAM=VALUE.",
+        "cubic",
+        SPEC,
+        "Congestion control of every subflow, see mptcplab cc list; compare takes several, "
+        "separated by commas",
+    ),
+    "kernel": Key(
+        "Kernel by its name in mptcplab kernel list, such as 6.12, or a distribution's by its "
+        "package, stock:PACKAGE.deb; or a list of them to compare. By default the one that is "
+        "current.",
+        metavar="NAME,...",
+    ),
+    "transport": Key(
+        "mptcp, or plain tcp over exactly one path.", "mptcp", metavar="|".join(TRANSPORTS)
+    ),
+    "seed": Key(
+        "Seed of every random decision of a run; with repeat, of the first run.", 1, metavar="N"
+    ),
+    "seed_delay": Key(
+        "Upper limit of a delay, drawn from the seed, that is added to each direction of each "
+        "path: the time that hosts and routers take per packet. 0us: none.",
+        "50us",
+        metavar="TIME",
+    ),
+    "vary": Key(
+        "How far rates, delays and queues may be off those given, such as 2%, or KEY=, PATH= or "
+        "PATH.KEY= and that: each seed draws its own, the same for all schedulers. Losses vary "
+        "where their key is named. By default nothing varies.",
+        metavar="[[PATH.]KEY=]PERCENT",
+    ),
+    "repeat": Key(
+        "Number of runs per scheduler and congestion control, each with the next seed. By default "
+        f"1, and {COMPARED_SEEDS} where results are compared.",
+        metavar="N",
+    ),
+    "send_buffer": Key(
+        f"Send buffer {_BUFFER} A fixed size larger than the receive window can cost most of the "
+        "goodput.",
+        "auto",
+        metavar="SIZE|auto",
+    ),
+    "receive_buffer": Key(f"Receive buffer {_BUFFER}", "auto", metavar="SIZE|auto"),
+    "sample_interval": Key(
+        "Virtual time between two samples of the connection.", "10ms", metavar="TIME"
+    ),
+    "direction": Key(
+        "up: from client to server; down: from server to client; both: both at once.",
+        "up",
+        metavar="|".join(WORKLOAD_DIRECTIONS),
+    ),
+    "start": Key(
+        "at-once: data is sent when the first subflow exists, as programs do; established: when "
+        "each path has a subflow that can carry data.",
+        "at-once",
+        metavar="|".join(STARTS),
+    ),
+    "duration": Key(
+        "How long to send; for video, how long it plays. By default 20s, if no size is given; for "
+        "video 120s.",
+        metavar="TIME",
+    ),
+    "size": Key(
+        "For bulk, how much to send, instead of a duration; for transfers, the size of each; for "
+        "cbr, of a block. By default 1250KB for transfers, 8KB for cbr.",
+        metavar="SIZE",
+    ),
+    "warmup": Key(
+        "Initial time that is not measured; shorter than the duration. By default a tenth of it, "
+        "at most 5s; none without a duration.",
+        metavar="TIME",
+    ),
+}

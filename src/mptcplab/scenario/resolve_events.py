@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Resolves events."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from mptcplab import units
+from mptcplab.mistakes import Mistakes, Place, unknown
+from mptcplab.scenario.fields import Factor
+from mptcplab.scenario.limits import MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
+from mptcplab.scenario.literal import LiteralChange, LiteralEvent, LiteralLink, LiteralScenario
+from mptcplab.scenario.model import (
+    LONGEST_NS,
+    PRIORITY,
+    UP_OR_NOT,
+    Change,
+    Connection,
+    Event,
+    Link,
+    Path,
+)
+from mptcplab.scenario.resolve_paths import loss_mistake
+from mptcplab.scenario.workload import Workload
+
+_CHANGING = ("change", "handover")
+# The default of a handover, as measured at high speeds: a tenth of the throughput, three times the
+# RTT (Cech 2020, section 5).
+_HANDOVER_RATE = Factor(0.1)
+_HANDOVER_DELAY = Factor(3)
+
+
+def events(
+    whole: LiteralScenario,
+    connections: Sequence[Connection],
+    transport: str,
+    workload: Workload | None,
+    mistakes: Mistakes,
+) -> tuple[Event, ...]:
+    """The events in the order of time; impossible ones are reported."""
+    if len(whole.event) > MAX_EVENTS:
+        mistakes.add(("event",), f"{len(whole.event)} events; at most {MAX_EVENTS} are possible")
+    duration_ns = workload.duration_ns if workload else None
+    single = _paths_of_tcp(whole, connections, transport)
+    found: list[tuple[int, Event]] = []
+    for index, literal in enumerate(whole.event):
+        place: Place = ("event", index)
+        _check_missing(literal, place, mistakes)
+        if duration_ns is not None and (literal.at or 0) >= duration_ns:
+            message = f"not before the end of the workload, at {units.format_time(duration_ns)}"
+            mistakes.add((*place, "at"), message)
+        if literal.action is not None:
+            _check_event(literal, place, mistakes)
+        possible = _check_target(literal, place, whole, single, mistakes)
+        if possible and literal.at is not None and literal.action is not None:
+            found.append((index, _event(literal)))
+    _check_occurrences([event for _, event in found], duration_ns or LONGEST_NS, mistakes)
+    found.sort(key=lambda item: item[1].at_ns)
+    _check_order(found, _ways(whole), mistakes)
+    return tuple(event for _, event in found)
+
+
+def _paths_of_tcp(
+    whole: LiteralScenario, connections: Sequence[Connection], transport: str
+) -> set[str]:
+    """The paths that plain TCP uses."""
+    if not connections and transport == "tcp":
+        return set(_names(whole.path))
+    return {
+        name
+        for each in whole.connection
+        for name in each.paths or ()
+        if (each.transport or transport) == "tcp"
+    }
+
+
+def _names(those: Sequence[LiteralLink]) -> list[str]:
+    return [each.name for each in those if each.name is not None]
+
+
+def _check_missing(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
+    for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
+        if getattr(literal, key) is None and (key != "path" or literal.link is None):
+            mistakes.missing((*place, key), f'every event has {key}, e.g. "{example}"')
+
+
+def _check_target(
+    literal: LiteralEvent,
+    place: Place,
+    whole: LiteralScenario,
+    single: Collection[str],
+    mistakes: Mistakes,
+) -> bool:
+    """Whether an event has a path or link to which it can happen; reports why not.
+
+    Plain TCP uses the paths `single`.
+    """
+    if literal.path is not None and literal.link is not None:
+        mistakes.add((*place, "link"), "path and link are both given; give one of them")
+        return False
+    kind, those = ("path", whole.path) if literal.link is None else ("link", whole.link)
+    name = getattr(literal, kind)
+    if name is None:
+        return False
+    if name not in (known := _names(those)):
+        mistakes.add((*place, kind), unknown(kind, name, known))
+        return False
+    if literal.action == "unplug" and kind == "link":
+        mistakes.add((*place, "action"), "a link has no device of the client; unplug its paths")
+        return False
+    if literal.action in ("close", *PRIORITY) and (kind == "link" or name in single):
+        why = "plain TCP has one path, with one address"
+        why = "a link has no address" if kind == "link" else why
+        mistakes.add((*place, "action"), f"{why}; it can go down and up, and change")
+        return False
+    if kind == "link":
+        _check_link_event(literal, place, mistakes)
+    return True
+
+
+def _check_occurrences(events: Sequence[Event], duration_ns: int, mistakes: Mistakes) -> None:
+    times = sum(duration_ns // event.every_ns for event in events if event.every_ns)
+    if times > MAX_OCCURRENCES:
+        message = f"they happen {times} times in all; at most {MAX_OCCURRENCES} are possible"
+        mistakes.add(("event",), message)
+
+
+def _ways(whole: LiteralScenario) -> list[list[tuple[str, ...]]]:
+    """The paths of each connection; a path is the names of everything that must be up for it."""
+    ways = {path.name: (path.name, *(path.link or ())) for path in whole.path if path.name}
+    users = [each.paths or () for each in whole.connection] or [tuple(ways)]
+    return [[ways[name] for name in names if name in ways] for names in users]
+
+
+def _check_link_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
+    for table, key in ((literal, ()), (literal.up, ("up",)), (literal.down, ("down",))):
+        if table.cross is not None:
+            message = "cross traffic goes from host to host: give it to a path of the link"
+            mistakes.add((*place, *key, "cross"), message)
+
+
+def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
+    """Report keys of an event that do not go together."""
+    action = literal.action
+    values = {
+        (*place, *side, key): getattr(table, key)
+        for side, table in (((), literal), (("up",), literal.up), (("down",), literal.down))
+        for key in LiteralChange.model_fields
+    }
+    given = [key for key, value in values.items() if value is not None]
+    if action == "change" and not given and not any(map(mistakes.spoiled, values)):
+        mistakes.missing(
+            (*place, "rate"), "a change has a new rate, delay, jitter, loss or cross traffic"
+        )
+    if action not in _CHANGING:
+        for key in given:
+            mistakes.add(key, f"{action} changes no value; the action change does")
+    if literal.lasts is not None and action == "up":
+        mistakes.add((*place, "lasts"), "up cannot be undone; leave it out")
+    if literal.lasts is None and action == "unplug" and not mistakes.spoiled((*place, "lasts")):
+        mistakes.missing((*place, "lasts"), "an unplug has an end; say how long it lasts")
+    if literal.random and literal.every is None:
+        mistakes.add((*place, "random"), "nothing repeats here; the mean time between is every")
+    if literal.every is None:
+        return
+    if action == "up":
+        mistakes.add((*place, "every"), "up happens once; leave it out")
+    elif literal.lasts is None and action != "handover":
+        message = "it would not be over when it happens again; say how long it lasts"
+        mistakes.add((*place, "every"), message)
+    elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:
+        message = f"not longer than it lasts, which is {units.format_time(literal.lasts)}"
+        mistakes.add((*place, "every"), message)
+
+
+def check_losses(
+    literals: Sequence[LiteralEvent], paths: Sequence[Link], mistakes: Mistakes
+) -> None:
+    """Report a new loss that the two states of its path cannot have."""
+    by_name = {path.name: path for path in paths}
+    for index, literal in enumerate(literals):
+        path = by_name.get(literal.path or literal.link or "")
+        if path is None:
+            continue
+        for side, link, own in (("up", path.up, literal.up), ("down", path.down, literal.down)):
+            loss = literal.loss if own.loss is None else own.loss
+            key = ("loss",) if own.loss is None else (side, "loss")
+            if loss is not None:
+                message = loss_mistake(loss, link.loss_burst, link.loss_good, link.loss_bad)
+                if message:
+                    mistakes.add(("event", index, *key), message)
+
+
+def check_rates(
+    literals: Sequence[LiteralEvent], paths: Sequence[Path], mistakes: Mistakes
+) -> None:
+    """Report a new rate for a path that has none."""
+    without = {path.name for path in paths if NO_RATE_BPS in (path.up.rate_bps, path.down.rate_bps)}
+    for index, literal in enumerate(literals):
+        if literal.path not in without:
+            continue
+        message = "the path has no rate of its own; change its link: link = NAME instead of path"
+        if literal.action == "handover":
+            mistakes.add(("event", index, "action"), message)
+        for table, key in ((literal, ()), (literal.up, ("up",)), (literal.down, ("down",))):
+            if table.rate is not None:
+                mistakes.add(("event", index, *key, "rate"), message)
+
+
+def _event(literal: LiteralEvent) -> Event:
+    action = literal.action
+    assert action is not None, "events without an action were reported"
+    sides = {"up": literal.up, "down": literal.down} if action in _CHANGING else {}
+    return Event(
+        at_ns=literal.at or 0,
+        path=literal.path or literal.link or "",
+        action=action,
+        lasts_ns=literal.lasts,
+        every_ns=literal.every,
+        random=bool(literal.random),
+        **{side: _change(literal, own) for side, own in sides.items()},
+    )
+
+
+def _change(event: LiteralEvent, own: LiteralChange) -> Change:
+    """The values given for one direction, before those given for both."""
+    values = {
+        key: getattr(event, key) if getattr(own, key) is None else getattr(own, key)
+        for key in LiteralChange.model_fields
+    }
+    if event.action == "handover":
+        for key, factor in (("rate", _HANDOVER_RATE), ("delay", _HANDOVER_DELAY)):
+            values[key] = factor if values[key] is None else values[key]
+    rate, delay = values["rate"], values["delay"]
+    return Change(
+        **{"rate_factor" if isinstance(rate, Factor) else "rate_bps": rate},
+        **{"delay_factor" if isinstance(delay, Factor) else "delay_ns": delay},
+        jitter_ns=values["jitter"],
+        loss=values["loss"],
+        cross_bps=values["cross"],
+    )
+
+
+def _check_order(
+    events: Sequence[tuple[int, Event]],
+    ways: Sequence[Sequence[Sequence[str]]],
+    mistakes: Mistakes,
+) -> None:
+    """Report events, given with their numbers, that are impossible after those before them.
+
+    `ways` lists the paths of each connection, and of each path everything that it goes through.
+    """
+    last: dict[str, Event] = {}
+    for index, event in events:
+        if event.action not in UP_OR_NOT or event.lasts_ns:
+            continue
+        before = last.get(event.path)
+        state = before.action if before else "up"
+        since = f" since {units.format_time(before.at_ns)}" if before else ""
+        kind = "path" if any(event.path == way[0] for all_ in ways for way in all_) else "link"
+        if state == "close":
+            mistakes.add(("event", index, "action"), f"path {event.path} is closed{since}")
+        elif event.action == state:
+            message = f"{kind} {event.path} is {state} already{since}"
+            mistakes.add(("event", index, "action"), message)
+        else:
+            last[event.path] = event
+    gone = {name for name, event in last.items() if event.action != "up"}
+    if any(all_ and all(gone & set(way) for way in all_) for all_ in ways):
+        message = "no path is left that is up and open, and data could never arrive"
+        mistakes.add(("event", events[-1][0], "action"), message)

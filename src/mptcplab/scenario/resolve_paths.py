@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Resolves links and paths: every value of each direction."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path as FilePath
+
+from mptcplab import units
+from mptcplab.mistakes import Mistakes, Place, one_of, unknown
+from mptcplab.scenario.fields import Bytes
+from mptcplab.scenario.limits import (
+    MAX_LINKS,
+    MAX_QUEUE_PACKETS,
+    MIN_RED_PACKETS,
+    NO_RATE_BPS,
+    PACKET_BYTES,
+    loss_range,
+)
+from mptcplab.scenario.literal import (
+    LiteralDirection,
+    LiteralLink,
+    LiteralPath,
+    LiteralScenario,
+    LiteralTrace,
+)
+from mptcplab.scenario.model import LONGEST_NS, Link, Path, Shape
+from mptcplab.scenario.presets import PRESETS
+from mptcplab.scenario.workload import Workload
+from mptcplab.traces import link_trace
+from mptcplab.traces.link_trace import Step
+
+# The default queue is one bandwidth-delay product in packets of an Ethernet frame without its
+# checksum, which is the size netem counts on a veth of MTU 1500; 20 keeps slow links usable.
+MIN_DEFAULT_QUEUE_PACKETS = 20
+# Disciplines that do not control the queue by its limit have the kernel's default limit
+# (sch_codel.c, sch_fq_codel.c, sch_pie.c). red has none: tc-red(8) starts random losses at a
+# twelfth of the limit, and drops everything at a quarter, here one bandwidth-delay product.
+_DEFAULT_LIMITS = {"codel": 1000, "fq_codel": 10_240, "pie": 1000}
+_RED_PRODUCTS = 4
+
+DEFAULT_RESOLUTION_NS = 10**7
+
+
+class Traces:
+    """Reads the traces of paths, each file once; relative paths start at `folder`."""
+
+    def __init__(self, folder: FilePath, workload: Workload | None, mistakes: Mistakes) -> None:
+        self._folder, self._mistakes = folder, mistakes
+        self.duration_ns = (workload and workload.duration_ns) or LONGEST_NS
+        #: The traces played, by the name of the path and "up" or "down".
+        self.sources: dict[tuple[str, str], link_trace.Source] = {}
+        self._read: dict[str, tuple[Sequence[Step], link_trace.Source] | None] = {}
+
+    def steps(
+        self, literal: LiteralTrace | None, path: str, side: str, place: Place
+    ) -> Sequence[Step] | None:
+        """The steps to play on a path; None, after reporting a mistake, if there is one."""
+        if literal is None:
+            return ()
+        if literal.file is None:
+            self._mistakes.missing((*place, "file"), 'every trace has a file, e.g. "lte.down"')
+            return None
+        key = literal.model_dump_json()
+        if key not in self._read:
+            self._read[key] = self._load(literal, self._folder / literal.file, place)
+        read = self._read[key]
+        if read is None:
+            return None
+        steps, self.sources[path, side] = read
+        return steps
+
+    def _load(
+        self, literal: LiteralTrace, file: FilePath, place: Place
+    ) -> tuple[Sequence[Step], link_trace.Source] | None:
+        # NumPy is slow to import: only scenarios with traces need it
+        from mptcplab.traces import trace_file, trace_steps
+
+        try:
+            found = trace_file.read(
+                file,
+                columns=literal.columns,
+                interval_ns=literal.interval,
+                skip_empty=bool(literal.skip_empty),
+            )
+            source = link_trace.Source(
+                file,
+                trace_file.digest(file.read_bytes()),
+                columns=literal.columns,
+                interval_ns=literal.interval,
+                skip_empty=bool(literal.skip_empty),
+                offset_ns=literal.offset or 0,
+                repeat=literal.repeat is not False,
+            )
+        except (link_trace.TraceError, OSError) as error:
+            self._mistakes.add(place, str(error), literal.file)
+            return None
+        steps = trace_steps.steps(
+            found,
+            duration_ns=self.duration_ns,
+            offset_ns=source.offset_ns,
+            repeat=source.repeat,
+            resolution_ns=literal.resolution or DEFAULT_RESOLUTION_NS,
+        )
+        if steps[-1].rate_bps == 0 and literal.repeat is False:
+            message = "it ends without a rate, and is not repeated: data would never arrive"
+            self._mistakes.add(place, message, literal.file)
+        return steps, source
+
+
+def links_and_paths(
+    whole: LiteralScenario, traces: Traces, mistakes: Mistakes
+) -> tuple[tuple[Link, ...], tuple[Path, ...]]:
+    """The links and paths that can be resolved; a mistake is reported for each of the others."""
+    if len(whole.link) > MAX_LINKS:
+        mistakes.add(("link",), f"{len(whole.link)} links; at most {MAX_LINKS} are possible")
+    numbers: dict[str, str] = {}
+    _check_names("link", whole.link, numbers, mistakes)
+    _check_names("path", whole.path, numbers, mistakes)
+    _check_ways(whole, mistakes)
+    own = [_path(each, ("link", i), traces, mistakes) for i, each in enumerate(whole.link)]
+    trips_ns = {link.name: link.up.delay_ns + link.down.delay_ns for link in own if link}
+    paths: list[Path | None] = []
+    for index, literal in enumerate(whole.path):
+        beyond_ns = sum(trips_ns.get(name, 0) for name in literal.link or ())
+        paths.append(_path(literal, ("path", index), traces, mistakes, beyond_ns))
+    links = []
+    for index, each in enumerate(whole.link):
+        # the default queue of a link fits the longest of its paths
+        longest_ns = max(
+            (
+                path.up.delay_ns
+                + path.down.delay_ns
+                + sum(trips_ns.get(name, 0) for name in path.links if name != each.name)
+                for path in paths
+                if path and each.name in path.links
+            ),
+            default=0,
+        )
+        link = _path(each, ("link", index), traces, mistakes, longest_ns)
+        if link:
+            links.append(Link(name=link.name, up=link.up, down=link.down))
+    return tuple(links), tuple(path for path in paths if path)
+
+
+def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
+    """Report unknown and unused links, and keys of links that only a path can have."""
+    known = [link.name for link in whole.link if link.name is not None]
+    used = set()
+    for index, path in enumerate(whole.path):
+        for name in path.link or ():
+            used.add(name)
+            if name not in known:
+                mistakes.add(("path", index, "link"), unknown("link", name, known), name)
+    for index, link in enumerate(whole.link):
+        if link.name is not None and link.name not in used:
+            mistakes.add(("link", index), "no path has this link", link.name)
+        for table, key in ((link, ()), (link.up, ("up",)), (link.down, ("down",))):
+            place: Place = ("link", index, *key)
+            if table.bottleneck == "host":
+                message = "a link is between routers; only a path can have its bottleneck at a host"
+                mistakes.add((*place, "bottleneck"), message)
+            if table.cross is not None:
+                message = "cross traffic goes from host to host: give it to a path of the link"
+                mistakes.add((*place, "cross"), message)
+            for name in ("drop", "drop_acks"):
+                if getattr(table, name) is not None:
+                    message = "packets are counted at the router of a path; give it to the path"
+                    mistakes.add((*place, name), message)
+
+
+def _check_names(
+    kind: str, literals: Sequence[LiteralLink], numbers: dict[str, str], mistakes: Mistakes
+) -> None:
+    """Report missing names, rates and delays, and names used twice."""
+    for index, literal in enumerate(literals):
+        place: Place = (kind, index)
+        if literal.name is None:
+            mistakes.missing((*place, "name"), f'every {kind} has a name, e.g. "wifi"')
+        shares = isinstance(literal, LiteralPath) and (
+            literal.link or mistakes.spoiled((*place, "link"))
+        )
+        for key, example in () if shares else (("rate", "50mbit"), ("delay", "10ms")):
+            tables = (literal, literal.up, literal.down)
+            given = literal.preset or any(table.trace for table in tables)
+            spoiled = any(mistakes.spoiled((*place, other)) for other in ("preset", "trace"))
+            if getattr(literal, key) is None and not given and not spoiled:
+                hint = f"or a preset, which is {one_of(tuple(PRESETS))}"
+                message = f'every {kind} has a {key}, e.g. "{example}", {hint}'
+                mistakes.missing((*place, key), message)
+        if literal.name is not None:
+            if literal.name in numbers:
+                message = f"also the name of {numbers[literal.name]}; names are unique"
+                mistakes.add((*place, "name"), message)
+            numbers.setdefault(literal.name, f"{kind}[{index + 1}]")
+
+
+def _path(
+    literal: LiteralLink,
+    place: Place,
+    traces: Traces,
+    mistakes: Mistakes,
+    beyond_ns: int = 0,
+) -> Path | None:
+    """A path or a link; the rest of the route adds `beyond_ns` to the RTT."""
+    links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
+    preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
+    sides = {
+        "up": _Values(_overridden(literal.up, literal, preset.up, preset)),
+        "down": _Values(_overridden(literal.down, literal, preset.down, preset)),
+    }
+    for side, values in sides.items():
+        own = getattr(literal, side)
+        where = functools.partial(_given, own, place, side)
+        given = (*place, "trace") if own.trace is None else (*place, side, "trace")
+        trace, of_preset = values.given.trace, getattr(preset, side).trace
+        varies = False
+        if trace and of_preset and trace.file in (None, of_preset.file):
+            varies = True
+            # a trace without a file says how that of the preset is played
+            trace = of_preset.model_copy(update=trace.model_dump(exclude_none=True))
+        steps = traces.steps(trace, literal.name or "", side, given)
+        if steps is None:
+            return None
+        if varies:
+            steps = _without(steps, _overridden(own, literal))
+        if steps:
+            _take_first(values, steps, given, traces.duration_ns, mistakes)
+        if links:
+            _leave_to_links(values, where, mistakes)
+        if not mistakes.spoiled((*place, side, "delay")):
+            _check_delays(values, where, mistakes)
+        _check_losses(values, where, mistakes)
+        _check_queue(values, where, mistakes)
+    up, down = sides["up"], sides["down"]
+    if literal.name is None or up.delay_ns is None or down.delay_ns is None:
+        return None
+    round_trip_ns = beyond_ns + up.delay_ns + down.delay_ns
+    resolved = _direction(up, round_trip_ns), _direction(down, round_trip_ns)
+    if resolved[0] is None or resolved[1] is None:
+        return None
+    ip = (isinstance(literal, LiteralPath) and literal.ip) or "4"
+    return Path(name=literal.name, up=resolved[0], down=resolved[1], links=links, ip=ip)
+
+
+class _Values:
+    """The values of a direction: as given, then changed by a trace or a link.
+
+    `steps` are the steps to play, and `mean_rate_bps` is the mean of their rates, if any.
+    """
+
+    def __init__(self, given: LiteralDirection) -> None:
+        self.given = given
+        self.rate_bps, self.delay_ns, self.loss = given.rate, given.delay, given.loss
+        self.queue = given.queue
+        self.steps: Sequence[Step] = ()
+        self.mean_rate_bps: int | None = None
+
+
+def _without(steps: Sequence[Step], given: LiteralDirection) -> Sequence[Step]:
+    """The steps of a preset without the values that are given, which go before a preset."""
+    left = [
+        replace(
+            step,
+            rate_bps=step.rate_bps if given.rate is None else None,
+            delay_ns=step.delay_ns if given.delay is None else None,
+            loss=step.loss if given.loss is None else None,
+        )
+        for step in steps
+    ]
+    return [step for step in left if (step.rate_bps, step.delay_ns, step.loss) != (None,) * 3]
+
+
+def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+    """A path with links: without a rate of its own it limits nothing and has no queue."""
+    if values.delay_ns is None:
+        values.delay_ns = 0
+    if values.rate_bps is not None:
+        return
+    for key in ("queue", "queue_discipline", "bottleneck"):
+        if getattr(values.given, key) is not None:
+            message = "the path has no rate of its own; the queue is the link's"
+            mistakes.add(where(key), message)
+    values.rate_bps, values.queue = NO_RATE_BPS, MAX_QUEUE_PACKETS
+
+
+def _given(own: LiteralDirection, place: Place, side: str, key: str) -> Place:
+    """Where a value of a direction was given: for this direction, or for the path."""
+    return (*place, side, key) if getattr(own, key) is not None else (*place, key)
+
+
+_Where = Callable[[str], Place]
+
+
+def _check_delays(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+    given = values.given
+    delay_ns, jitter_ns, earlier_ns = values.delay_ns, given.jitter or 0, given.reorder_by
+    if earlier_ns is not None and not given.reorder:
+        message = "no packet overtakes others; reorder says how many do, e.g. 1%"
+        mistakes.add(where("reorder_by"), message)
+    if delay_ns is None:
+        return
+    text = units.format_time(delay_ns)
+    if jitter_ns > delay_ns:
+        message = f"more than the delay of {text}; jitter is at most that"
+        mistakes.add(where("jitter"), message)
+    if not given.reorder:
+        return
+    if not delay_ns:
+        mistakes.add(where("reorder"), "without a delay nothing can be overtaken")
+    elif earlier_ns == 0 or (earlier_ns or 0) > delay_ns:
+        message = f"reorder_by is more than 0 and at most the delay, which is {text}"
+        mistakes.add(where("reorder_by"), message)
+    elif jitter_ns > delay_ns - (earlier_ns or delay_ns):
+        message = (
+            f"jitter and reorder_by, which is {units.format_time(earlier_ns or delay_ns)}, are "
+            f"together at most the delay of {text}"
+        )
+        mistakes.add(where("jitter"), message)
+
+
+def _check_losses(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+    given = values.given
+    if given.loss_correlation and given.loss_burst:
+        message = "loss_burst is another model; give one of the two"
+        mistakes.add(where("loss_correlation"), message)
+    if given.loss_correlation == 1.0:
+        message = "every packet would share the fate of the first; less than 100% is expected"
+        mistakes.add(where("loss_correlation"), message)
+    good, bad = _states(given)
+    if not given.loss_burst:
+        for key in ("loss_good", "loss_bad"):
+            if getattr(given, key) is not None:
+                message = "there is only one state without a loss_burst, e.g. 5"
+                mistakes.add(where(key), message)
+        return
+    if good >= bad:
+        worse = "loss_good" if given.loss_good is not None else "loss_bad"
+        mistakes.add(where(worse), "loss_good is less than loss_bad")
+        return
+    losses = {values.loss or 0.0, *(step.loss for step in values.steps if step.loss is not None)}
+    for loss in losses:
+        message = loss_mistake(loss, given.loss_burst, good, bad)
+        if message:
+            key = "trace" if values.steps else "loss"
+            mistakes.add(where(key), message)
+
+
+def _states(given: LiteralDirection) -> tuple[float, float]:
+    """The loss in the good state and in the bad one."""
+    bad = 1.0 if given.loss_bad is None else given.loss_bad
+    return given.loss_good or 0.0, bad
+
+
+def loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str:
+    """What is wrong with a mean loss of two states, or "" if it is possible."""
+    least, most = loss_range(burst, good, bad)
+    if burst is None or least <= loss <= most:
+        return ""
+    low, high = units.format_fraction(least), units.format_fraction(most)
+    return (
+        f"a mean loss of {units.format_fraction(loss)} is impossible: with this loss_burst, "
+        f"loss_good and loss_bad it is {low} to {high}"
+    )
+
+
+def _check_queue(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+    queue, discipline = values.queue, values.given.queue_discipline
+    if isinstance(queue, Bytes) and discipline not in (None, "droptail", "red"):
+        message = f"{discipline} counts packets; a size goes with droptail and red"
+        mistakes.add(where("queue"), message)
+    elif queue is not None and discipline == "red":
+        least = MIN_RED_PACKETS * (PACKET_BYTES if isinstance(queue, Bytes) else 1)
+        if queue < least:
+            message = f"red needs at least {MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes"
+            mistakes.add(where("queue"), message)
+
+
+def _take_first(
+    values: _Values, steps: Sequence[Step], given: Place, duration_ns: int, mistakes: Mistakes
+) -> None:
+    """Start a direction with the first step of its trace; the default queue fits the mean rate."""
+    first = steps[0]
+    values.steps = steps
+    if first.rate_bps is not None:
+        rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
+        values.rate_bps = first.rate_bps
+        values.mean_rate_bps = link_trace.carried(rates, 0, duration_ns) // duration_ns
+    if first.delay_ns is not None:
+        values.delay_ns = first.delay_ns
+    if first.loss is not None:
+        values.loss = first.loss
+    for key, value, example in (
+        ("rate", values.rate_bps, "50mbit"),
+        ("delay", values.delay_ns, "10ms"),
+    ):
+        if value is None:
+            message = f'the trace has no {key}, and the path has none, e.g. {key} = "{example}"'
+            mistakes.add(given, message)
+
+
+def _overridden(*levels: LiteralDirection) -> LiteralDirection:
+    """One direction, with each value from the first level that gives it."""
+    return LiteralDirection.model_construct(
+        **{
+            key: next((v for level in levels if (v := getattr(level, key)) is not None), None)
+            for key in LiteralDirection.model_fields
+        }
+    )
+
+
+def _direction(values: _Values, round_trip_ns: int) -> Shape | None:
+    """A direction with every default filled in; None without a rate or a delay."""
+    given, queue = values.given, values.queue
+    if values.rate_bps is None or values.delay_ns is None:
+        return None
+    discipline = given.queue_discipline or ("droptail" if isinstance(queue, Bytes) else "netem")
+    good, bad = _states(given)
+    if queue is None:
+        rate_bps = values.rate_bps if values.mean_rate_bps is None else values.mean_rate_bps
+        queue = _default_queue(discipline, default_queue_packets(rate_bps, round_trip_ns))
+    is_size = isinstance(queue, Bytes)
+    return Shape(
+        rate_bps=values.rate_bps,
+        delay_ns=values.delay_ns,
+        jitter_ns=given.jitter or 0,
+        loss=values.loss or 0.0,
+        loss_burst=given.loss_burst,
+        loss_bad=bad,
+        loss_good=good,
+        loss_correlation=given.loss_correlation or 0.0,
+        drop=given.drop or (),
+        drop_acks=given.drop_acks or (),
+        duplicate=given.duplicate or 0.0,
+        reorder=given.reorder or 0.0,
+        reorder_by_ns=given.reorder_by,
+        queue_packets=None if is_size else queue,
+        queue_bytes=int(queue) if is_size else None,
+        queue_discipline=discipline,
+        bottleneck=given.bottleneck or "router",
+        cross_bps=given.cross or 0,
+        steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values.steps[1:]),
+    )
+
+
+def _default_queue(discipline: str, product_packets: int) -> int:
+    if discipline == "red":
+        return min(_RED_PRODUCTS * product_packets, MAX_QUEUE_PACKETS)
+    return _DEFAULT_LIMITS.get(discipline, product_packets)
+
+
+def default_queue_packets(rate_bps: int, round_trip_ns: int) -> int:
+    """One bandwidth-delay product in whole packets, rounded up, within the limits of a queue."""
+    product = -(-rate_bps * round_trip_ns // (8 * 10**9 * PACKET_BYTES))
+    return min(max(product, MIN_DEFAULT_QUEUE_PACKETS), MAX_QUEUE_PACKETS)

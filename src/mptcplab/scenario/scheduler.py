@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Schedulers: their names, the descriptions in their files, and a scheduler with its settings.
+
+A scheduler is one C file, `kernel/mptcp/sched/NAME.c` or the user's own `NAME.c`. Its description
+is read from there: the head comment, whose first paragraph begins "NAME: ", and its parameters, in
+this form:
+
+    static const struct mps_param NAME_params[] = {
+        [RP] = MPS_BOOL("rp", 1, "meaning"),
+        [NUM] = MPS_UINT("num_segments", 1, 255, 1, "segments", "meaning"),
+    };
+
+that is name, (minimum, maximum,) default, (unit,) meaning. Numbers are literals, U32_MAX, or macros
+that the file defines. `.takes_units = true` says that applications announce units to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from mptcplab import resources
+from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.mistakes import no_such_file, printable, shown, suggestion
+
+# The name that is replaced in the templates, also where it is part of another word.
+_TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")
+
+#: Upstream's own scheduler, which has no file here.
+DEFAULT = "default"
+#: Stands for all schedulers of the lab kernel, each with its default values.
+ALL = "all"
+_DEFAULT_DESCRIPTION = """\
+default: the subflow that will have sent its queued data soonest
+
+The scheduler of upstream Linux 6.12, untouched (net/mptcp/protocol.c,
+mptcp_subflow_get_send()). It takes the subflow with the least queued bytes per
+pacing rate, a backup subflow only when there is no other, and gives it up to 64
+KiB in a row; data beyond the congestion window waits in the subflow.
+What the connection must send again goes to a subflow with nothing outstanding.
+
+It has no parameters of its own, and its decisions are not recorded."""
+
+# The kernel's MPTCP_SCHED_NAME_MAX is 16, including the terminating zero.
+_NAME = re.compile("[a-z][a-z0-9_]{0,14}")
+_PARAMETER_NAME = re.compile("[A-Za-z0-9_]{1,255}")
+_PARAMETER_NAME_ACCEPTED = "a parameter's name is up to 255 letters, digits and _"
+_NAME_ACCEPTED = "a scheduler's name is a letter, then up to 14 of a-z, 0-9 and _"
+# sysctls of net.mptcp, which the directory of a scheduler's parameters would clash with
+_RESERVED_NAMES = (
+    *("close_timeout", "enabled", "mptcpize", "pm_type", "recovery", "scheduler"),
+    "stale_loss_cnt",
+)
+
+_MAX_FILE_BYTES = 1 << 20
+_U32_MAX = 2**32 - 1
+_BOOLEANS = {"on": 1, "off": 0, "1": 1, "0": 0, "true": 1, "false": 0}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a scheduler. A `bool` is 0 or 1, and written as off or on."""
+
+    name: str
+    kind: Literal["bool", "uint"]
+    minimum: int
+    maximum: int
+    default: int
+    unit: str
+    meaning: str
+
+    @property
+    def accepted(self) -> str:
+        """The accepted values, in words."""
+        if self.kind == "bool":
+            return "on or off"
+        unit = f" ({self.unit})" if self.unit else ""
+        return f"a whole number from {self.minimum} to {self.maximum}{unit}"
+
+    def text(self, value: int) -> str:
+        """A value in the form that the user writes."""
+        return _value_text(self.kind, value)
+
+    def parse(self, text: str) -> int:
+        """The value of a text. Raises ValueError, which says what is accepted."""
+        if self.kind == "bool":
+            if text.lower() in _BOOLEANS:
+                return _BOOLEANS[text.lower()]
+        elif re.fullmatch("[0-9]{1,10}", text) and self.minimum <= int(text) <= self.maximum:
+            return int(text)
+        raise ValueError(f"{self.name} is {self.accepted}")
+
+
+#: A parameter of the framework, which all schedulers have, `default` too: the sysctl
+#: net.mptcp.recovery. It is on by default for those that say so. A choice has it only if it is not
+#: the scheduler's default.
+RECOVERY = Parameter(
+    *("recovery", "bool", 0, 1, 0, ""),
+    "back on a path within a second after an outage, and late data on another one at once",
+)
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A scheduler and its description.
+
+    `description` is the head comment of its file; `file` is None for upstream's own. `digest` is
+    the hash of the content of a user's own file, else None: our files are part of the kernel.
+    `units`: applications may announce units of their data to it (docs/units.md). `recovers`: it
+    has RECOVERY by default.
+    """
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...] = ()
+    file: Path | None = None
+    digest: str | None = None
+    units: bool = False
+    recovers: bool = False
+
+    @property
+    def recovery(self) -> Parameter:
+        """RECOVERY, with its default."""
+        return replace(RECOVERY, default=int(self.recovers))
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the description, without the name: one line."""
+        return summary(self.name, self.description)
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Setting(_Frozen):
+    name: str
+    kind: Literal["bool", "uint"]
+    value: int
+    default: int
+
+
+class Choice(_Frozen):
+    """A scheduler as a run uses it: every parameter with its value.
+
+    `digest` is that of the user's own file, else None; `units` is as in Scheduler.
+    """
+
+    name: str
+    settings: tuple[Setting, ...] = ()
+    digest: str | None = None
+    units: bool = False
+
+    @property
+    def changed(self) -> tuple[Setting, ...]:
+        """The parameters whose value is not the default."""
+        return tuple(setting for setting in self.settings if setting.value != setting.default)
+
+    @property
+    def sysctls(self) -> tuple[str, ...]:
+        """The settings KEY=VALUE that choose it, without defaults."""
+        return (
+            f"net.mptcp.scheduler={self.name}",
+            *(f"net.mptcp.{_key(self.name, each.name)}={each.value}" for each in self.changed),
+        )
+
+    @property
+    def label(self) -> str:
+        """Its name in tables and pictures: the name, and what differs from the defaults."""
+        changed = [f"{s.name}={_value_text(s.kind, s.value)}" for s in self.changed]
+        return ":".join([self.name, *changed])
+
+
+def _key(scheduler: str, parameter: str) -> str:
+    return parameter if parameter == RECOVERY.name else f"{scheduler}.{parameter}"
+
+
+def _value_text(kind: str, value: int) -> str:
+    return ("off", "on")[value] if kind == "bool" else str(value)
+
+
+@cache
+def known() -> Mapping[str, Scheduler]:
+    """The schedulers of the lab kernel by name: upstream's, then ours in alphabetical order.
+
+    Raises MptcplabError if a file of ours cannot be parsed.
+    """
+    files = sorted(resources.SCHEDULERS.glob("*.c"))
+    found = {DEFAULT: Scheduler(DEFAULT, _DEFAULT_DESCRIPTION)}
+    for file in files:
+        try:
+            found[file.stem] = _parse(file, file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise MptcplabError(f"{file}: {error}") from error
+    return found
+
+
+def check_name(name: str, taken: Mapping[str, Scheduler]) -> None:
+    """Raises ValueError if this is not a valid name for the user's own scheduler."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(_NAME_ACCEPTED)
+    if name in taken:
+        raise ValueError("a scheduler of the lab kernel has this name; choose another")
+    if (resources.CONGESTION_CONTROLS / f"{name}.c").exists():
+        raise ValueError("a congestion control of the lab kernel has this name; choose another")
+    if name == ALL:
+        raise ValueError("this name means all schedulers of the lab kernel; choose another")
+    if name in _RESERVED_NAMES:
+        raise ValueError("the kernel has a setting of this name (net.mptcp); choose another")
+
+
+def read(file: Path, taken: Mapping[str, Scheduler]) -> Scheduler:
+    """The scheduler in a file of the user's; its name is the file's, without `.c`.
+
+    Raises ValueError, which says what is wrong with the file.
+    """
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(_MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        raise ValueError(no_such_file(file)) from None
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror or error}") from None
+    if len(content) > _MAX_FILE_BYTES:
+        raise ValueError("larger than 1 MiB; a scheduler is a short C file")
+    try:
+        check_name(file.stem, taken)
+    except ValueError as error:
+        raise ValueError(f"the name of the file is that of the scheduler: {error}") from None
+    text = content.decode("utf-8", errors="replace")
+    found = _parse(file, text, hashlib.sha256(content).hexdigest()[:16])
+    names = re.findall(r'\.\s*name\s*=\s*"([^"]*)"', _without_comments(text))
+    if found.name not in names:
+        others = f", but {', '.join(map(shown, names))}" if names else ""
+        raise ValueError(
+            f'it registers no scheduler "{found.name}"{others}: .name = "{found.name}" is expected'
+        )
+    return found
+
+
+def new(name: str, folder: Path, taken: Mapping[str, Scheduler]) -> list[Path]:
+    """Write a new scheduler of that name from the template, and its test, into `folder`.
+
+    Raises InputError if the name is invalid or a file already exists, and MptcplabError if the
+    files cannot be written.
+    """
+    templates = sorted(resources.SCHEDULER_TEMPLATES.glob("mine*.*"))
+    files = {folder / _TEMPLATE_NAME.sub(name, file.name): file for file in templates}
+    problems = [
+        Problem("scheduler new", "", str(file), "there is a file of this name; choose another")
+        for file in files
+        if file.exists()
+    ]
+    try:
+        check_name(name, taken)
+    except ValueError as error:
+        problems = [Problem("scheduler new", "", shown(name), str(error))]
+    if problems:
+        raise InputError(problems)
+    for file, template in files.items():
+        try:
+            text = template.read_text(encoding="utf-8")
+            file.write_text(_TEMPLATE_NAME.sub(name, text), encoding="utf-8")
+        except OSError as error:
+            for each in files:
+                each.unlink(missing_ok=True)
+            raise MptcplabError(f"cannot write {file}: {error.strerror}") from error
+    return list(files)
+
+
+# From the user's text to a choice
+
+
+class SpecError(ValueError):
+    """A text that selects no scheduler; `messages` lists everything that is wrong with it."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self.messages = tuple(messages)
+        super().__init__("; ".join(messages))
+
+
+def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Choice, Scheduler]:
+    """The scheduler that `NAME:PARAM=VALUE:...` or `FILE.c:PARAM=VALUE:...` selects.
+
+    `known` are the schedulers that NAME can select; a relative FILE is looked up in `folder`.
+    Raises SpecError.
+    """
+    name, *assignments = (part.strip() for part in spec.split(":"))
+    if name.endswith(".c"):
+        try:
+            scheduler = read(folder / name, known)
+        except ValueError as error:
+            raise SpecError([str(error)]) from None
+    elif name in known:
+        scheduler = known[name]
+    else:
+        hint = suggestion(name, list(known)) or ";"
+        message = f"unknown scheduler{hint} known: {', '.join(sorted(known))}"
+        raise SpecError([f"{message}; a file of your own ends in .c, e.g. ./mine.c"])
+
+    settings = settings_of(scheduler.name, (*scheduler.parameters, scheduler.recovery), assignments)
+    if settings[-1].value == settings[-1].default:
+        settings = settings[:-1]
+    choice = Choice(
+        name=scheduler.name,
+        settings=settings,
+        digest=scheduler.digest,
+        units=scheduler.units,
+    )
+    return choice, scheduler
+
+
+def settings_of(
+    name: str, parameters: Sequence[Parameter], assignments: Iterable[str]
+) -> tuple[Setting, ...]:
+    """Every parameter of `name` with its value; `assignments` are texts PARAM=VALUE.
+
+    Raises SpecError.
+    """
+    messages: list[str] = []
+    values: dict[str, int] = {}
+    known = {parameter.name: parameter for parameter in parameters}
+    for assignment in assignments:
+        key, equals, text = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            messages.append(f"{shown(assignment)} is not PARAM=VALUE, as in NAME:PARAM=VALUE")
+        elif key not in known:
+            messages.append(_unknown_parameter(key, name, list(known)))
+        elif key in values:
+            messages.append(f"{key} is given twice")
+        else:
+            try:
+                values[key] = known[key].parse(text)
+            except ValueError as error:
+                values[key] = known[key].default
+                messages.append(f"{shown(text)}: {error}")
+    if messages:
+        raise SpecError(messages)
+    return tuple(
+        Setting(name=p.name, kind=p.kind, value=values.get(p.name, p.default), default=p.default)
+        for p in parameters
+    )
+
+
+def _unknown_parameter(key: str, name: str, known: Sequence[str]) -> str:
+    if not known:
+        return f"{shown(key)}: {name} has no parameters"
+    hint = suggestion(key, known) or ";"
+    return f"{shown(key)}: unknown parameter of {name}{hint} known: {', '.join(known)}"
+
+
+# From C
+
+
+def summary(name: str, description: str) -> str:
+    """The first paragraph of a head comment, without the name and the full stop: one line."""
+    first = " ".join(description.partition("\n\n")[0].split())
+    return first.removeprefix(f"{name}: ").rstrip(".")
+
+
+def _parse(file: Path, text: str, digest: str | None = None) -> Scheduler:
+    code = _without_comments(text)
+    units, recovers = (
+        re.search(rf"\.\s*{flag}\s*=\s*true\b", code) is not None
+        for flag in ("takes_units", "recovers")
+    )
+    return Scheduler(
+        file.stem, head_comment(text), parameters_in(text), file, digest, units, recovers
+    )
+
+
+def head_comment(text: str) -> str:
+    """The first comment between /* and */, without its frame."""
+    found = re.match(r"\s*(?://[^\n]*\n\s*)*/\*(.*?)\*/", text, re.DOTALL)
+    if not found:
+        return ""
+    lines = [re.sub(r"^\s*\*? ?", "", line).rstrip() for line in found[1].split("\n")]
+    return "\n".join(lines).strip()
+
+
+def _without_comments(text: str) -> str:
+    """C without comments; line breaks stay, so lines keep their numbers."""
+    pattern = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/'
+
+    def blank(found: re.Match[str]) -> str:
+        return " " + "\n" * found[0].count("\n") if found[0].startswith("/") else found[0]
+
+    return re.sub(pattern, blank, text, flags=re.DOTALL)
+
+
+_TABLE = re.compile(r"\bstruct\s+mps_param\s+\w+\s*\[\s*\w*\s*\]\s*=\s*\{")
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+\(?(\w+)\)?[ \t]*$", re.MULTILINE)
+_TOKEN = re.compile(r'\s*("(?:\\.|[^"\\\n])*"|\w+|\S)')
+_NUMBER = re.compile("(0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)[uUlL]*")
+
+
+def parameters_in(text: str) -> tuple[Parameter, ...]:
+    """The parameters in a file's table, () if it has none. Raises ValueError with the line."""
+    code = _without_comments(text)
+    table = _TABLE.search(code)
+    if not table:
+        return ()
+    names = {"U32_MAX": "0xffffffff", **dict(_DEFINE.findall(code))}
+    entries = _Entries(code, table.end(), names)
+    found: list[Parameter] = []
+    for parameter in entries:
+        if parameter.name == RECOVERY.name:
+            raise entries.error(f"{parameter.name} is a parameter that all schedulers have")
+        if parameter.name in [other.name for other in found]:
+            raise entries.error(f"two parameters are called {parameter.name}")
+        if not _PARAMETER_NAME.fullmatch(parameter.name):
+            raise entries.error(f"{shown(parameter.name)} is no name; {_PARAMETER_NAME_ACCEPTED}")
+        if not parameter.minimum <= parameter.default <= parameter.maximum:
+            raise entries.error(f"the default of {parameter.name} is out of its own range")
+        found.append(parameter)
+    return tuple(found)
+
+
+class _Entries:
+    """Reads the entries of a parameter table, from `position` (after its brace) on."""
+
+    def __init__(self, code: str, position: int, names: Mapping[str, str]) -> None:
+        self._code, self._position, self._names = code, position, names
+        self._token = ""
+        self._next()
+
+    def __iter__(self) -> Iterator[Parameter]:
+        while self._token != "}":
+            if self._accept("["):
+                self._next()  # the index
+                self._expect("]")
+                self._expect("=")
+            kind = self._token
+            self._next()
+            self._expect("(")
+            if kind == "MPS_BOOL":
+                name, default = self._text(), self._number(",")
+                yield Parameter(name, "bool", 0, 1, default, "", self._last_text())
+            elif kind == "MPS_UINT":
+                name = self._text()
+                minimum, maximum, default = (self._number(",") for _ in range(3))
+                unit = self._text()
+                yield Parameter(name, "uint", minimum, maximum, default, unit, self._last_text())
+            else:
+                raise self.error(f"MPS_BOOL or MPS_UINT is expected, not {printable(kind)}")
+            if not self._accept(",") and self._token != "}":
+                raise self.error("a comma is expected between parameters")
+
+    def error(self, message: str) -> ValueError:
+        line = self._code.count("\n", 0, self._position) + 1
+        return ValueError(f"line {line}: in the table of parameters: {message}")
+
+    def _next(self) -> None:
+        found = _TOKEN.match(self._code, self._position)
+        if not found:
+            raise self.error("its end is missing")
+        self._token, self._position = found[1], found.end()
+
+    def _accept(self, token: str) -> bool:
+        if self._token != token:
+            return False
+        self._next()
+        return True
+
+    def _expect(self, token: str) -> None:
+        if not self._accept(token):
+            raise self.error(f"{token} is expected, not {printable(self._token)}")
+
+    def _string(self) -> str:
+        """One or more string literals, joined as the compiler does."""
+        if not self._token.startswith('"'):
+            raise self.error(f"a text in quotes is expected, not {printable(self._token)}")
+        text = ""
+        while self._token.startswith('"'):
+            text += re.sub(r"\\(.)", r"\1", self._token[1:-1])
+            self._next()
+        return text
+
+    def _text(self) -> str:
+        text = self._string()
+        self._expect(",")
+        return text
+
+    def _last_text(self) -> str:
+        text = self._string()
+        self._expect(")")
+        return text
+
+    def _number(self, after: str) -> int:
+        number = _NUMBER.fullmatch(self._names.get(self._token, self._token))
+        if not number or int(number[1], 0) > _U32_MAX:
+            raise self.error(f"a number up to {_U32_MAX} is expected, not {printable(self._token)}")
+        self._next()
+        self._expect(after)
+        return int(number[1], 0)

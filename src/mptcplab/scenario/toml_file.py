@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads TOML files written by users, and reports what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from mptcplab.mistakes import Mistakes, no_such_file, printable
+
+_MAX_FILE_BYTES = 1 << 20
+
+
+def read(file: Path, mistakes: Mistakes) -> dict[str, Any]:
+    """The content of a file as a table; an empty one, after reporting why, if it is unreadable."""
+    if "\0" in str(file):
+        mistakes.add((), "this is not the name of a file")
+        return {}
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(_MAX_FILE_BYTES + 1)
+        if len(raw) > _MAX_FILE_BYTES:
+            mistakes.add((), "larger than 1 MiB; a short TOML file is expected")
+            return {}
+        # Some editors begin a UTF-8 file with a byte order mark.
+        text = raw.decode("utf-8-sig")
+        return tomllib.loads(text)
+    except FileNotFoundError:
+        message = no_such_file(file)
+    except IsADirectoryError:
+        message = "this is a directory; a TOML file is expected"
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        message = f"line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})"
+    except tomllib.TOMLDecodeError as error:
+        message = _syntax_message(text, str(error))
+    except (ValueError, RecursionError):
+        # tomllib lets these pass: an integer of thousands of digits, brackets within brackets.
+        message = "a number with thousands of digits, or too many brackets"
+    mistakes.add((), message)
+    return {}
+
+
+def _syntax_message(text: str, error: str) -> str:
+    """What tomllib found, with the line, and the most frequent cause."""
+    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", error, re.DOTALL)
+    if not found:
+        return f"not valid TOML: {printable(error)}"
+    what, number = found[1][:1].lower() + found[1][1:], int(found[2])
+    # TOML lines end in \n or \r\n; str.splitlines knows further line breaks.
+    line = text.replace("\r\n", "\n").split("\n")[number - 1].strip()
+    unquoted = re.fullmatch(r"([\w.-]+)\s*=\s*([\w.%+-]*[a-zA-Z%][\w.%+-]*)\s*(?:#.*)?", line)
+    if unquoted and what.startswith(("invalid value", "expected newline")):
+        what = f'text goes in quotes: {unquoted[1]} = "{unquoted[2]}"'
+    return f"line {number}: {printable(line[:60])}: not valid TOML: {printable(what)}"

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Web pages: their objects, and which objects become known only by loading others.
+
+`MEDIAN` is a page of median size. The user's own is read from a file, TOML or JSON:
+
+    [[object]]
+    name = "index.html"
+    size = "18KiB"
+
+    [[object]]
+    name = "style.css"
+    size = "10KiB"
+    depends = "index.html"      # requested when that has arrived,
+    delay = "5ms"               # and this much later
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from mptcplab import units
+from mptcplab.mistakes import printable, shown, suggestion
+
+MAX_OBJECTS = 5000
+MAX_OBJECT_BYTES = 10**9
+MAX_DELAY_NS = 60 * 10**9
+_MAX_NAME = 100
+_MAX_FILE_BYTES = 4 << 20
+_KEYS = ("name", "size", "depends", "delay")
+
+
+class PageError(ValueError):
+    """A mistake in a page's file: the object, and what is accepted."""
+
+
+class Object(BaseModel):
+    """A part of a page.
+
+    It is requested `delay_ns` after object `parent` (counted from 0, earlier in the page) has
+    arrived, or, if that is None, after the page was requested.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str
+    size_bytes: int
+    parent: int | None = None
+    delay_ns: int = 0
+
+
+def _median() -> tuple[Object, ...]:
+    """The median home page for desktops of October 2024.
+
+    Sizes and the numbers of scripts and images: HTTP Archive, Web Almanac 2024, chapter "Page
+    Weight" (https://almanac.httparchive.org/en/2024/page-weight), its KB taken as 1024 bytes. The
+    numbers of style sheets and fonts, equal sizes within a kind, and the dependencies are our
+    choice: the HTML names style sheets, scripts and two thirds of the images, the first style sheet
+    names the fonts, scripts fetch the other images.
+    """
+    objects = [Object(name="html", size_bytes=18 * 1024)]
+
+    def add(kind: str, count: int, total_kib: int, parent: Callable[[int], int]) -> int:
+        first = len(objects)
+        for i in range(count):
+            size = total_kib * 1024 * (i + 1) // count - total_kib * 1024 * i // count
+            objects.append(Object(name=f"{kind}-{i + 1}", size_bytes=size, parent=parent(i)))
+        return first
+
+    style = add("css", 8, 78, lambda _: 0)
+    script = add("js", 24, 613, lambda _: 0)
+    add("font", 4, 131, lambda _: style)
+    add("image", 18, 1054, lambda i: 0 if i < 12 else script + i - 12)
+    return tuple(objects)
+
+
+MEDIAN = _median()
+
+
+def read(file: Path) -> tuple[Object, ...]:
+    """The objects of a page, from a file. Raises PageError."""
+    data = _load(file)
+    unknown = [key for key in data if key != "object"]
+    if unknown:
+        raise PageError(f"unknown key {shown(unknown[0])}; a page has objects, each an [[object]]")
+    tables = data.get("object")
+    if not isinstance(tables, list) or not 1 <= len(tables) <= MAX_OBJECTS:
+        raise PageError(f"a page has 1 to {MAX_OBJECTS} objects, each headed [[object]]")
+    objects: list[Object] = []
+    numbers: dict[str, int] = {}
+    for index, table in enumerate(tables):
+        try:
+            found = _object(table, numbers)
+        except ValueError as error:
+            raise PageError(f"object[{index + 1}]: {error}") from None
+        numbers[found.name] = index
+        objects.append(found)
+    return tuple(objects)
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(_MAX_FILE_BYTES + 1)
+        if len(raw) > _MAX_FILE_BYTES:
+            raise PageError(f"larger than {_MAX_FILE_BYTES >> 20} MiB; a page is a short file")
+        text = raw.decode("utf-8-sig")
+        data = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise PageError(f"cannot be read: {error.strerror or error}") from None
+    except PageError:
+        raise
+    except (ValueError, RecursionError) as error:  # raised by the parsers and by decode()
+        kind = "JSON" if file.suffix == ".json" else "TOML"
+        raise PageError(f"not valid {kind}: {printable(str(error))[:200]}") from None
+    if not isinstance(data, dict):
+        raise PageError('a page in JSON is { "object": [ ... ] }')
+    return data
+
+
+def _object(table: object, numbers: Mapping[str, int]) -> Object:
+    if not isinstance(table, dict):
+        raise ValueError(f"a table is expected, with {', '.join(_KEYS)}")
+    for key in table:
+        if key not in _KEYS:
+            hint = suggestion(key, _KEYS) or ";"
+            raise ValueError(f"unknown key {shown(key)}{hint} accepted here: {', '.join(_KEYS)}")
+    name = table.get("name")
+    if not isinstance(name, str) or not 1 <= len(name) <= _MAX_NAME or not name.isprintable():
+        raise ValueError(f"every object has a name, of 1 to {_MAX_NAME} printable characters")
+    if name in numbers:
+        raise ValueError(f"name = {shown(name)}: also that of object[{numbers[name] + 1}]")
+    if "size" not in table:
+        raise ValueError(f'{shown(name)} has no size, e.g. size = "10KB"')
+    parent = table.get("depends")
+    if parent is not None and (not isinstance(parent, str) or parent not in numbers):
+        raise ValueError(f"depends = {shown(parent)}: not the name of an object before this one")
+    size = _number("size", table["size"], units.parse_size, 1, MAX_OBJECT_BYTES)
+    return Object(
+        name=name,
+        size_bytes=size,
+        parent=None if parent is None else numbers[parent],
+        delay_ns=_number("delay", table.get("delay", 0), units.parse_time, 0, MAX_DELAY_NS),
+    )
+
+
+def _number(key: str, value: object, parse: Callable[[str, str], int], low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"{key} = {shown(value)}: a number with its unit, as text, is expected")
+    try:
+        number = parse(str(value), f"the {key}")
+    except ValueError as error:
+        raise ValueError(f"{key} = {shown(value)}: {error}") from None
+    if not low <= number <= high:
+        unit = "B" if key == "size" else "ns"
+        raise ValueError(f"{key} = {shown(value)}: out of range; {low}{unit} to {high}{unit}")
+    return number

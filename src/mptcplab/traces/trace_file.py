@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads link traces from files, Mahimahi's or CSV with a header. Nothing is averaged."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from mptcplab import units
+from mptcplab.mistakes import no_such_file
+from mptcplab.traces import trace_csv
+from mptcplab.traces.link_trace import ACCEPTED, MAHIMAHI_ACCEPTED, MAX_RATE_BPS, TraceError
+from mptcplab.traces.trace_csv import MAX_LENGTH_NS, complaint, quoted
+from mptcplab.traces.trace_steps import Int64s, Trace
+
+#: Where Mahimahi's link passes 1504 bytes it passes one IP packet of 1500: 4 are framing of its
+#: tunnel device (PACKET_SIZE in its link_queue, struct tun_pi in Linux).
+OPPORTUNITY_BYTES = 1500
+#: A packet takes the time since the one before it, but at most this: a longer gap is an outage. We
+#: chose 100 ms: links down to 120 kbit/s have none, and those of mobile networks are longer.
+MAX_SPREAD_MS = 100
+
+MAX_FILE_BYTES = 64 << 20
+
+_MS = 10**6
+
+# 15 digits exceed MAX_LENGTH_NS in milliseconds, and fit into 64 bits.
+_NOT_A_TIME = re.compile(r"^(?![ \t]*[0-9]{1,15}[ \t]*\r?$).*$", re.MULTILINE)
+
+
+def read(
+    file: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    interval_ns: int | None = None,
+    skip_empty: bool = False,
+    sinr: bool = False,
+) -> Trace:
+    """The trace in a file, Mahimahi or CSV; with `columns` or `interval_ns` it is CSV.
+
+    `columns` selects columns of the file: for time, rate, delay and loss the name in the header and
+    the unit in brackets, e.g. {"rate": "DL_bitrate [kbit]"}; the unit of a time may be a date
+    format of strptime: "Timestamp [%Y-%m-%d %H:%M:%S]". With `interval_ns` there is no time column,
+    and each row holds for that long. `skip_empty` skips rows in which a selected cell is empty, "-"
+    or "nan". With `sinr` a column sinr_db is read as well, if there is one. Raises TraceError.
+    """
+    if interval_ns is not None and not 0 < interval_ns <= MAX_LENGTH_NS:
+        raise TraceError(f"interval {interval_ns} ns: out of range; it is 1ns to 366 days")
+    text = _read_text(file)
+    first = text.lstrip().partition("\n")[0].strip()
+    if not first:
+        raise TraceError(f"no rows; {ACCEPTED}")
+    if columns is None and interval_ns is None and re.fullmatch(r"[-+]?[0-9.]+", first):
+        return _read_mahimahi(text)
+    return trace_csv.read(text, columns, interval_ns, skip_empty, sinr)
+
+
+def digest(content: bytes) -> str:
+    """A hash that identifies the content of a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_text(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(MAX_FILE_BYTES + 1)
+        if len(raw) > MAX_FILE_BYTES:
+            raise TraceError(f"larger than {units.SIZE.format(MAX_FILE_BYTES)}; cut it to a part")
+        return raw.decode("utf-8-sig")
+    except FileNotFoundError:
+        message = no_such_file(file)
+    except IsADirectoryError:
+        message = f"this is a directory; {ACCEPTED}"
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+    except UnicodeDecodeError as error:
+        # Positions count after a byte order mark, if there is one.
+        line = error.object.count(b"\n", 0, error.start) + 1
+        message = f"line {line}: not UTF-8 text (byte 0x{error.object[error.start]:02x})"
+    except TraceError:
+        raise
+    except ValueError:
+        message = "this is not the name of a file"
+    raise TraceError(message)
+
+
+def _read_mahimahi(text: str) -> Trace:
+    """Each line is an opportunity to deliver a packet; the last one's time is the period."""
+    text = text.rstrip()
+    bad = _NOT_A_TIME.search(text)
+    if bad:
+        line = text.count("\n", 0, bad.start()) + 1
+        word = bad[0].strip()
+        many = re.fullmatch("[0-9]+", word)
+        what = "too many digits" if many else complaint(word, "whole number")
+        raise TraceError(f"line {line}: {quoted(word)}{what}; {MAHIMAHI_ACCEPTED}")
+    time_ms = np.fromstring(text, dtype=np.int64, sep=" ")
+    back = np.flatnonzero(np.diff(time_ms) < 0)
+    if len(back):
+        line = int(back[0]) + 2
+        before, after = time_ms[line - 2 : line].tolist()
+        raise TraceError(f"line {line}: {after} after {before}; {MAHIMAHI_ACCEPTED}")
+    length_ms = int(time_ms[-1])
+    if length_ms == 0:
+        raise TraceError(
+            f"line {len(time_ms)}: the trace has no length; its last number is its length in "
+            "milliseconds, at least 1"
+        )
+    if length_ms * _MS > MAX_LENGTH_NS:
+        line = int(np.searchsorted(time_ms, MAX_LENGTH_NS // _MS, side="right")) + 1
+        raise TraceError(f"line {line}: {time_ms[line - 1]}: a trace lasts at most 366 days")
+    # The trace repeats: an opportunity at 0 is one at the end of the previous round.
+    at_ms, lines, count = np.unique(
+        np.where(time_ms == 0, length_ms, time_ms), return_index=True, return_counts=True
+    )
+    before_ms = np.concatenate(([0], at_ms[:-1]))
+    begin_ms = np.maximum(before_ms, at_ms - MAX_SPREAD_MS)
+    rate_bps = _divide(count * (OPPORTUNITY_BYTES * 8 * 1000), at_ms - begin_ms)
+    if rate_bps.max() > MAX_RATE_BPS:
+        line = int(lines[np.argmax(rate_bps)]) + 1
+        raise TraceError(f"line {line}: so many of these exceed 100gbit, the highest rate")
+    outage = np.zeros_like(rate_bps)
+    real = np.stack([begin_ms > before_ms, np.ones(len(at_ms), dtype=bool)], axis=1).ravel()
+    return Trace(
+        time_ns=np.stack([before_ms, begin_ms], axis=1).ravel()[real] * _MS,
+        length_ns=length_ms * _MS,
+        rate_bps=np.stack([outage, rate_bps], axis=1).ravel()[real],
+    )
+
+
+def _divide(dividend: Int64s, divisor: Int64s) -> Int64s:
+    """The quotient, rounded to the nearest whole number."""
+    quotient: Int64s = (2 * dividend + divisor) // (2 * divisor)
+    return quotient

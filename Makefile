@@ -190,10 +190,11 @@ bisect-check: setup venv kernel ## does mptcplab bisect find 100 faults that are
 leaderboard: setup venv kernel ## which scheduler is nearest to the best of each of 150 scenarios? Into docs/leaderboard.md (10 min)
 	$(MPTCPLAB) leaderboard --docs docs/leaderboard.md $(LEADERBOARD_ARGS)
 
-lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
+lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck, the English of the pages
 	$(BIN)/ruff format --check src checks tests benches docs/site
 	$(BIN)/ruff check src checks tests benches docs/site
 	$(BIN)/mypy
+	$(BIN)/python -m checks.prose
 
 setup: ## install the Debian packages that are missing (says which; needs root or sudo then)
 	@scripts/setup.sh

@@ -445,19 +445,21 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
     import duckdb
 
     asks_series = re.search(r"\bseries\b", sql, re.IGNORECASE) is not None
-    database = duckdb.connect(config={"temp_directory": str(own / "spilled"), **_ALONE})
+    places = [own, (out / "runs").resolve(), _pattern(out)]
+    places += [parquet.parent.resolve()] if parquet else []
+    database = duckdb.connect(config={"temp_directory": str(own / "spilled")})
     try:
         _require_query(database, sql)
+        # the second also refuses extensions and variables of this program
+        database.execute(
+            f"SET allowed_directories = [{', '.join(map(_quoted, places))}];"
+            "SET enable_external_access = false; SET TimeZone = 'UTC';"
+            "SET lock_configuration = true"
+        )
         database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(own / TABLE)})")
         # naming all files takes a while if there are many
         if asks_series:
             database.execute(f"CREATE VIEW series AS {_series(out)}")
-        places = [own, (out / "runs").resolve(), _pattern(out)]
-        places += [parquet.parent.resolve()] if parquet else []
-        database.execute(f"SET allowed_directories = [{', '.join(map(_quoted, places))}]")
-        database.execute("SET TimeZone = 'UTC'")
-        database.execute("SET enable_external_access = false")
-        database.execute("SET lock_configuration = true")
         found = database.sql(sql)
         if parquet is not None:
             found.write_parquet(str(parquet.resolve()))
@@ -466,11 +468,8 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
         # Python would need another package for them
         zoned = [_ZONED in str(kind) for kind in found.types]
         if any(zoned):
-            each = (
-                f"#{number}{'::VARCHAR' if is_zoned else ''}"
-                for number, is_zoned in enumerate(zoned, 1)
-            )
-            found = found.project(", ".join(each))
+            casts = ("::VARCHAR" if is_zoned else "" for is_zoned in zoned)
+            found = found.project(", ".join(f"#{n}{cast}" for n, cast in enumerate(casts, 1)))
         return Answer(columns, found.fetchall())
     # the others are for values that Python cannot express
     except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
@@ -481,19 +480,16 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
         database.close()
 
 
-#: A query can load neither extensions nor variables of this program.
-_ALONE = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
-}
 _ZONED = "WITH TIME ZONE"
 # DuckDB counts PIVOT as several statements, also within COPY (PIVOT ...) TO.
 _QUERY = re.compile(r"\s*(PIVOT|FROM|SELECT|WITH)\b", re.IGNORECASE)
 
 
 def _require_query(database: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raises MptcplabError for anything but a query: it could write to the runs' files."""
+    """Raises MptcplabError for anything but a query.
+
+    DuckDB has no directories that it may read but not write: COPY could replace the runs' files.
+    """
     import duckdb
 
     accepted = "accepted is a query of runs and series, such as SELECT, FROM, WITH or PIVOT"

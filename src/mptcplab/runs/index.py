@@ -22,7 +22,7 @@ from mptcplab import extras, files
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import series
 from mptcplab.metrics.compute import aggregation_benefit
-from mptcplab.metrics.definitions import RunFigures
+from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
@@ -37,6 +37,7 @@ TABLE = "runs.parquet"
 POINTS = "points.parquet"
 
 METRICS = tuple(RunFigures.model_fields)
+_PATH_METRICS = tuple(name for name in PathFigures.model_fields if name != "name")
 # The columns of a path: its values in the direction of the data.
 _LINK = ("rate_bps", "delay_ns", "jitter_ns", "loss", "queue_packets", "queue_bytes")
 _COST = ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
@@ -144,8 +145,7 @@ class Index:
         if found is None:
             return None
         # a run at several points has a row for each
-        each = found.drop(axes, strict=False).unique("key", keep="first", maintain_order=True)
-        return _without_scheduler(each)
+        return found.drop(axes, strict=False).unique("key", keep="first", maintain_order=True)
 
     def _add_of_others(self) -> None:
         """Rows of existing runs that this table lacks, from the written one."""
@@ -188,15 +188,6 @@ class Index:
         self._table = pl.concat(frames, how="diagonal_relaxed")
 
 
-def _without_scheduler(table: pl.DataFrame) -> pl.DataFrame:
-    """Older versions said of plain TCP that its scheduler is `default`."""
-    import polars as pl
-
-    return table.with_columns(
-        scheduler=pl.when(pl.col("transport") != "tcp").then(pl.col("scheduler"))
-    )
-
-
 def read(out: Path) -> pl.DataFrame:
     """The table of all runs of a store, brought up to date. Raises MptcplabError."""
     if not (out / "runs").is_dir() and not (out / "failed").is_dir():
@@ -226,9 +217,9 @@ def row(
         "direction": workload.direction,
         "duration_s": None if duration_ns is None else duration_ns / 1e9,
         "virtual_s": entry.virtual_s,
-        "cc": entry.cc or scenario.cc,
+        "cc": entry.cc,
         "reason": entry.reason,
-        "scheduler": None if entry.transport == "tcp" else entry.scheduler,
+        "scheduler": entry.scheduler,
         "seed": entry.seed,
         "status": entry.status,
         **{name: entry.metrics[name] for name in METRICS},
@@ -240,12 +231,7 @@ def row(
         found |= {f"{path.name}.{name}": getattr(shape, name) for name in _LINK}
     if entry.status == "ok":
         for figures in entry.paths:
-            # figures of another version, which this one does not know, may be anything
-            found |= {
-                f"{figures.name}.{name}": value
-                for name, value in figures
-                if name != "name" and (value is None or isinstance(value, int | float))
-            }
+            found |= {f"{figures.name}.{name}": figures[name] for name in _PATH_METRICS}
     return found
 
 

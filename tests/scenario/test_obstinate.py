@@ -50,6 +50,8 @@ SAID = {
     "LAST": FORCED,
     "NOWHERE": "get_subflow() named no usable path",
     "UNUSABLE": "get_subflow() named no usable path",
+    "SPLIT": "get_subflow() named no usable path",
+    "BYTES_IN_TURN": "next_segment() picked what makes no sense",
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import engine
+from mptcplab.metrics import run_files
 from tests.vocabulary import RunProgram
 
 PROGRAM = str(Path(__file__).parent / "programs/held_end.py")
@@ -23,4 +23,4 @@ def test_all_data_is_read_that_came_before_the_end(run_program: RunProgram, sche
     run = run_program(
         [sys.executable, PROGRAM, "client", *SIZES], ["sh", "-c", server], scheduler=scheduler
     )
-    assert (run.directory / engine.CLIENT_OUTPUT).read_text().split() == SIZES
+    assert (run.directory / run_files.CLIENT_OUTPUT).read_text().split() == SIZES

@@ -23,6 +23,7 @@ from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.metrics import records
 from mptcplab.runs import experiment
 from mptcplab.runs.program import find
+from mptcplab.spec.resolve import Request
 from mptcplab.spec.workload import Program
 from tests.vocabulary import (
     PROGRAM_PATHS,
@@ -30,7 +31,6 @@ from tests.vocabulary import (
     RunProgram,
     RunScenario,
     request_of,
-    scenario_of,
 )
 
 
@@ -132,6 +132,13 @@ def lab_guest() -> Guest:
     return guest_module.build()
 
 
+def modules_of(request: Request, build: KernelBuild) -> dict[str, Path]:
+    """The modules of the schedulers that are C files, by name."""
+    return {
+        name: kernel.module(build, file, quiet=True).path for name, file in request.sources.items()
+    }
+
+
 @pytest.fixture
 def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunScenario:
     """Run the scenario of some flags (see scenario.Flags) on the real kernel.
@@ -147,12 +154,13 @@ def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> R
         directory.mkdir()
         request = request_of(*paths, **flags)
         (scenario,) = request.runs()
-        modules = {
-            name: kernel.module(lab_kernel, file, quiet=True).path
-            for name, file in request.sources.items()
-        }
         outcome, figures = experiment.measure(
-            scenario, lab_kernel, lab_guest, directory, modules=modules, limits=limits
+            scenario,
+            lab_kernel,
+            lab_guest,
+            directory,
+            modules=modules_of(request, lab_kernel),
+            limits=limits,
         )
         client = records.read_samples(directory / engine.CLIENT_SAMPLES)
         server = records.read_samples(directory / engine.SERVER_SAMPLES)
@@ -202,7 +210,11 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
             input="none" if script is None else "file",
             listen=listen,
         )
-        scenario = scenario_of(*paths, program=program, **flags)
-        return experiment.run(scenario, lab_kernel, lab_guest, directory, limits=limits)
+        request = request_of(*paths, program=program, **flags)
+        (scenario,) = request.runs()
+        modules = modules_of(request, lab_kernel)
+        return experiment.run(
+            scenario, lab_kernel, lab_guest, directory, modules=modules, limits=limits
+        )
 
     return run

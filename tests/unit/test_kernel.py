@@ -55,7 +55,7 @@ case $target in
     linux)
         echo "  CC      net/mptcp/protocol.o"
         if [ -e "$lab/slow.c" ]; then
-            sleep 600 &
+            sh -c "sleep 600 & trap 'sleep 0.3; kill \\$!; exit' TERM; wait" & # a little later
             trap 'kill $!; echo "make: *** Deleting file"; exit 2' TERM
             echo "$$ $!" >"$obj/../pids"
             wait

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -391,16 +392,14 @@ def _lines_until_end(process: subprocess.Popen[bytes], log: Path) -> Iterator[st
 
 
 def _terminate(make: subprocess.Popen[bytes]) -> None:
+    """Ends make and all that it has started: what compiles may end a little later than make."""
     for number, patience_s in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
-        try:
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(make.pid, number)
             make.wait(patience_s)
-            break
-        except ProcessLookupError:
-            make.wait()
-            break
-        except subprocess.TimeoutExpired:
-            continue
+            for _ in range(round(2 / _TICK_S)):
+                os.killpg(make.pid, 0)  # raises when the group has ended
+                time.sleep(_TICK_S)
 
 
 def first_error(log: str, source: Path) -> list[str]:

@@ -49,6 +49,8 @@ PLANTED = resources.KERNEL / "planted-race.patch"
 _PATCHES = "mptcp"
 # In the fragment `smp`: what a kernel without our patches does not know.
 _OWN_OPTIONS = re.compile(rb"(?m)^CONFIG_MPTCP_LAB.*\n")
+# In the fragment `debug`: on x86-64, objtool finds these ends when the kernel is built.
+_NOT_ON_X86 = re.compile(rb"(?m)^CONFIG_UBSAN_UNREACHABLE=y\n")
 # Line numbers for addresses in reports, and nothing else of what debuggers want. KCSAN looks at the
 # network's accesses alone, which then come several times as fast; of all else it knows barriers.
 _ARGUMENTS = (
@@ -96,7 +98,8 @@ def build(
     doctor.require(*doctor.BUILD_CHECKS)
     source, digest, version = kernel.current_source()
     fragments = {
-        f"{name}.config": (resources.KERNEL / f"{name}.config").read_bytes() for name in KINDS[kind]
+        f"{name}.config": _NOT_ON_X86.sub(b"", (resources.KERNEL / f"{name}.config").read_bytes())
+        for name in KINDS[kind]
     }
     fragments |= {
         str(path.relative_to(resources.KERNEL)): path.read_bytes() for path in config_files(version)

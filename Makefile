@@ -7,10 +7,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 # An environment of its own: ns-3 is large, compiles for minutes, and only the benches want it.
 VENV_BENCH := .venv-bench
-# The same of what makes mutants, which only `make mutants` wants.
-VENV_MUTANTS := .venv-mutants
-# And of Sphinx, which only `make site` wants; it needs nothing of ours.
-VENV_SITE := .venv-site
 SITE := dist/site
 GALLERY := dist/gallery
 MPTCPLAB := $(BIN)/mptcplab
@@ -29,6 +25,7 @@ ADVISE_ARGS ?=
 BISECT_ARGS ?=
 LEADERBOARD_ARGS ?=
 SYSTEMS_ARGS ?=
+COMMANDS_ARGS ?=
 # Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
 SEED ?= 1
 RUNS ?= 1000
@@ -69,7 +66,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench venv-mutants kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-arithmetic same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,9 +87,9 @@ accuracy: setup venv kernel ## measure what links do against what they are asked
 bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (3 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
 
-site: $(VENV_SITE)/.stamp $(GALLERY)/.stamp ## docs/ as pages with search, and reports that can be opened: dist/site/index.html (1 min)
+site: venv-dev $(GALLERY)/.stamp ## docs/ as pages with search, and reports that can be opened: dist/site/index.html (1 min)
 	rm -rf $(SITE)
-	$(VENV_SITE)/bin/sphinx-build --quiet --fail-on-warning --keep-going -E -d $(SITE)-doctrees -c docs/site . $(SITE)
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -E -d $(SITE)-doctrees -c docs/site . $(SITE)
 	@echo "site:    $(SITE)/index.html"
 
 site-test: setup-test venv-dev site ## is each link of the site good, does its search find, do its reports open?
@@ -109,8 +106,8 @@ $(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type 
 	@touch $@
 
 # MUTANTS_ARGS: some of the modules, such as "runs.store plan.plan".
-mutants: venv-mutants ## do the tests notice it if what decides what is true is wrong? (10 min)
-	$(VENV_MUTANTS)/bin/python -m tests.mutants $(MUTANTS_ARGS)
+mutants: venv-dev ## do the tests notice it if what decides what is true is wrong? (10 min)
+	$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 fuzz: setup venv ## make calls at random, of all that a program can reach of our kernel code; SEED=, CALLS= (10 min)
 	@$(MPTCPLAB) kernel build --variant debug
@@ -151,6 +148,10 @@ smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)
 	@$(MPTCPLAB) kernel compare $(OLD) current $(SAME_ARGS)
 
+# OLD is a revision, or the directory of a checkout. COMMANDS_ARGS: "--only sweep", --list, --again; see CONTRIBUTING.md.
+same-commands: venv-dev kernel ## do this version and OLD answer 600 command lines in the same way? (10 min, the first time)
+	$(BIN)/python -m checks.same_commands $(OLD) $(COMMANDS_ARGS)
+
 sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)
 
@@ -190,10 +191,11 @@ bisect-check: setup venv kernel ## does mptcplab bisect find 100 faults that are
 leaderboard: setup venv kernel ## which scheduler is nearest to the best of each of 150 scenarios? Into docs/leaderboard.md (10 min)
 	$(MPTCPLAB) leaderboard --docs docs/leaderboard.md $(LEADERBOARD_ARGS)
 
-lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck
+lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck, the English of the pages
 	$(BIN)/ruff format --check src checks tests benches docs/site
 	$(BIN)/ruff check src checks tests benches docs/site
 	$(BIN)/mypy
+	$(BIN)/python -m checks.prose
 
 setup: ## install the Debian packages that are missing (says which; needs root or sudo then)
 	@scripts/setup.sh
@@ -233,25 +235,17 @@ $(VENV)/.stamp: $(VENV)/.made requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
-$(VENV)/.stamp-dev: $(VENV)/.stamp requirements-dev.lock
+$(VENV)/.stamp-dev: $(VENV)/.stamp requirements-cluster.lock requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
-	@touch $@
-
-$(VENV_SITE)/.stamp: requirements-site.lock
-	@python=$$(scripts/python.sh) && echo "Python environment: $(VENV_SITE), from $$python" && \
-	    "$$python" -m venv --clear $(VENV_SITE)
-	$(VENV_SITE)/bin/python -m pip install --quiet --require-hashes -r $<
 	@touch $@
 
 venv-bench: $(VENV_BENCH)/.stamp
 
-venv-mutants: $(VENV_MUTANTS)/.stamp
-
-.venv-%/.stamp: requirements-%.lock pyproject.toml
-	@python=$$(scripts/python.sh) && echo "Python environment: .venv-$*, from $$python" && \
-	    "$$python" -m venv --clear .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --require-hashes -r $<
-	.venv-$*/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
+$(VENV_BENCH)/.stamp: requirements-bench.lock requirements.lock pyproject.toml
+	@python=$$(scripts/python.sh) && echo "Python environment: $(VENV_BENCH), from $$python" && \
+	    "$$python" -m venv --clear $(VENV_BENCH)
+	$(VENV_BENCH)/bin/python -m pip install --quiet --require-hashes -r $<
+	$(VENV_BENCH)/bin/python -m pip install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
 wheel: setup venv kernel ## build dist/mptcplab-*.whl, with kernel and guest inside: needs no compiler where it is installed
@@ -281,20 +275,21 @@ $(CHECKPATCH): $(KERNEL_SOURCE) | $(VENV)/.made
 	@touch $@
 
 lock: ## write the lock files anew with the newest versions (needs uv)
-	uv pip compile $(LOCK_OPTIONS) --extra all --extra build -o requirements.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra cluster -c requirements.lock \
-	    -o requirements-cluster.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra cluster --extra dev \
-	    -c requirements-cluster.lock -o requirements-dev.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra bench -c requirements.lock \
-	    -o requirements-bench.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) --extra all --extra build --extra mutants -c requirements-dev.lock \
-	    -o requirements-mutants.lock pyproject.toml
-	uv pip compile $(LOCK_OPTIONS) -c requirements.lock --group site -o requirements-site.lock
+	uv pip compile $(LOCK_OPTIONS) -o requirements.lock pyproject.toml
+	$(call LAYER,cluster,requirements.lock,--extra cluster)
+	$(call LAYER,dev,requirements.lock requirements-cluster.lock,--extra cluster --extra dev)
+	$(call LAYER,bench,requirements.lock,--extra bench)
+
+# A lock names the one below it in its first line, and has what that one lacks.
+define LAYER
+	echo "-r $(lastword $(2))" > requirements-$(1).lock
+	uv pip compile $(LOCK_OPTIONS) $(3) $(addprefix -c ,$(2)) pyproject.toml \
+	    $$(sed -n 's/==.*//p' $(2) | sed 's/^/--no-emit-package /') >> requirements-$(1).lock
+endef
 
 # One version of each for every Python: figures must not depend on which Python is installed.
-LOCK_OPTIONS = --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+LOCK_OPTIONS = --extra all --extra build --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
     --fork-strategy fewest --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 
 clean: ## remove what make made here (the kernel cache is kept: mptcplab's own, shared by clones)
-	rm -rf $(VENV) $(VENV_BENCH) $(VENV_MUTANTS) $(VENV_SITE) $(DEMO_OUT) $(SITE) $(SITE)-doctrees $(GALLERY) dist torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_BENCH) $(DEMO_OUT) $(SITE) $(SITE)-doctrees $(GALLERY) dist torture-out .checkpatch-camelcase* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -38,15 +38,18 @@ KILL_ALL = 99
 # - a connection without a subflow is given up after net.mptcp.close_timeout = 60 s;
 # - the bytes themselves, and what of them is sent twice: 12 connections x 2 directions x 200 KB x 8
 #   / 1 Mbit/s = 39 s twice, or of buffers of 2 KB, 20 KB in segments of 536 bytes, each with a
-#   delayed ACK or a probe, 0.2 s, = 8 s.
+#   delayed ACK or a probe, 0.2 s, = 8 s;
+# - with a low-water mark and Nagle's rule, a write leaves in a round trip, as in TCP: _HELD_WRITES,
+#   0.8 s each (80 ms in each direction, five times as long where delays change), = 80 s.
 #: Time after the last trouble in which every connection must have come to an end.
-BOUND_US = (120 + 60 + 2 * 39 + 8) * _S
+BOUND_US = (120 + 60 + 2 * 39 + 8 + 80) * _S
 
 _MOST_CONNECTIONS = 12
 _SIZES = (0, 1, 100, 3_000, 15_000, 15_000, 60_000, 60_000, 200_000)
 _SMALL_BYTES = 20_000
 # Through a window of 1152 bytes, of a buffer of 2304: a segment in a delayed ACK, so 10 s.
 _SHRUNK_BYTES = 60_000
+_HELD_WRITES = 100
 _RATES = ("1mbit", "2mbit", "5mbit", "10mbit", "20mbit", "50mbit")
 _DELAYS_MS = (1, 2, 5, 10, 20, 40, 80)
 _QUEUES = (5, 10, 20, 50, 100)
@@ -314,7 +317,7 @@ class _World:
     def events(self, flags: Flags) -> list[tuple[int, str]]:
         """All events, in the order of time, as commands of the guest."""
         found = [*self.others]
-        found += _device_events(self.devices)
+        found += _device_events(self.devices, self.count)
         found += _endpoint_events(self.endpoints, self.present)
         found += self._shape_events(flags)
         return sorted(((us * 1000, command) for us, command in found), key=lambda event: event[0])
@@ -357,9 +360,11 @@ def _like(link: Shape, now: dict[str, float]) -> Shape:
     return link.model_copy(update=changed)
 
 
-def _device_events(devices: Collection[tuple[int, str, int, bool]]) -> Iterator[tuple[int, str]]:
+def _device_events(
+    devices: Collection[tuple[int, str, int, bool]], paths: int
+) -> Iterator[tuple[int, str]]:
     """Devices go down and up; the kernel forgets neighbours and routes meanwhile, which are added
-    again.
+    again: also those by which the server's other addresses reach the client's on this path.
     """
     down = Counter[tuple[str, int]]()
     for us, host, i, up in sorted(devices, key=lambda change: change[0]):
@@ -373,6 +378,9 @@ def _device_events(devices: Collection[tuple[int, str, int, bool]]) -> Iterator[
             yield us, plan.neighbour(end, gateway)
             yield us, f"ip -n {host} route add default {way} table {i}"
             yield us, f"ip -n {host} route add {far} {way}"
+            for j in range(1, paths + 1):
+                if host == testbed.SERVER and j != i:
+                    yield us, f"ip -n {host} route add {far} {way} table {j}"
 
 
 def _place(host: str, i: int) -> tuple[testbed.End, testbed.End, str]:
@@ -554,7 +562,9 @@ def _low_water(world: _World, rng: Random) -> None:
     """Ends that leave little unsent (TCP_NOTSENT_LOWAT)."""
 
     def lowered(end: End) -> End:
-        return replace(end, low_water=rng.choice((0, 1, 100, 4096)))
+        mark = rng.choice((0, 1, 100, 4096))
+        most = _HELD_WRITES * end.write_chunk if mark and not end.no_delay else end.bytes
+        return replace(end, low_water=mark, bytes=min(end.bytes, most))
 
     world.connections = [
         replace(each, client=lowered(each.client), server=lowered(each.server))

@@ -114,9 +114,10 @@ def mutants(name: str, file: Path) -> Iterator[Mutant]:
     for mutation in mutations:
         node = mutation.contained_by_top_level_function
         node = node or constants.get(id(mutation.original_node))
-        if node not in titles:
+        if node is None or node not in titles:
             continue
         changed = deep_replace(node, mutation.original_node, mutation.mutated_node)
+        assert isinstance(changed, libcst.CSTNode), "it is still a function or a constant"
         was, now = (tree.code_for_node(each) for each in (node, changed))
         of_class, _, _ = titles[node].rpartition(".")
         source = f"class {of_class}:\n{indent(now, '    ')}" if of_class else now

@@ -31,8 +31,6 @@ _MARK = "make smp-test"
 _OUT = Path("smp-out")
 #: Of a part that takes some minutes: one that picks segments, one that sends copies, upstream's.
 _QUICK = ("minrtt", "redundant", DEFAULT)
-# The unpatched kernel has one scheduler: it is run as often as all that ours has, but for this.
-_UNPATCHED_SHARE = 3
 #: Of PLANTED: where it is.
 PLANTED_IN = "mps_snapshot"
 _PLANTED_SEEDS = 5
@@ -94,11 +92,12 @@ def _check(options: argparse.Namespace, kinds: Sequence[str], names: Sequence[st
 
 
 def _jobs(kind: str, names: Sequence[str], seeds: range) -> Iterator[_Job]:
-    """Those of a kind of kernel: with our patches each scheduler, and without more seeds."""
+    """Those of a kind of kernel: with our patches each scheduler, and without as many seeds of the
+    one that there is.
+    """
     ours, theirs = _machine(kind), _machine(kind, framework=False)
     yield from (_Job(ours, name, seed) for seed in seeds for name in names)
-    more = -(-len(names) // _UNPATCHED_SHARE)
-    first, last = seeds.start, seeds.start + more * len(seeds)
+    first, last = seeds.start, seeds.start + len(names) * len(seeds)
     yield from (_Job(theirs, DEFAULT, seed) for seed in range(first, last))
 
 

@@ -108,7 +108,7 @@ def linked_code() -> list[str]:
     return sorted(str(each.relative_to(ROOT)) for each in code)
 
 
-class Code(Parser):  # type: ignore[misc] # Sphinx is not installed where types are checked
+class Code(Parser):
     """A file of code is a page of its own, outside the navigation and the search."""
 
     supported = ("code",)
@@ -123,7 +123,7 @@ class Code(Parser):  # type: ignore[misc] # Sphinx is not installed where types 
         document += section
 
 
-class Links(SphinxTransform):  # type: ignore[misc] # the same
+class Links(SphinxTransform):
     """Links that a code forge knows, and MyST does not.
 
     The anchors that a page sets itself, <a name="...">, count as those of headings do. A link to a

@@ -45,12 +45,12 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 	*seg = mps_find_segment(conn, pick);
 	if (!*seg)
 		return "no such segment";
-	/* Repeated for ever, it would fill the memory. A scheduler that queues all on one
-	 * subflow, with what others carried that were away, stays below.
+	/* Repeated for ever, or sent byte by byte, it would fill the memory. A scheduler that
+	 * queues all on one subflow, with what others carried that were away, stays below.
 	 */
-	if (pick->kind != MPS_NEW &&
-	    subflow->unsent_bytes > 8ULL * READ_ONCE(mps_sk(conn)->sk_sndbuf))
-		return "more waits there than eight send buffers hold";
+	if (mps_peek(subflow_core(subflow)->ssk->sk_wmem_queued) >
+	    16LL * READ_ONCE(mps_sk(conn)->sk_sndbuf))
+		return "the subflow takes more memory than sixteen send buffers";
 	if (pick->kind == MPS_DUPLICATE &&
 	    (!mps_sent(*seg) || mps_carried_by(*seg, subflow)))
 		return "never sent, or sent on this subflow";
@@ -743,6 +743,7 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 	struct mps_subflow *subflow;
 	struct mps_segment *head;
 	struct sock *ssk;
+	bool lost;
 
 	mps_assert_locked((struct sock *)msk);
 	/* also where nothing can be sent again yet: the first byte must leave */
@@ -763,15 +764,19 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 					   mps_lowest_rtt(conn, head);
 	if (subflow && (subflow_core(subflow)->conn != conn || !subflow->usable))
 		subflow = NULL;
-	/* nowhere, though no usable subflow has anything whose ACK it could wait for */
-	if (!subflow && !mps_any_outstanding(conn)) {
+	/* nowhere, though no usable subflow has anything whose ACK it could wait for; or
+	 * has any part of it but what is lost
+	 */
+	lost = head->split && (head->carried & ~core->usable_mask);
+	if (!subflow && (lost || !mps_any_outstanding(conn))) {
 		subflow = mps_forced_subflow(conn);
 		core->forced_reinjections += !!subflow;
 	}
 	if (!subflow)
 		return -EINVAL;
-	/* there TCP repeats it, unless it believes that it has arrived */
-	if (mps_carried_by(head, subflow) && subflow->outstanding_bytes)
+	/* there TCP repeats it, unless it has only a part, or believes that it has arrived */
+	if (mps_carried_by(head, subflow) && subflow->outstanding_bytes &&
+	    (!head->split || head->carried == BIT(subflow_core(subflow)->slot)))
 		return -EINVAL;
 	mptcp_subflow_set_scheduled(mps_ctx(subflow), true);
 	return 0;

@@ -19,9 +19,9 @@
  * - One that never comes is replaced when nothing has been in flight for as long as
  *   the connection's retransmission timer, 200 ms or a timeout of TCP's: whatever
  *   timer the scheduler has set.
- * - A scheduler that is asked again only because of what it did itself, be it timers
- *   or cuts of windows, is made to wait until the next tick after 1024 times; that
- *   is counted.
+ * - A scheduler that is asked again only because of what it did itself waits after
+ *   1024 times in a tick: its timers until the next tick, its cuts of windows until
+ *   the connection's next event. That is counted.
  * - A subflow that is gone may be looked at, and picked in vain. Functions that want
  *   something of it do nothing, give nothing (0, false, NULL), and count the call.
  *   Where it was a new one may be, which is then the one that is meant. Its memory,

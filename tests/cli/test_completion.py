@@ -179,6 +179,29 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     assert done.stdout.split() == reply
 
 
+def test_zsh_adds_no_space_after_a_part_of_a_word(program: Path) -> None:
+    """Click's script for zsh, as installed, has the branch that shells.py puts into it."""
+    asked = f"""
+compdef() {{ :; }}
+compadd() {{ print -r -- "$@"; }}
+{script("zsh")}
+words=(mptcplab run -s minrtt:v0) CURRENT=4
+_mptcplab_completion
+"""
+    if shutil.which("zsh") is None:
+        assert '"part"' in asked
+        pytest.skip("there is no zsh")
+    done = subprocess.run(
+        ["zsh", "-f"],
+        input=asked,
+        env={**os.environ, "PATH": f"{program}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("-U -V unsorted -S  -- minrtt:v089=\n", "")
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_read_their_script(program: Path, shell: str) -> None:
     if shutil.which(shell) is None:

@@ -56,6 +56,18 @@ def parameter(old: str, new: str) -> str:
 #: The second parameter, the last field (after those that it replaces), the line, and what is said.
 WRONG = {
     "no next_segment": (GOOD, ".next_segment = NULL", 18, ".next_segment is NULL; it is required"),
+    "an empty name": (
+        GOOD,
+        ".name = {}",
+        19,
+        ".name; accepted are 1 to 15 letters, digits and _",
+    ),
+    "a name of two words": (
+        GOOD,
+        ".name = { 'i', ' ', 'x' }",
+        19,
+        ".name; accepted are 1 to 15 letters, digits and _",
+    ),
     "another owner": (
         GOOD,
         ".owner = NULL",

@@ -50,6 +50,10 @@ SAID = {
     "LAST": FORCED,
     "NOWHERE": "get_subflow() named no usable path",
     "UNUSABLE": "get_subflow() named no usable path",
+    "SPLIT": "get_subflow() named no usable path",
+    # a packet of a byte takes a KB of memory
+    "BYTES_IN_TURN": "next_segment() picked what makes no sense",
+    "ONE_BYTE": "next_segment() picked what makes no sense",
 }
 
 

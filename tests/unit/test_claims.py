@@ -50,6 +50,7 @@ GOODPUTS = {
 def entry(mbps: float, share: float | None = 0.25) -> Entry:
     return Entry(
         scheduler="minrtt",
+        cc="cubic",
         seed=1,
         status="ok",
         metrics=RunFigures(goodput_bps=mbps * 1e6),

@@ -299,14 +299,3 @@ def test_a_damaged_document_of_an_experiment_is_told(tmp_path: Path) -> None:
     document.write_text(json.dumps(content))
     with pytest.raises(MptcplabError, match=r"figure.json: .* runs.2.point: Field required"):
         collect([document])
-
-
-def test_entries_of_older_versions_have_a_congestion_control(tmp_path: Path) -> None:
-    comparison(tmp_path)
-    for result in tmp_path.glob("runs/*/result.json"):
-        entry = json.loads(result.read_text())
-        del entry["cc"]
-        result.write_text(json.dumps(entry))
-    [group] = collect(sorted((tmp_path / "runs").iterdir())).groups
-    assert {run.entry.cc for run in group.runs} == {"cubic"}
-    assert group.runs[0].entry.metrics.aggregation_benefit == pytest.approx(1)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 
 from mptcplab.cli import cli
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, RunFigures
-from mptcplab.runs import documents, entries
+from mptcplab.runs import entries
 from mptcplab.runs.entries import Document, Entry
 from tests.unit import synthetic
 from tests.unit.test_report import BUILD, alone, failed, mptcp
@@ -56,24 +55,18 @@ def test_keys_that_are_not_known_stay() -> None:
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), "text", {"a": 1}])
-def test_a_figure_of_another_version_is_a_number(value: Any) -> None:
+def test_an_unknown_figure_is_a_number(value: Any) -> None:
     content = stored(made())
     content["runs"][0]["metrics"]["luck"] = value
     with pytest.raises(ValidationError, match=r"runs\.0\.metrics\.luck"):
         Document.model_validate_json(json.dumps(content))
 
 
-def test_statistics_of_another_version_are_left_out(tmp_path: Path) -> None:
+def test_plain_tcp_with_a_scheduler_is_refused() -> None:
     content = stored(made())
-    assert content["statistics"]
-    for about in content["statistics"].values():
-        for summary in filter(None, about["schedulers"].values()):
-            del summary["lowest"]
-    file = tmp_path / "comparison.json"
-    file.write_text(json.dumps(content))
-    again = documents.read_comparison(file)
-    assert again.statistics == {}
-    assert stored(again)["runs"] == content["runs"]
+    content["baselines"][0]["scheduler"] = "default"
+    with pytest.raises(ValidationError, match="plain TCP has none"):
+        Document.model_validate_json(json.dumps(content))
 
 
 def test_what_is_not_said_is_not_written() -> None:

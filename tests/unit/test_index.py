@@ -46,16 +46,16 @@ def test_a_row_has_what_the_run_is_and_what_it_did(tmp_path: Path) -> None:
     assert row["kernel"] == BUILD["kernel"]
 
 
-def test_a_figure_of_another_version_that_is_no_number_is_left_out(tmp_path: Path) -> None:
+def test_an_unknown_key_is_no_column(tmp_path: Path) -> None:
     (key,) = kept(tmp_path, 1)
     file = tmp_path / "runs" / key / "result.json"
+    before = index.read(tmp_path)
     entry = json.loads(file.read_text())
-    entry["paths"][0] |= {"histogram": {"1": 2}, "marks": [1, 2], "later_bytes": 3}
+    entry["metrics"] |= {"luck": 3}
+    entry["paths"][0] |= {"histogram": {"1": 2}, "marks": [1, 2], "luck": 3}
     file.write_text(json.dumps(entry))
-    name = entry["paths"][0]["name"]
-    row = index.read(tmp_path).row(0, named=True)
-    assert row[f"{name}.later_bytes"] == 3
-    assert {f"{name}.histogram", f"{name}.marks"}.isdisjoint(row)
+    (tmp_path / index.TABLE).unlink()
+    assert index.read(tmp_path).equals(before)
 
 
 def test_what_is_in_the_table_is_not_read_again(tmp_path: Path) -> None:
@@ -154,16 +154,6 @@ def test_the_tables_of_the_page_on_python_do_not_either(tmp_path: Path) -> None:
 def test_all_suggested_queries_were_found() -> None:
     # results-store.md; sweep.md; results query; the notebook; python.md, sweep and its last line
     assert len(suggested()) == 5
-
-
-def test_a_table_of_an_older_version_has_no_scheduler_for_plain_tcp_any_more(
-    tmp_path: Path,
-) -> None:
-    entry = stored.keep(tmp_path, stored.scenario().single_path("fast"), FAST)
-    assert entry.scheduler is None
-    table = index.read(tmp_path)
-    index.write_table(table.with_columns(scheduler=pl.lit("default")), tmp_path / index.TABLE)
-    assert index.read(tmp_path)["scheduler"].to_list() == [None]
 
 
 def test_a_run_that_is_removed_is_no_row(tmp_path: Path) -> None:

@@ -308,7 +308,7 @@ def test_a_module_that_cannot_be_unpacked_leaves_nothing(cache: Path, tmp_path: 
 def test_what_was_extracted_is_known_and_can_be_removed(cache: Path, tmp_path: Path) -> None:
     made = make_package(tmp_path, DEBIAN)
     found = package.unpacked([made])
-    (cache / "0123456789ab").mkdir()  # of an older version
+    (cache / "0123456789ab").mkdir()  # not whole
     assert [(each.build, each.packages) for each in package.kept()] == [(found, (made,))]
     assert set(package.directories()) == {found.image.parent, cache / "0123456789ab"}
     # one that is not whole is made again

@@ -202,7 +202,7 @@ def test_a_scenario_that_does_not_fit_together_is_told(
         store.read_scenario(tmp_path)
 
 
-def test_figures_that_older_versions_did_not_have_are_none(whole: Path, tmp_path: Path) -> None:
+def test_a_figure_that_is_missing_is_none(whole: Path, tmp_path: Path) -> None:
     content = json.loads((whole / RUN / store.RESULT).read_text())
     content["metrics"] = {"goodput_bps": 1.0}
     store.write_json(tmp_path / store.RESULT, content)

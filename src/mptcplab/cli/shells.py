@@ -60,6 +60,7 @@ class _Bash(shell_completion.BashComplete):
 
 
 class _Zsh(shell_completion.ZshComplete):
+    # Click keeps its script as it is; tests/cli/test_completion.py runs this branch in zsh
     source_template = shell_completion.ZshComplete.source_template.replace(
         '        elif [[ "$type" == "dir" ]]; then',
         '        elif [[ "$type" == "part" ]]; then\n'

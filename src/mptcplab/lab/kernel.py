@@ -261,7 +261,7 @@ def built() -> list[KernelBuild]:
 
 
 def configured_flavour(build: KernelBuild) -> str:
-    """The one of FLAVOURS that a configuration matches, "neither" for kernels of older versions."""
+    """The one of FLAVOURS that a configuration matches, "neither" for some of distributions."""
     options = build.config.read_text().splitlines()
     if not {"CONFIG_NET_IPIP=m", "CONFIG_NET_IPIP=y"} & set(options):
         return "neither"
@@ -296,12 +296,12 @@ class About:
 
 
 def about(directory: Path) -> About | None:
-    """What the kernel in a directory was made from, None if it does not say: it is an old one."""
+    """What the kernel in a directory was made from, None if it came with the package."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         note = json.loads((directory / _ABOUT).read_bytes())
         if note["variant"] in VARIANTS:
-            compiler = str(note.get("compiler", GCC))
-            return About(Path(note["source"]), str(note["series"]), str(note["variant"]), compiler)
+            source, compiler = Path(note["source"]), str(note["compiler"])
+            return About(source, str(note["series"]), str(note["variant"]), compiler)
     return None
 
 

@@ -37,8 +37,9 @@ MODULE_INFO(intree, "Y");
 """
 _LINES_SHOWN = 40
 
-# A module that the guest could not load: what mps_refuse() of kernel/mptcp/params.h said.
-_REFUSED = re.compile(r"(?<=: )mptcp: (\S+): (.*)")
+# A module that the guest could not load: what mps_refuse() of kernel/mptcp/params.h said. The name
+# may be what is refused: empty, or with spaces.
+_REFUSED = re.compile(r"(?<=: )mptcp: (.*?): ((?:\.|params\[|no memory ).*)")
 _OPS = re.compile(r"\bstruct\s+mps_ops\s+\w+\s*=")
 
 

@@ -312,7 +312,7 @@ def _modules() -> list[Piece]:
 
 
 def _kernel_of(module: Piece) -> str:
-    """The kernel that a module is for, empty for one of an older version, which did not say."""
+    """The kernel that a module is for, empty for one that is not whole."""
     note = module.directory / kernel.OF_KERNEL
     return note.read_text() if note.exists() else ""
 

@@ -18,7 +18,6 @@ import hashlib
 import json
 import lzma
 import re
-import shutil
 import subprocess
 import tarfile
 import zlib
@@ -172,8 +171,6 @@ def unpacked(packages: Sequence[Path], option: str = "--kernel") -> KernelBuild:
     if (made := _made(place)) is None:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            # of an older version
-            shutil.rmtree(place, ignore_errors=True)
             with files.new_directory(place) as part:
                 about = _take(packages, part, option) | {
                     "package": first.package,
@@ -199,7 +196,7 @@ def kept() -> list[Kept]:
 
 
 def directories() -> list[Path]:
-    """What was extracted into the cache, now or by an older version."""
+    """What was extracted into the cache, whole or not."""
     return sorted(place for place in packages_dir().glob("*/") if not place.is_symlink())
 
 

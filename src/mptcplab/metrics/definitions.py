@@ -631,7 +631,7 @@ class ApplicationFigures(Figures):
 class RunFigures(ApplicationFigures, TransportFigures):
     """All figures of a run: what its connections did, and then what the applications saw."""
 
-    # those of another version are figures, too
+    # unknown ones are figures, too
     __pydantic_extra__: dict[str, Real]
 
 

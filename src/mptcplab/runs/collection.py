@@ -277,7 +277,7 @@ def _of_document(file: Path) -> Iterator[Found]:
                 scenario = store.read_scenario(directory)
             else:
                 directory = None
-        yield Found(_with_cc(entry, scenario), scenario, directory, document.build)
+        yield Found(entry, scenario, directory, document.build)
 
 
 def _of_directory(directory: Path) -> Found:
@@ -286,12 +286,7 @@ def _of_directory(directory: Path) -> Found:
     builds: dict[str, str] = {}
     if (directory / store.BUILD).exists():
         builds = documents.read(directory / store.BUILD, documents.BUILD)
-    return Found(_with_cc(entry, scenario), scenario, directory, builds)
-
-
-def _with_cc(entry: Entry, scenario: Scenario) -> Entry:
-    """Older versions did not write the congestion control."""
-    return entry if entry.cc else entry.model_copy(update={"cc": scenario.cc})
+    return Found(entry, scenario, directory, builds)
 
 
 # Groups

@@ -3,9 +3,9 @@
 
 They may have been truncated by a full disk, edited by hand, written by another version, or come
 from another machine. Everything that a reader relies on is checked here, and an error is one line:
-the file, the key, and what is accepted. Unknown keys stay, and figures that older versions did not
-have are None. Files can each be valid and still contradict each other; `contradictions_reported`
-reports that, around whatever is computed from them.
+the file, the key, and what is accepted. Unknown keys stay. Files can each be valid and still
+contradict each other; `contradictions_reported` reports that, around whatever is computed from
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from mptcplab.errors import MptcplabError, RunError
 from mptcplab.metrics.schema import MOST, Stored
@@ -199,7 +199,7 @@ class _Setting(Stored):
 class _Experiment(Stored):
     experiment: str
     runs: tuple[_Setting, ...]
-    axis: dict[str, str] = Field(default={})
+    axis: dict[str, str]
 
 
 class _Seeded(_Setting):
@@ -207,12 +207,11 @@ class _Seeded(_Setting):
 
 
 class _Reproduced(Stored):
-    """The same for judging the claims; older versions did not say what is empty."""
+    """The same for judging the claims."""
 
-    part: str = ""
-    base: str = ""
-    files: dict[str, str] = Field(default={})
-    command: str = ""
+    base: str
+    files: dict[str, str]
+    command: str
     digest: str
     repeat: Count
     build: dict[str, str]
@@ -282,17 +281,7 @@ def read_failure(file: Path) -> Failure:
 
 
 def read_comparison(file: Path) -> Document:
-    """The document of a comparison; one of another version is read without the statistics, which
-    follow from the runs. Raises MptcplabError.
-    """
-    content = _bytes(file)
-    try:
-        return _COMPARISON.adapter.validate_json(content, strict=True)
-    except ValidationError as error:
-        if all(each["loc"][:1] == ("statistics",) for each in error.errors()):
-            rest = from_json(content)
-            del rest["statistics"]
-            return _COMPARISON.adapter.validate_json(to_json(rest), strict=True)
+    """The document of a comparison. Raises MptcplabError."""
     return read(file, _COMPARISON)
 
 

@@ -72,7 +72,7 @@ class Entry(Stored):
     """
 
     scheduler: str | None
-    cc: str = Field(default="", description="Empty: an older version did not say.")
+    cc: str
     kernel: str | None = _unless(None)
     seed: Count
     transport: Literal["mptcp", "tcp"] = _unless("mptcp")
@@ -94,11 +94,8 @@ class Entry(Stored):
 
     @property
     def label(self) -> str:
-        """Its scheduler, or that it is plain TCP, of which older versions had `default`."""
-        scheduler = str(self.scheduler)
-        if self.transport == "tcp" and not scheduler.startswith(PLAIN_TCP):
-            return PLAIN_TCP
-        return scheduler
+        """Its scheduler, or that it is plain TCP."""
+        return self.scheduler or PLAIN_TCP
 
     def labelled(self, of: str) -> Entry:
         """The same beside runs of other outputs or kernels: labels, and paths of baselines, say of
@@ -114,6 +111,8 @@ class Entry(Stored):
             raise wrong("path: missing; a run of plain TCP says over which path")
         if self.transport == "mptcp" and self.scheduler is None:
             raise wrong("scheduler: missing; only plain TCP has none")
+        if self.transport == "tcp" and self.scheduler is not None:
+            raise wrong("scheduler: Input should be null, since plain TCP has none")
         if self.status == "failed" and self.reason is None:
             raise wrong("reason: missing; a run that failed says why")
         return self

@@ -22,7 +22,7 @@ from mptcplab import extras, files
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import series
 from mptcplab.metrics.compute import aggregation_benefit
-from mptcplab.metrics.definitions import RunFigures
+from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.mistakes import is_utf8
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
@@ -37,6 +37,7 @@ TABLE = "runs.parquet"
 POINTS = "points.parquet"
 
 METRICS = tuple(RunFigures.model_fields)
+_PATH_METRICS = tuple(name for name in PathFigures.model_fields if name != "name")
 # The columns of a path: its values in the direction of the data.
 _LINK = ("rate_bps", "delay_ns", "jitter_ns", "loss", "queue_packets", "queue_bytes")
 _COST = ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
@@ -144,8 +145,7 @@ class Index:
         if found is None:
             return None
         # a run at several points has a row for each
-        each = found.drop(axes, strict=False).unique("key", keep="first", maintain_order=True)
-        return _without_scheduler(each)
+        return found.drop(axes, strict=False).unique("key", keep="first", maintain_order=True)
 
     def _add_of_others(self) -> None:
         """Rows of existing runs that this table lacks, from the written one."""
@@ -188,15 +188,6 @@ class Index:
         self._table = pl.concat(frames, how="diagonal_relaxed")
 
 
-def _without_scheduler(table: pl.DataFrame) -> pl.DataFrame:
-    """Older versions said of plain TCP that its scheduler is `default`."""
-    import polars as pl
-
-    return table.with_columns(
-        scheduler=pl.when(pl.col("transport") != "tcp").then(pl.col("scheduler"))
-    )
-
-
 def read(out: Path) -> pl.DataFrame:
     """The table of all runs of a store, brought up to date. Raises MptcplabError."""
     if not (out / "runs").is_dir() and not (out / "failed").is_dir():
@@ -226,9 +217,9 @@ def row(
         "direction": workload.direction,
         "duration_s": None if duration_ns is None else duration_ns / 1e9,
         "virtual_s": entry.virtual_s,
-        "cc": entry.cc or scenario.cc,
+        "cc": entry.cc,
         "reason": entry.reason,
-        "scheduler": None if entry.transport == "tcp" else entry.scheduler,
+        "scheduler": entry.scheduler,
         "seed": entry.seed,
         "status": entry.status,
         **{name: entry.metrics[name] for name in METRICS},
@@ -240,12 +231,7 @@ def row(
         found |= {f"{path.name}.{name}": getattr(shape, name) for name in _LINK}
     if entry.status == "ok":
         for figures in entry.paths:
-            # figures of another version, which this one does not know, may be anything
-            found |= {
-                f"{figures.name}.{name}": value
-                for name, value in figures
-                if name != "name" and (value is None or isinstance(value, int | float))
-            }
+            found |= {f"{figures.name}.{name}": figures[name] for name in _PATH_METRICS}
     return found
 
 
@@ -445,19 +431,21 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
     import duckdb
 
     asks_series = re.search(r"\bseries\b", sql, re.IGNORECASE) is not None
-    database = duckdb.connect(config={"temp_directory": str(own / "spilled"), **_ALONE})
+    places = [own, (out / "runs").resolve(), _pattern(out)]
+    places += [parquet.parent.resolve()] if parquet else []
+    database = duckdb.connect(config={"temp_directory": str(own / "spilled")})
     try:
         _require_query(database, sql)
+        # the second also refuses extensions and variables of this program
+        database.execute(
+            f"SET allowed_directories = [{', '.join(map(_quoted, places))}];"
+            "SET enable_external_access = false; SET TimeZone = 'UTC';"
+            "SET lock_configuration = true"
+        )
         database.execute(f"CREATE VIEW runs AS SELECT * FROM read_parquet({_quoted(own / TABLE)})")
         # naming all files takes a while if there are many
         if asks_series:
             database.execute(f"CREATE VIEW series AS {_series(out)}")
-        places = [own, (out / "runs").resolve(), _pattern(out)]
-        places += [parquet.parent.resolve()] if parquet else []
-        database.execute(f"SET allowed_directories = [{', '.join(map(_quoted, places))}]")
-        database.execute("SET TimeZone = 'UTC'")
-        database.execute("SET enable_external_access = false")
-        database.execute("SET lock_configuration = true")
         found = database.sql(sql)
         if parquet is not None:
             found.write_parquet(str(parquet.resolve()))
@@ -466,11 +454,8 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
         # Python would need another package for them
         zoned = [_ZONED in str(kind) for kind in found.types]
         if any(zoned):
-            each = (
-                f"#{number}{'::VARCHAR' if is_zoned else ''}"
-                for number, is_zoned in enumerate(zoned, 1)
-            )
-            found = found.project(", ".join(each))
+            casts = ("::VARCHAR" if is_zoned else "" for is_zoned in zoned)
+            found = found.project(", ".join(f"#{n}{cast}" for n, cast in enumerate(casts, 1)))
         return Answer(columns, found.fetchall())
     # the others are for values that Python cannot express
     except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
@@ -481,19 +466,16 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
         database.close()
 
 
-#: A query can load neither extensions nor variables of this program.
-_ALONE = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
-}
 _ZONED = "WITH TIME ZONE"
 # DuckDB counts PIVOT as several statements, also within COPY (PIVOT ...) TO.
 _QUERY = re.compile(r"\s*(PIVOT|FROM|SELECT|WITH)\b", re.IGNORECASE)
 
 
 def _require_query(database: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raises MptcplabError for anything but a query: it could write to the runs' files."""
+    """Raises MptcplabError for anything but a query.
+
+    DuckDB has no directories that it may read but not write: COPY could replace the runs' files.
+    """
     import duckdb
 
     accepted = "accepted is a query of runs and series, such as SELECT, FROM, WITH or PIVOT"

@@ -116,7 +116,7 @@ SOURCES: Mapping[str, Source] = {
     ),
     "tanveer-2023": Source(
         "Tanveer et al., Making Sense of Constellations, 2023: the seconds of a minute at which "
-        "satellites are assigned anew; cited for that by others, not read here.",
+        "satellites change; as cited by others, not read here.",
         "https://doi.org/10.1145/3624354.3630586",
     ),
     "nguyen-2014": Source(
@@ -147,8 +147,8 @@ SOURCES: Mapping[str, Source] = {
         "https://www.usenix.org/conference/atc17/technical-sessions/presentation/hoilan-jorgesen",
     ),
     "wifi-rework": Source(
-        "Bufferbloat project, Wifi Stack Rework: what is commonly observed before it, 600 ms or "
-        "more under load with one station at 6 Mbit/s.",
+        "Bufferbloat project, Wifi Stack Rework: 600 ms or more are commonly observed under load "
+        "with one station at 6 Mbit/s.",
         "https://www.bufferbloat.net/projects/make-wifi-fast/wiki/Wifi_Stack_Rework/",
     ),
     "vdsl-line": Source(
@@ -177,7 +177,7 @@ def _both(key: str, reason: str) -> dict[str, str]:
 
 
 def _queue_of(time: str, why: str) -> dict[str, str]:
-    return _both("queue", f"{why} {time} of packets, those in the delay included")
+    return _both("queue", f"{why} {time} of packets, the delay line included")
 
 
 def _trace(name: str, side: str, **columns: str) -> dict[str, Any]:
@@ -204,10 +204,10 @@ _ALL = (
             **_both("rate", f"{NO_SOURCE}: one channel carries both directions"),
             **_both(
                 "delay",
-                "half of 3 ms, a usual latency of the hop, a tenth of them above 20 ms "
-                "[sui-2016], and the 4 ms of fibre behind it [ookla-2022]",
+                "half of 3 ms, a usual latency of the hop (a tenth exceed 20 ms) [sui-2016], plus "
+                "the 4 ms of fibre behind it [ookla-2022]",
             ),
-            **_both("loss", f"{NO_SOURCE}: the link repeats what is lost on the air"),
+            **_both("loss", f"{NO_SOURCE}: the link retransmits losses on the air"),
             **_HUNDRED_MS,
         },
     ),
@@ -228,7 +228,7 @@ _ALL = (
                 "half of 21 ms, the middle of the operators' response times over 4G, 18.3 to "
                 "23.7 ms [ofcom-2024]",
             ),
-            **_both("loss", f"{_QCI_9}; what the air loses is repeated below IP"),
+            **_both("loss", f"{_QCI_9}; the layers below IP retransmit losses on the air"),
             **_queue_of("300 ms", "the delay budget of QCI 9 [ts-23.203]:"),
         },
     ),
@@ -242,14 +242,14 @@ _ALL = (
             "down": {"rate": "129.9mbit", "queue": 3220},
         },
         {
-            "up.rate": "average upload of 5G, taken to be all below 6 GHz [ofcom-2023]",
-            "down.rate": "average download of 5G, taken to be all below 6 GHz [ofcom-2023]",
+            "up.rate": "average upload of 5G, assumed to be all below 6 GHz [ofcom-2023]",
+            "down.rate": "average download of 5G, assumed to be all below 6 GHz [ofcom-2023]",
             **_both(
                 "delay",
                 "half of 19 ms, the middle of the operators' response times over 5G, 16.3 to "
                 "21.4 ms [ofcom-2024]",
             ),
-            **_both("loss", f"{_5QI_9}; what the air loses is repeated below IP"),
+            **_both("loss", f"{_5QI_9}; the layers below IP retransmit losses on the air"),
             **_queue_of("300 ms", "the delay budget of 5QI 9 [ts-23.501]:"),
         },
     ),
@@ -265,7 +265,7 @@ _ALL = (
         {
             "up.rate": "average upload of Verizon over mmWave [opensignal-2021]",
             "down.rate": "average download of Verizon over mmWave [opensignal-2021]",
-            **_both("delay", f"{NO_SOURCE}: that of 5g-sub6"),
+            **_both("delay", f"{NO_SOURCE}: as `5g-sub6`"),
             **_both("loss", f"{_5QI_9}; a blocked beam is an event, not a loss at random"),
             **_queue_of("300 ms", "the delay budget of 5QI 9 [ts-23.501]:"),
         },
@@ -285,12 +285,12 @@ _ALL = (
             **_both("delay", "half of 50 ms, the median round trip to Europe [michel-2022]"),
             **_both(
                 "loss",
-                "half of one per cent, the lower end of the loss reported [huston-2024], taken "
-                "to be that of both ways together; it comes in bursts there, one by one here",
+                "half of 1 %, the lower end of the reported loss [huston-2024], assumed to be the "
+                "sum of both directions; it comes in bursts there, one by one here",
             ),
             **_queue_of(
                 "75 ms",
-                "the delay and the 50 ms that packets wait at most when the satellite changes "
+                "the delay, plus at most 50 ms of waiting when the satellite changes "
                 "[huston-2024]:",
             ),
         },
@@ -307,7 +307,7 @@ _ALL = (
         {
             **_both("rate", "rate of the line [vdsl-line]"),
             **_both("delay", "half of 10.8 ms, the mean round trip to a host [vdsl-line]"),
-            **_both("loss", "none of 10,000 probes [vdsl-line]"),
+            **_both("loss", "no loss in 10,000 probes [vdsl-line]"),
             **_HUNDRED_MS,
         },
     ),
@@ -321,8 +321,8 @@ _ALL = (
             "down": {"rate": "171mbit", "queue": 1412},
         },
         {
-            "up.rate": "median upload of Verizon, taken to be fibre [ookla-2022]",
-            "down.rate": "median download of Verizon, taken to be fibre [ookla-2022]",
+            "up.rate": "median upload of Verizon, assumed to be fibre [ookla-2022]",
+            "down.rate": "median download of Verizon, assumed to be fibre [ookla-2022]",
             **_both("delay", "half of 8 ms, the median latency of Verizon [ookla-2022]"),
             **_both("loss", NO_SOURCE),
             **_HUNDRED_MS,
@@ -342,9 +342,9 @@ _ALL = (
             **_both("delay", f"{NO_SOURCE}: two or three switches"),
             **_both(
                 "loss",
-                "at most one bit in 10^10, and so one full frame in 800,000 [802.3ab]; none here",
+                "at most one bit in 10^10, so one full frame in 800,000 [802.3ab]; no loss here",
             ),
-            **_both("queue", "1000 packets, what Linux gives an Ethernet device [linux]"),
+            **_both("queue", "1000 packets, the default of an Ethernet device in Linux [linux]"),
         },
     ),
     Preset(
@@ -363,27 +363,28 @@ _ALL = (
         {
             **_both(
                 "rate",
-                "at seconds 12, 27, 42 and 57 of each minute [tanveer-2023], everywhere at once "
-                "[mohan-2024], another rate, evenly from half to one and a half of `starlink`, the "
-                "median [ookla-2025], in both directions the same part; typical, no source: how "
-                "far it varies",
+                "a new rate at seconds 12, 27, 42 and 57 of each minute [tanveer-2023], "
+                "everywhere at once [mohan-2024], uniform from 0.5 to 1.5 times the median of "
+                "`starlink` [ookla-2025], with the same factor in both directions; typical, no "
+                "source: how far it varies",
             ),
             **_both(
                 "delay",
-                "at the same instants another one, evenly from 15 to 35 ms: half of round trips "
-                "around the median of 50 ms [michel-2022] and within the 30 to 80 ms seen "
-                "[huston-2024]; and from 75 ms before a change to 140 ms after it [aalborg-2026] "
-                "20 ms more, half of the 30 to 50 ms that it adds to a round trip [huston-2024]",
+                "a new delay at the same instants, uniform from 15 to 35 ms: half of round trips "
+                "around the median of 50 ms [michel-2022], within the observed 30 to 80 ms "
+                "[huston-2024]; 20 ms more from 75 ms before a change to 140 ms after it "
+                "[aalborg-2026], half of the 30 to 50 ms that a change adds to a round trip "
+                "[huston-2024]",
             ),
             **_both(
                 "loss",
-                "half of one per cent in the mean, as `starlink` [huston-2024]; typical, no "
-                "source: half of it in these 215 ms of each 15 s, and half in between",
+                "0.5 % on average, as `starlink` [huston-2024]; typical, no source: half of it in "
+                "these 215 ms of each 15 s, and half in between",
             ),
             **_queue_of(
                 "105 ms",
-                "the longest delay and the 50 ms that packets wait at most when the satellite "
-                "changes [huston-2024], at the median rate:",
+                "the longest delay, plus at most 50 ms of waiting when the satellite changes "
+                "[huston-2024], at the median rate:",
             ),
         },
         {
@@ -405,16 +406,16 @@ _ALL = (
         {
             **_both(
                 "rate",
-                "the averages of `lte` [ofcom-2023] in the mean; others in the cell cut it "
-                "[nguyen-2014]; typical, no source: none to three others, each as often, with the "
-                "same share, another number each 5 s",
+                "on average the rates of `lte` [ofcom-2023]; others in the cell cut the rate "
+                "[nguyen-2014]; typical, no source: zero to three others, equally often, with "
+                "equal shares, a new number each 5 s",
             ),
-            **_both("delay", "that of `lte` [ofcom-2024]: without load"),
-            **_both("loss", f"{_QCI_9}; what the air loses is repeated below IP"),
+            **_both("delay", "as `lte` [ofcom-2024]: without load"),
+            **_both("loss", f"{_QCI_9}; the layers below IP retransmit losses on the air"),
             **_queue_of(
                 "1.7 s",
-                "so deep that TCP meets no loss in it for long [jiang-2012]: at the lowest rate "
-                "the longest round trip of a busy 3G cell [malayter-2012]; no number for 4G found;",
+                "so deep that TCP sees no loss for long [jiang-2012]: at the lowest rate the "
+                "longest round trip of a busy 3G cell [malayter-2012]; no number for 4G found;",
             ),
         },
         {"up.rate": "3.65..14.6mbit", "down.rate": "14.15..56.6mbit"},
@@ -431,17 +432,16 @@ _ALL = (
         {
             **_both(
                 "rate",
-                "that of `wifi` alone; stations that send have the same throughput "
-                "[anomaly-2017]; typical, no source: none to seven others, each as often, another "
-                "number each second",
+                "alone, as `wifi`; sending stations have the same throughput [anomaly-2017]; "
+                "typical, no source: zero to seven others, equally often, a new number each second",
             ),
             **_both(
                 "delay",
-                "that of `wifi` [sui-2016], [ookla-2022]: without load. Under load the hop takes "
-                "more than 20 ms for half of the packets, and more than 100 ms for a tenth "
+                "as `wifi` [sui-2016], [ookla-2022]: without load. Under load the hop takes more "
+                "than 20 ms for half of the packets, and more than 100 ms for a tenth "
                 "[weakest-link]; here the queue adds it",
             ),
-            **_both("loss", f"{NO_SOURCE}: the link repeats what is lost on the air"),
+            **_both("loss", f"{NO_SOURCE}: the link retransmits losses on the air"),
             **_queue_of(
                 "600 ms",
                 "commonly observed with a station at 6 Mbit/s [wifi-rework]: at 6.25 Mbit/s",
@@ -461,39 +461,38 @@ def markdown() -> str:
             "<!-- Written by `python -m mptcplab.scenario.presets`; edit that module. -->",
             "# Presets of paths",
             "",
-            'A preset is a path of a kind of link: `--path lte`, or `preset = "lte"` in a '
-            "[scenario file](scenario.md#presets). `mptcplab scenario presets` lists them.",
+            "A preset is a path over one kind of link. Write `--path lte`, or `preset = "
+            '"lte"` in a [scenario file](scenario.md#presets). `mptcplab scenario presets` lists '
+            "the presets.",
             "",
-            "Up is from the client, which sends, to the server; the delay is that of one "
-            "direction.",
+            "Up leads from the client to the server; the delay is one-way.",
             "",
             "| preset | what it is | up: rate, delay, loss, queue | down: rate, delay, loss, queue "
             "|",
             "|---|---|---|---|",
             *(_row(preset) for preset in PRESETS.values()),
             "",
-            "## What they are not",
+            "## Limits of presets",
             "",
-            "- They are averages and medians of one place and time, each link on its own. Networks "
-            "differ by more than these numbers do. What a result depends on should be measured, "
-            "and given.",
-            "- A link is constant, except in the three presets that [vary](#those-that-vary): its "
-            "rate does not vary, losses come one by one and at random. Fading, handovers and "
-            "blocked beams are left out; [events](scenario.md#event) bring them.",
-            "- The delay is half of a round trip to a server nearby, as a rule measured without "
-            "load. Add what lies between that and your server. Measurements seldom tell the two "
-            "directions apart.",
-            "- Rates are what speed tests reach, not what the link is sold as. They are taken as "
-            "rates of the link, headers included.",
-            "- No preset has jitter: how much delays vary was in none of the sources.",
-            "- A queue is in packets and stays as it is if the rate is changed: give both.",
+            "- Presets are averages and medians of one place and time, each link on its own. "
+            "Networks differ by more than these numbers do. Measure the numbers that decide your "
+            "result, and give them.",
+            "- A link is constant, except in the three presets that [vary](#those-that-vary). "
+            "Losses come one by one, at random. Fading, handovers and blocked beams are left out; "
+            "[events](scenario.md#event) add them.",
+            "- The delay is half of a round trip to a server nearby, usually measured without "
+            "load. Add the delay from there to your server. Few measurements separate the two "
+            "directions.",
+            "- Rates come from speed tests, not from advertisements. A preset takes them as rates "
+            "of the link, headers included.",
+            "- No preset has jitter: no source says how much delays vary.",
+            "- A queue is in packets, and does not follow the rate: give both.",
             "",
             "## Those that vary",
             "",
             "`starlink-steps`, `lte-bloated` and `wifi-busy` are [traces](traces.md) of an hour, "
-            "which start again at their end; both directions change together. They were drawn "
-            "once: each seed of a run has the same hour, from its beginning on. An `offset` begins "
-            "elsewhere, and so is another draw:",
+            "which repeat; both directions change together. All seeds of a run have the same hour, "
+            "from its beginning. An `offset` starts elsewhere, and so gives another sample:",
             "",
             "```toml",
             "[[path]]",
@@ -505,16 +504,16 @@ def markdown() -> str:
             "```",
             "",
             "- Second 0 is the beginning of a minute. A run shorter than 12 s sees no step of "
-            "`starlink-steps` unless its offset is, e.g., 10 s.",
-            "- A rate, delay or loss that is given goes before the trace, and is then constant. "
-            "`--uncertain` multiplies the whole trace by one factor.",
-            "- In `lte-bloated` and `wifi-busy` the delay depends on the load, one's own and that "
-            "of others: the queue is of fixed size, and the fewer others there are, the sooner it "
-            "is empty. A full one of `lte-bloated` takes 0.42 s alone and 1.7 s with three others, "
-            "one of `wifi-busy` 75 ms alone and 0.6 s with seven. Each number of others comes once "
-            "in 20 s (`lte-bloated`) and in 8 s (`wifi-busy`), in random order.",
+            "`starlink-steps`, unless its offset is 10 s, for example.",
+            "- Your own rate, delay or loss replaces the trace's, and is constant. `--uncertain` "
+            "multiplies the whole trace by one factor.",
+            "- In `lte-bloated` and `wifi-busy` the load, yours and the others', decides the "
+            "delay. The queue has a fixed size; the fewer others send, the sooner it drains. A "
+            "full queue of `lte-bloated` takes 0.42 s alone and 1.7 s with three others. A full "
+            "queue of `wifi-busy` takes 75 ms alone and 0.6 s with seven. Each number of others "
+            "comes once in 20 s (`lte-bloated`) or in 8 s (`wifi-busy`), in random order.",
             "- Wi-Fi sends packets in bursts, several in one transmission; here they leave one by "
-            "one. Nor do up and down take the rate from each other.",
+            "one. Up and down do not share a rate here, unlike in Wi-Fi.",
             "",
             "## Where the numbers are from",
             "",
@@ -540,9 +539,16 @@ def _row(preset: Preset) -> str:
 
 
 def _reasons(preset: Preset) -> list[str]:
+    """A line for each number; one for both directions where the reason is the same."""
     lines = [f"### {preset.name}", "", "| key | value | reason |", "|---|---|---|"]
-    for key, value in preset.numbers().items():
-        lines.append(f"| `{key}` | {value} | {preset.reasons[key]} |")
+    numbers = preset.numbers()
+    for key in ("rate", "delay", "loss", "queue"):
+        up, down = f"up.{key}", f"down.{key}"
+        together = preset.reasons[up] == preset.reasons[down]
+        for keys in [(up, down)] if together else [(up,), (down,)]:
+            values = ", ".join(dict.fromkeys(numbers[each] for each in keys))
+            names = ", ".join(f"`{each}`" for each in keys)
+            lines.append(f"| {names} | {values} | {preset.reasons[keys[0]]} |")
     return [*lines, ""]
 
 

@@ -29,12 +29,14 @@ enum way {
 	UNUSABLE,		/* .. or on a subflow that is not usable */
 	ONE_BYTE,		/* of each segment */
 	ALL_BYTES,		/* and as many more as there are numbers for */
+	SPLIT,			/* segments in two, a part on each path; none is reinjected */
+	BYTES_IN_TURN,		/* as DISTRUST_IN_TURN, a byte at a time, room or not */
 	HANG,			/* next_segment() does not return */
 	HANG_ON_ACK,
 };
 
 static const struct mps_param params[] = {
-	MPS_UINT("way", 0, 23, 0, "", "which one"),
+	MPS_UINT("way", 0, 25, 0, "", "which one"),
 };
 
 static enum way way_of(const struct mps_conn *conn)
@@ -57,8 +59,35 @@ static bool pick_new(struct mps_conn *conn, struct mps_pick *pick)
 	return subflow && mps_pick_new(pick, conn, subflow, head);
 }
 
-/* A byte of a segment, the rest elsewhere; then the subflows are distrusted in turn. */
-static bool pick_in_turn(struct mps_conn *conn, struct mps_pick *pick)
+struct obstinate_conn {
+	u64	begun_seq;	/* SPLIT: of the segment whose first part was sent */
+};
+
+/* The first bytes of a segment on the first subflow, the rest on the last one. */
+static bool pick_split(struct mps_conn *conn, struct mps_pick *pick)
+{
+	struct obstinate_conn *state = mps_conn_priv(conn);
+	struct mps_subflow *subflow, *first = NULL, *last = NULL;
+	struct mps_segment *head = mps_head(conn);
+	bool begun;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!subflow->usable)
+			continue;
+		first = first ?: subflow;
+		last = subflow;
+	}
+	if (!head || !first || !mps_has_room(first) || !mps_has_room(last))
+		return false;
+	begun = state->begun_seq == mps_seq(conn, head);
+	state->begun_seq = mps_seq(conn, head);
+	mps_pick_new(pick, conn, begun ? last : first, head);
+	pick->limit_bytes = begun ? 0 : 100;
+	return true;
+}
+
+/* Some bytes of a segment, the rest elsewhere; then the subflows are distrusted in turn. */
+static bool pick_in_turn(struct mps_conn *conn, struct mps_pick *pick, u32 limit_bytes)
 {
 	struct mps_subflow *subflow;
 	struct mps_segment *seg;
@@ -68,8 +97,10 @@ static bool pick_in_turn(struct mps_conn *conn, struct mps_pick *pick)
 	mps_for_each_subflow(conn, subflow) {
 		mps_distrust(subflow, true);
 		seg = mps_reinjection(conn);
-		if (seg)
+		if (seg) {
+			pick->limit_bytes = limit_bytes;
 			return mps_pick_reinjection(pick, conn, subflow, seg);
+		}
 	}
 	if (!pick_new(conn, pick))
 		return false;
@@ -125,7 +156,11 @@ static bool obstinate_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 			mps_distrust(subflow, true);
 		break;
 	case DISTRUST_IN_TURN:
-		return pick_in_turn(conn, pick);
+		return pick_in_turn(conn, pick, 0);
+	case BYTES_IN_TURN:
+		return pick_in_turn(conn, pick, 1);
+	case SPLIT:
+		return pick_split(conn, pick);
 	case LINEAR:
 		mps_for_each_subflow(conn, subflow)
 			mps_set_linear_timeouts(subflow, true);
@@ -187,6 +222,7 @@ static struct mps_ops obstinate = {
 	.next_segment	= obstinate_next_segment,
 	.get_subflow	= obstinate_get_subflow,
 	.on_ack		= obstinate_on_ack,
+	.conn_size	= sizeof(struct obstinate_conn),
 	.name		= "obstinate",
 	.owner		= THIS_MODULE,
 	.params		= params,

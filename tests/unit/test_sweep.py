@@ -236,7 +236,7 @@ def test_runs_that_others_kill_are_tried_again_by_the_next_call(tmp_path: Path) 
     # they are no results
     assert Store(tmp_path / "out").failed() == []
     assert index.read(tmp_path / "out")["status"].to_list() == ["ok"] * 6
-    expected = sweep.dry_run(plan(tmp_path), Runner(tmp_path / "out"), How())
+    expected = sweep.dry_run(plan(tmp_path), Runner(tmp_path / "out", keep_records=False), How())
     assert (expected.to_run, expected.failed) == (6, 0)
     outcome = run(plan(tmp_path), tmp_path / "out", Fake())
     assert (outcome.stored, outcome.made, outcome.is_complete) == (6, 6, True)

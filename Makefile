@@ -25,6 +25,7 @@ ADVISE_ARGS ?=
 BISECT_ARGS ?=
 LEADERBOARD_ARGS ?=
 SYSTEMS_ARGS ?=
+COMMANDS_ARGS ?=
 # Of `make torture` and `make fuzz`: the first seed; how many runs, and with which kernel; how many calls.
 SEED ?= 1
 RUNS ?= 1000
@@ -65,7 +66,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-arithmetic same-packets stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-arithmetic same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +147,10 @@ smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four
 # OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)
 	@$(MPTCPLAB) kernel compare $(OLD) current $(SAME_ARGS)
+
+# OLD is a revision, or the directory of a checkout. COMMANDS_ARGS: "--only sweep", --list, --again; see CONTRIBUTING.md.
+same-commands: venv-dev kernel ## do this version and OLD answer 600 command lines in the same way? (10 min, the first time)
+	$(BIN)/python -m checks.same_commands $(OLD) $(COMMANDS_ARGS)
 
 sweep-test: setup-test venv-dev kernel ## interrupt sweeps of 2000 runs, here and on a cluster, and compare them with another one (10 min)
 	$(BIN)/python -m pytest --sweep-runs 2000 -k interrupted tests/engine/test_sweep.py tests/engine/test_cluster.py $(PYTEST_ARGS)

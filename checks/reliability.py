@@ -83,9 +83,11 @@ def _troubles(runs: int, variant: str, out: Path) -> Row:
     total, found = torture.Total(), 0
     cases = list(wanted.cases(can_kill=made.can_kill))
     with closing(torture.run_all(cases, made, out)) as ended:
-        for number, (_case, verdict) in enumerate(ended, 1):
+        for number, (case, verdict) in enumerate(ended, 1):
             total.add(verdict)
             found += len(verdict.failures)
+            if verdict.failures:
+                torture.show_failures(case, verdict, wanted, variant)
             if number % 50 == 0:
                 print(f"troubles, {variant} kernel: {number}/{runs} runs", file=sys.stderr)
     return Row(
@@ -103,6 +105,7 @@ def _calls(calls: int, out: Path) -> Row:
         for _case, result in ended:
             total.add(result)
             found += len(result.failures)
+            print(*result.failures, sep="\n", end="\n" * bool(result.failures))
             print(f"calls at random: {total.calls}/{calls}", file=sys.stderr)
     return Row(
         "calls at random of all that a program can reach, debug kernel: reports, stops",

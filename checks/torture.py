@@ -259,6 +259,14 @@ def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
 # --- the report
 
 
+def show_failures(case: TortureCase, verdict: Verdict, wanted: Wanted, variant: str) -> None:
+    """The command that repeats a case that failed, and how it failed."""
+    print(f"FAILED: {command(case, wanted, variant)}   # {', '.join(case.troubles)}")
+    for failure in verdict.failures:
+        print(f"    {failure}")
+    sys.stdout.flush()
+
+
 @dataclass
 class Total:
     """The sums over the runs of a scheduler."""
@@ -378,10 +386,7 @@ def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> in
                 totals.setdefault(one.scheduler.split(":")[0], Total()).add(verdict)
                 if verdict.failures:
                     failed.append(one)
-                    print(f"FAILED: {command(one, wanted, variant)}   # {', '.join(one.troubles)}")
-                    for failure in verdict.failures:
-                        print(f"    {failure}")
-                    sys.stdout.flush()
+                    show_failures(one, verdict, wanted, variant)
                 if number % 20 == 0 or number == len(cases):
                     print(f"{number}/{len(cases)} runs, {len(failed)} failed", file=sys.stderr)
     finally:

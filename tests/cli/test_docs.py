@@ -183,7 +183,8 @@ class Reader:
             if any("*" in argument for argument in arguments):  # files that runs made
                 read = argparse.ArgumentParser.parse_args
                 patched.setattr(argparse.ArgumentParser, "parse_args", lambda *x: reach(read(*x)))
-            assert reaches(lambda: check.main(arguments))
+            # one reads pages, and calls nothing
+            assert reaches(lambda: check.main(arguments)) or module == "checks.prose"
 
     def _pip(self, arguments: Sequence[str]) -> None:
         assert arguments[0] == "install"

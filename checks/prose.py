@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,19 +45,24 @@ class Rules:
     pages: list[str]
     words: int
     phrases: list[Phrase]
+    without: Sequence[str] = ()
 
     @classmethod
     def read(cls, file: Path = LIST) -> Rules:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
         phrases = [Phrase(re.compile(x["pattern"]), x["advice"]) for x in data["phrase"]]
-        return cls(data["pages"], data["words"], phrases)
+        return cls(data["pages"], data["words"], phrases, data["without"])
 
     def files(self, root: Path = ROOT) -> list[Path]:
-        found = {pattern: sorted(root.glob(pattern)) for pattern in self.pages}
-        for pattern, files in found.items():
-            if not files:
-                raise FileNotFoundError(f"{LIST.name}: no page {pattern}")
-        return sorted({file for files in found.values() for file in files})
+        return sorted(_files(root, self.pages) - _files(root, self.without))
+
+
+def _files(root: Path, patterns: Sequence[str]) -> set[Path]:
+    found = {pattern: set(root.glob(pattern)) for pattern in patterns}
+    for pattern, files in found.items():
+        if not files:
+            raise FileNotFoundError(f"{LIST.name}: no page {pattern}")
+    return set().union(*found.values())
 
 
 def passages(text: str) -> Iterator[tuple[int, str]]:

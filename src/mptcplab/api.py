@@ -177,6 +177,8 @@ def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) ->
 
     Raises InputError with every mistake, and TypeError for an unknown flag.
     """
+    if "trace" in flags:
+        raise TypeError("trace is decisions now")
     given = Flags(**{name: _as_flag(name, value) for name, value in flags.items()})
     if isinstance(source, Mapping):
         if flags:

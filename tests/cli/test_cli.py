@@ -344,7 +344,8 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["run", *PATHS, "--no-such-flag"], "--no-such-flag"),
         (["no-such-command"], "no-such-command"),
         (["run", *PATHS, "--event", "1s:lte:dwon"], 'did you mean "down"?'),
-        (["run", *PATHS, "--trace"], "--trace"),
+        (["run", *PATHS, "--decisions"], "--decisions"),
+        (["run", *PATHS, "--trace"], "--trace is --decisions now"),
         (["run", *PATHS, "--scheduler", "roundrobin:num_segments=0"], "from 1 to 255"),
         (["run", *PATHS, "--scheduler", "./none.c"], "there is no such file"),
         (["scheduler", "show", "rondrobin"], 'did you mean "roundrobin"?'),
@@ -489,7 +490,7 @@ def test_trace_and_pcap_keep_files_and_change_no_figure(
     del lab_kernel
     command = ("run", *PATHS, "--duration", "1s", "-s", "roundrobin", "--json", "--out")
     bare = mptcplab(*command, str(tmp_path / "bare"))
-    kept = mptcplab(*command, str(tmp_path / "kept"), "--trace", "--pcap")
+    kept = mptcplab(*command, str(tmp_path / "kept"), "--decisions", "--pcap")
     assert (bare.returncode, kept.returncode) == (0, 0), bare.stderr + kept.stderr
     (one,), (other,) = json.loads(bare.stdout)["runs"], json.loads(kept.stdout)["runs"]
     assert one["metrics"] == other["metrics"]

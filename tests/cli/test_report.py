@@ -272,7 +272,7 @@ def test_real_runs_have_a_report_with_decisions_and_figures(
     opened: Opened, lab_kernel: KernelBuild, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    done = mptcplab("run", *QUICK, "-s", "blest", "--trace", "-o", str(out))
+    done = mptcplab("run", *QUICK, "-s", "blest", "--decisions", "-o", str(out))
     assert done.returncode == 0, done.stderr
     page = opened(out)
     page.get_by_text("Runs (1)").click()
@@ -313,7 +313,7 @@ def test_each_connection_of_a_real_run_is_shown(opened: Opened, tmp_path: Path) 
     both = ("--connection", "one:paths=a", "--connection", "two:paths=b")
     done = mptcplab(
         *("compare", "--link", "bottleneck:10mbit,10ms", *paths, *both, "--duration", "2s"),
-        *("--scheduler", "default,blest", "--trace", "--no-baseline", "--jobs", "1"),
+        *("--scheduler", "default,blest", "--decisions", "--no-baseline", "--jobs", "1"),
         *("--repeat", "1", "-o", str(out)),
     )
     assert done.returncode == 0, done.stderr

@@ -28,7 +28,7 @@ LOADS: dict[str, dict[str, Any]] = {
             *("500ms:a:down", "800ms:b:backup", "1500ms:a:up", "1800ms:b:close"),
             *("2500ms:c:close", "3s:a:backup"),
         ),
-        "trace": True,
+        "decisions": True,
     },
     "connections": {
         "workload": "transfers:size=30KB,count=12,interval=100ms,fresh=true",

@@ -260,7 +260,7 @@ def test_each_connection_has_its_own_scheduler_and_congestion_control(
             "both:paths=c/d,scheduler=redundant,cc=cubic,workload.direction=down",
         ),
         duration="3s",
-        trace=True,
+        decisions=True,
     )
     bytes_are_verified(run)
     # `first` sends all over the first path, `redundant` all over both

@@ -32,7 +32,7 @@ def samples_of(run: Run) -> list[bytes]:
 
 def test_a_trace_changes_nothing(run_scenario: RunScenario) -> None:
     without = run_scenario(*PATHS, scheduler="roundrobin", duration="3s")
-    traced = run_scenario(*PATHS, scheduler="roundrobin", duration="3s", trace=True)
+    traced = run_scenario(*PATHS, scheduler="roundrobin", duration="3s", decisions=True)
     assert samples_of(traced) == samples_of(without)
     assert not (without.outcome.directory / run_files.CLIENT_DECISIONS).exists()
 
@@ -41,7 +41,7 @@ def test_a_trace_changes_nothing(run_scenario: RunScenario) -> None:
 def test_every_pick_that_is_counted_is_in_the_trace(
     run_scenario: RunScenario, scheduler: str
 ) -> None:
-    run = run_scenario(*PATHS, scheduler=scheduler, duration="3s", trace=True)
+    run = run_scenario(*PATHS, scheduler=scheduler, duration="3s", decisions=True)
     decisions = run.decisions()
     assert set(decisions["connection"]) == {1}
     for number in (0, 1):
@@ -59,7 +59,7 @@ def test_every_pick_that_is_counted_is_in_the_trace(
 
 
 def test_new_segments_follow_each_other_without_a_gap(run_scenario: RunScenario) -> None:
-    run = run_scenario(*PATHS, scheduler="roundrobin", size="2MB", trace=True)
+    run = run_scenario(*PATHS, scheduler="roundrobin", size="2MB", decisions=True)
     new = kind(run.decisions(), "new")
     # after the 8 bytes of the greeting
     assert new["seq"][0] == 8
@@ -70,7 +70,7 @@ def test_new_segments_follow_each_other_without_a_gap(run_scenario: RunScenario)
 
 
 def test_a_copy_comes_after_what_it_is_a_copy_of(run_scenario: RunScenario) -> None:
-    run = run_scenario(*PATHS, scheduler="redundant", size="1MB", trace=True)
+    run = run_scenario(*PATHS, scheduler="redundant", size="1MB", decisions=True)
     decisions = run.decisions()
     ends = decisions["seq"] + decisions["length"]
     is_new = decisions["kind"] == records.DECISIONS.index("new")

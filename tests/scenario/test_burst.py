@@ -48,7 +48,7 @@ def test_blocks_go_where_default_sends_them(run_scenario: RunScenario) -> None:
 def test_a_burst_ends(run_scenario: RunScenario) -> None:
     """Both queues are empty at the start: what is written then leaves in bursts, in turn."""
     paths = ("a:50mbit,10ms", "b:50mbit,10ms")
-    run = run_scenario(*paths, scheduler="burst", size="1MB", trace=True)
+    run = run_scenario(*paths, scheduler="burst", size="1MB", decisions=True)
     decisions = run.decisions()
     new = decisions[decisions["kind"] == records.DECISIONS.index("new")]
     first = new[new["time_ns"] == new["time_ns"][0]]

@@ -33,7 +33,7 @@ def test_a_file_is_complete_sooner_than_with_minrtt(run_scenario: RunScenario) -
 def test_the_far_path_sends_from_the_end(run_scenario: RunScenario) -> None:
     # All of 200 KB are written at once: a chunk, as far as the receive window of 64 KB at the
     # beginning admits. So the far path's first segment is nearly that far behind the near one's.
-    run = run_scenario(*PATHS, scheduler="dems", size="200KB", trace=True)
+    run = run_scenario(*PATHS, scheduler="dems", size="200KB", decisions=True)
     made = run.decisions()
     fresh = made[made["kind"] == NEW]
     first = {int(number): int(np.argmax(fresh["subflow"] == number)) for number in (1, 2)}

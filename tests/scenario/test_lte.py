@@ -54,7 +54,7 @@ def detections(run: Run) -> int:
 def test_the_other_path_goes_on_and_the_path_is_back_within_a_second(
     run_scenario: RunScenario, event: tuple[str, ...]
 ) -> None:
-    run = run_scenario(*LTE, scheduler="lte", duration="12s", event=event, trace=True)
+    run = run_scenario(*LTE, scheduler="lte", duration="12s", event=event, decisions=True)
     former = {path: rate_bps(run, path, 3, 5) for path in ("first", "second")}
     meanwhile = rate_bps(run, "first", 5, 7)
     delivered = goodput_bps(run, 5, 7)
@@ -91,7 +91,7 @@ def test_without_linear_timeouts_the_path_is_found_late(run_scenario: RunScenari
     # TCP tries 0.3, 0.8, 1.9 and 4 s after the outage begins: it is over at 2.2 s
     event = ("5s:second:down,lasts=2.2s",)
     run = run_scenario(
-        *LTE, scheduler="lte:linear_timeouts=off", duration="12s", event=event, trace=True
+        *LTE, scheduler="lte:linear_timeouts=off", duration="12s", event=event, decisions=True
     )
     stale = next(time for time, _, number in events(run) if number == STALE)
     print(f"back {stale - 7.2:.2f} s after the outage")
@@ -131,7 +131,7 @@ def test_nothing_is_taken_for_a_handover_that_is_none(
 ) -> None:
     flags = dict(STEADY[steady])
     paths = flags.pop("path", LTE)
-    run = run_scenario(*paths, scheduler="lte", duration="60s", trace=True, **flags)
+    run = run_scenario(*paths, scheduler="lte", duration="60s", decisions=True, **flags)
     assert detections(run) == 0
     if "queue" in steady:
         assert run.client.subflow["srtt_us"].max() > 500_000

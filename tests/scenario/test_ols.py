@@ -32,7 +32,7 @@ def test_what_is_sent_twice_costs_as_much(run_scenario: RunScenario) -> None:
 
 
 def test_it_learns_that_copies_do_not_pay(run_scenario: RunScenario) -> None:
-    run = run_scenario(*TWINS, scheduler="ols", duration="20s", trace=True)
+    run = run_scenario(*TWINS, scheduler="ols", duration="20s", decisions=True)
     tried = arms(run)
     counts = {arm: tried.count(arm) for arm in (ALL, HALF, NONE)}
     print(f"{counts}, {run.goodput_bps:.0f} bit/s")
@@ -45,7 +45,7 @@ def test_it_learns_that_copies_do_not_pay(run_scenario: RunScenario) -> None:
 
 def test_an_arm_that_is_fixed_is_the_same_in_each_interval(run_scenario: RunScenario) -> None:
     # what is learnt goes on, but decides nothing
-    run = run_scenario(*TWINS, scheduler=f"ols:arm={NONE}", duration="5s", trace=True)
+    run = run_scenario(*TWINS, scheduler=f"ols:arm={NONE}", duration="5s", decisions=True)
     kinds = run.decisions()["kind"]
     assert (kinds == records.DECISIONS.index("duplicate")).sum() == 0
     assert len(arms(run)) > 0

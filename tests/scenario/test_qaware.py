@@ -20,7 +20,7 @@ BLOCK_MS = 6.4
 def run(run_scenario: RunScenario, scheduler: str, discipline: str, where: str = "host") -> Run:
     rest = f"queue=300,queue_discipline={discipline},up.bottleneck={where}"
     paths = (f"near:20mbit,10ms,{rest}", f"far:20mbit,20ms,{rest}")
-    return run_scenario(*paths, scheduler=scheduler, workload=LOAD, event=(CROSS,), trace=True)
+    return run_scenario(*paths, scheduler=scheduler, workload=LOAD, event=(CROSS,), decisions=True)
 
 
 def sent_ms(run: Run, path: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

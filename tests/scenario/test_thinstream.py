@@ -16,7 +16,7 @@ PATHS = ("used:20mbit,20ms", "idle:20mbit,50ms")
 STREAM = {
     "workload": "cbr:size=1KB,interval=20ms,duration=10s",
     "event": ("5s:idle:change,delay=5ms",),
-    "trace": True,
+    "decisions": True,
 }
 # Of the idle path. The last probe was sent at most five of its round trips before the next one is
 # due (four, with probe_rtts=4); a block may have just gone then, and 20 ms later the probe leaves
@@ -84,7 +84,7 @@ def test_packets_far_apart_stay_where_they_are(run_scenario: RunScenario) -> Non
         *PATHS,
         scheduler="thinstream",
         workload="cbr:size=100B,interval=100ms,duration=60s",
-        trace=True,
+        decisions=True,
     )
     assert len(run.decisions()) >= 600
     assert subflows_of_new_data(run, 1) == {1}
@@ -92,7 +92,7 @@ def test_packets_far_apart_stay_where_they_are(run_scenario: RunScenario) -> Non
 
 # The first path is the faster one to the server, the second one there and back.
 ASYMMETRIC = ("there:20mbit,5ms,down.delay=60ms", "back:20mbit,30ms,down.delay=5ms")
-BLOCKS = {"workload": "cbr:size=1KB,interval=50ms,duration=5s", "trace": True}
+BLOCKS = {"workload": "cbr:size=1KB,interval=50ms,duration=5s", "decisions": True}
 
 
 def test_blocks_take_the_way_that_is_shorter_there(run_scenario: RunScenario) -> None:

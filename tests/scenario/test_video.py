@@ -151,7 +151,7 @@ def test_it_goes_on_after_an_outage_of_both_paths(run_scenario: RunScenario) -> 
 
 def test_drops_are_in_the_trace(run_scenario: RunScenario) -> None:
     run = played(
-        run_scenario, *SHORT, deadline="250ms", scheduler="video", duration="5s", trace=True
+        run_scenario, *SHORT, deadline="250ms", scheduler="video", duration="5s", decisions=True
     )
     kinds = run.decisions()["kind"]
     found = messages(run)

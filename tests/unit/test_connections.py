@@ -162,7 +162,7 @@ def test_a_baseline_has_the_links_and_events_of_its_path() -> None:
             *("1s:a:down,lasts=1s", "2s:b:down", "3s:b:up", "4s:a:backup", "5s:a:regular"),
             *("6s:link=last:down,lasts=1s", "7s:link=other:change,rate=1mbit", "8s:c:close"),
         ),
-        trace=True,
+        decisions=True,
         states=True,
     )
     alone = base.single_path("a")
@@ -276,7 +276,7 @@ def test_a_rate_on_the_way_is_the_lowest_of_all() -> None:
         ({"connection": ("m",)}, "no colon after the name"),
         ({"connection": ("m:paths",)}, '"paths" is not KEY=VALUE'),
         ({"connection": ("m:paths=a/b/t,count=30",), "pcap": True}, "hosts and routers; at most"),
-        ({"connection": ("m:paths=a/b/t,scheduler=default",), "trace": True}, "default has none"),
+        ({"connection": ("m:paths=a/t,scheduler=default",), "decisions": True}, "default has none"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_told(flags: dict[str, Any], reason: str) -> None:

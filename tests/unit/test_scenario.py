@@ -264,7 +264,7 @@ def test_the_event_flag_is_the_table_that_the_file_would_hold() -> None:
 
 
 def test_what_is_kept_is_part_of_the_run_and_not_of_its_baseline() -> None:
-    flags = Flags(path=["a:1mbit,1ms"], scheduler="redundant", pcap=True, trace=True)
+    flags = Flags(path=["a:1mbit,1ms"], scheduler="redundant", pcap=True, decisions=True)
     base = from_flags(flags, known=KNOWN).base
     assert (base.pcap, base.trace) == (True, True)
     alone = base.single_path("a")
@@ -695,7 +695,10 @@ def test_paths_may_all_be_down_for_a_while() -> None:
             '--event: event[1].action = "close": plain TCP has one path, with one address; it c',
         ),
         (Flags(event=["1s:a:down"]), '--event: event[1].action = "down": no path is left that'),
-        (Flags(trace=True), "--trace: plain TCP has no scheduler, so it has no decisions to keep"),
+        (
+            Flags(decisions=True),
+            "--decisions: plain TCP has no scheduler, so it has no decisions to keep",
+        ),
     ],
 )
 def test_what_plain_tcp_cannot_is_named(flags: Flags, line: str) -> None:
@@ -705,8 +708,10 @@ def test_what_plain_tcp_cannot_is_named(flags: Flags, line: str) -> None:
 
 
 def test_decisions_of_upstream_s_scheduler_are_not_recorded() -> None:
-    (found,) = flag_problems(Flags(path=["a:1mbit,1ms"], trace=True))
-    assert found.startswith("--trace: the decisions of default, upstream's scheduler, are not rec")
+    (found,) = flag_problems(Flags(path=["a:1mbit,1ms"], decisions=True))
+    assert found.startswith(
+        "--decisions: the decisions of default, upstream's scheduler, are not rec"
+    )
 
 
 def test_two_files_of_one_name_are_two_schedulers(tmp_path: Path) -> None:
@@ -1012,8 +1017,8 @@ def resolved(tmp_path: Path, **flags: Any) -> tuple[Path, sc.Scenario]:
 
 
 def test_a_resolved_scenario_is_run_again_as_it_was(tmp_path: Path) -> None:
-    file, base = resolved(tmp_path, scheduler="roundrobin:num_segments=3", seed="9", trace=True)
-    request = load_file(file, Flags(trace=True), known=KNOWN, single=True)
+    file, base = resolved(tmp_path, scheduler="roundrobin:num_segments=3", seed="9", decisions=True)
+    request = load_file(file, Flags(decisions=True), known=KNOWN, single=True)
     assert request.runs() == [base]
     # what is kept of a run is not what it is, and is said anew
     assert not load_file(file, known=KNOWN).base.trace

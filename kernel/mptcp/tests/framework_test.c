@@ -1735,20 +1735,22 @@ static void the_oldest_segment_is_repeated_where_the_scheduler_names_nothing(str
 	KUNIT_EXPECT_EQ(test, conn_core(conn)->forced_reinjections, 1U);
 }
 
-static void what_is_repeated_is_no_more_than_eight_send_buffers(struct kunit *test)
+static void a_subflow_takes_no_more_memory_than_sixteen_send_buffers(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn_of(test, &waits);
 	struct mps_subflow *one = mps_test_subflow(conn);
 	struct mps_subflow *other = mps_test_subflow(conn);
 	struct mps_segment *sent = mps_test_in_flight(conn, MSS, one), *seg;
+	struct sock *ssk = subflow_core(other)->ssk;
 	struct mps_pick pick;
 
 	mps_pick_duplicate(&pick, conn, other, sent);
 	mps_sk(conn)->sk_sndbuf = 10000;
-	other->unsent_bytes = 80000;
+	ssk->sk_wmem_queued = 160000;
 	KUNIT_EXPECT_NULL(test, mps_check_pick(conn, &pick, &seg));
-	other->unsent_bytes++;
+	ssk->sk_wmem_queued++;
 	KUNIT_EXPECT_NOT_NULL(test, mps_check_pick(conn, &pick, &seg));
+	ssk->sk_wmem_queued = 0;
 }
 
 /* --- subflows that are gone */
@@ -1864,7 +1866,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(a_timer_of_the_scheduler_forbids_no_forced_pick),
 	KUNIT_CASE(the_oldest_byte_is_forced_though_later_ones_were_sent),
 	KUNIT_CASE(the_oldest_segment_is_repeated_where_the_scheduler_names_nothing),
-	KUNIT_CASE(what_is_repeated_is_no_more_than_eight_send_buffers),
+	KUNIT_CASE(a_subflow_takes_no_more_memory_than_sixteen_send_buffers),
 	KUNIT_CASE(of_a_subflow_that_is_gone_nothing_is_done),
 	{}
 };

@@ -117,6 +117,22 @@ json_option = click.option(
 pcap_option = click.option(
     "--pcap", is_flag=True, help="Keep the headers of all packets, as pcapng files."
 )
+
+
+def decisions_option(command: F) -> F:
+    """--decisions, under its name of before also, which is refused."""
+
+    def refused(_context: click.Context, _option: click.Parameter, given: bool) -> None:
+        if given:
+            raise click.UsageError(
+                "--trace is --decisions now; a trace is a link's: docs/traces.md"
+            )
+
+    old = click.option("--trace", is_flag=True, hidden=True, expose_value=False, callback=refused)
+    text = "Keep the decisions of schedulers."
+    return click.option("--decisions", is_flag=True, help=text)(old(command))
+
+
 states_option = click.option(
     "--states",
     is_flag=True,

@@ -64,7 +64,7 @@ def _program_options(command: F) -> F:
 @click.command("exec", cls=_ProgramCommand)
 @_program_options
 @options.pcap_option
-@click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
+@options.decisions_option
 @click.option(
     "--json",
     "as_json",

@@ -17,7 +17,7 @@ from mptcplab.scenario import option_keys
 @options.scheduler_option
 @options.scenario_options
 @options.pcap_option
-@click.option("--trace", is_flag=True, help="Keep the scheduler's decisions.")
+@options.decisions_option
 @options.states_option
 @options.expect_options
 def run(file: Path | None, **given: Any) -> None:
@@ -63,7 +63,7 @@ def run(file: Path | None, **given: Any) -> None:
 @options.dry_run_option
 @options.scenario_options
 @options.pcap_option
-@click.option("--trace", is_flag=True, help="Keep the schedulers' decisions.")
+@options.decisions_option
 @options.states_option
 @options.expect_options
 @options.cluster_options

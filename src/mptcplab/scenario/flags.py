@@ -22,8 +22,8 @@ class Flags:
     `connection`, `event` and `vary` work the same way. `scheduler`, `cc` and `kernel` are one or
     several, separated by commas. `workload` replaces the file's, and further workload flags
     override it. For bulk, --duration replaces the size, and --size the duration and the warm-up.
-    `pcap`, `trace` and `states` exist only as flags: they say what a run keeps, not what it is. A
-    `program` replaces the file's workload.
+    `pcap`, `decisions` and `states` exist only as flags: they say what a run keeps. A `program`
+    replaces the file's workload.
     """
 
     path: Sequence[str] = ()
@@ -48,7 +48,7 @@ class Flags:
     size: str | None = None
     warmup: str | None = None
     pcap: bool = False
-    trace: bool = False
+    decisions: bool = False
     states: bool = False
     program: Program | None = None
 
@@ -179,7 +179,7 @@ _LIST_FLAGS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "event": parse_event_flag,
 }
 _WORKLOAD_KEYS = tuple(LiteralWorkload.model_fields)
-_BARE_FLAGS = ("pcap", "trace", "states", "program")
+_BARE_FLAGS = ("pcap", "decisions", "states", "program")
 
 
 def merge(flags: Flags, mistakes: Mistakes) -> None:

@@ -477,7 +477,7 @@ def markdown() -> str:
             "- Presets are averages and medians of one place and time, each link on its own. "
             "Networks differ by more than these numbers do. Measure the numbers that decide your "
             "result, and give them.",
-            "- A link is constant, except in the three presets that [vary](#those-that-vary). "
+            "- A link is constant, except in the three presets that [vary](#presets-that-vary). "
             "Losses come one by one, at random. Fading, handovers and blocked beams are left out; "
             "[events](scenario.md#event) add them.",
             "- The delay is half of a round trip to a server nearby, usually measured without "
@@ -488,7 +488,7 @@ def markdown() -> str:
             "- No preset has jitter: no source says how much delays vary.",
             "- A queue is in packets, and does not follow the rate: give both.",
             "",
-            "## Those that vary",
+            "## Presets that vary",
             "",
             "`starlink-steps`, `lte-bloated` and `wifi-busy` are [traces](traces.md) of an hour, "
             "which repeat; both directions change together. All seeds of a run have the same hour, "

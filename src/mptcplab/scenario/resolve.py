@@ -39,7 +39,7 @@ DEFAULT_SEED_DELAY_NS = 50_000
 DEFAULT_SAMPLE_INTERVAL_NS = 10 * 10**6
 
 # The flags that can change a resolved scenario.
-_RESOLVED_FLAGS = ("scheduler", "kernel", "seed", "repeat", "pcap", "trace", "states")
+_RESOLVED_FLAGS = ("scheduler", "kernel", "seed", "repeat", "pcap", "decisions", "states")
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _resolved_request(
         _check_single(schedulers, (), kernels, mistakes)
     seed = _seed(literal, base.seed, mistakes)
     mistakes.stop_if_any()
-    changes = {"pcap": flags.pcap, "trace": flags.trace, "states": flags.states}
+    changes = {"pcap": flags.pcap, "trace": flags.decisions, "states": flags.states}
     base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=changes)
     return Request(base, schedulers, (base.cc,), literal.repeat, sources, {}, kernels)
 
@@ -289,7 +289,7 @@ def _request(
         sample_interval_ns=sample_interval_ns,
         workload=load,
         pcap=flags.pcap,
-        trace=flags.trace,
+        trace=flags.decisions,
         states=flags.states,
         seed=seed,
         seed_delay_ns=(DEFAULT_SEED_DELAY_NS if literal.seed_delay is None else literal.seed_delay),
@@ -340,7 +340,7 @@ def _check_kept(
 ) -> None:
     """Report the flags that keep what only a scheduler of the framework has, if none is chosen."""
     why = _no_decisions(transport, connections, schedulers)
-    for name in ("trace", "states"):
+    for name in ("decisions", "states"):
         if why is not None and getattr(flags, name):
             mistakes.add((name,), why)
 

@@ -605,9 +605,10 @@ def leave(
     of: Scenario, given: Sequence[object], duration_ns: int, interval_ns: int, *flows: Flow
 ) -> RunOutcome:
     """Puts there what a run leaves, of subflows that do what the flows say."""
-    kernel, _guest, directory = given[-3:]
+    rig, directory = given[-2:]
     assert isinstance(directory, Path)
-    assert isinstance(kernel, KernelBuild)
+    assert isinstance(rig, Rig)
+    kernel = rig.kernel
     if kernel.stock:
         (directory / "plan.txt").write_text(machine.plan_text(of, kernel))
     else:

@@ -143,7 +143,7 @@ def check(
     scenario = from_flags(case.flags).base
     empty = Agreement(case.scheduler)
     try:
-        single.run(scenario, Rig(Rig(kernel, guest), directory), watch)
+        single.run(scenario, Rig(kernel, guest), directory, watch)
         down = scenario.workload.direction == "down"
         name = run_files.SERVER_STATES if down else run_files.CLIENT_STATES
         agreement = (judge or judge_file)(directory / name, case.scheduler)

@@ -77,7 +77,7 @@ def test_a_kernel_that_is_killed_as_it_starts_leaves_no_process(
         place = directory / str(number)
         place.mkdir()
         run = multiprocessing.get_context("fork").Process(
-            target=engine.run, args=(SCENARIO, text, lab_kernel, lab_guest, place)
+            target=engine.run, args=(SCENARIO, text, Rig(lab_kernel, lab_guest), place)
         )
         run.start()
         assert run.pid

@@ -31,7 +31,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue
-from mptcplab.runs import experiment, index
+from mptcplab.runs import archive, experiment, index
 from tests import docs_commands
 from tests.cli.test_cli import mptcplab
 from tests.docs_commands import PAGES, ROOT, SYSTEM, Block
@@ -114,6 +114,8 @@ class Reader:
             with self.monkeypatch.context() as patched:
                 for builds in ("built", "kernels", "kernel_by_name"):
                     patched.setattr(experiment, builds, reach)
+                # makes the directory
+                patched.setattr(archive, "require", lambda _url: None)
                 reached = reaches(lambda: cli.main(arguments, standalone_mode=False))
             planned = options.get("only_plan") or options.get("dry_run")
             assert reached or planned or name not in RUNNING

@@ -48,8 +48,7 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 	/* Repeated for ever, or sent byte by byte, it would fill the memory. A scheduler that
 	 * queues all on one subflow, with what others carried that were away, stays below.
 	 */
-	if (mps_peek(subflow_core(subflow)->ssk->sk_wmem_queued) >
-	    16LL * READ_ONCE(mps_sk(conn)->sk_sndbuf))
+	if (subflow->memory_bytes > 16ULL * READ_ONCE(mps_sk(conn)->sk_sndbuf))
 		return "the subflow takes more memory than sixteen send buffers";
 	if (pick->kind == MPS_DUPLICATE &&
 	    (!mps_sent(*seg) || mps_carried_by(*seg, subflow)))

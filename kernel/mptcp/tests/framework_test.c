@@ -1741,16 +1741,14 @@ static void a_subflow_takes_no_more_memory_than_sixteen_send_buffers(struct kuni
 	struct mps_subflow *one = mps_test_subflow(conn);
 	struct mps_subflow *other = mps_test_subflow(conn);
 	struct mps_segment *sent = mps_test_in_flight(conn, MSS, one), *seg;
-	struct sock *ssk = subflow_core(other)->ssk;
 	struct mps_pick pick;
 
 	mps_pick_duplicate(&pick, conn, other, sent);
 	mps_sk(conn)->sk_sndbuf = 10000;
-	ssk->sk_wmem_queued = 160000;
+	other->memory_bytes = 160000;
 	KUNIT_EXPECT_NULL(test, mps_check_pick(conn, &pick, &seg));
-	ssk->sk_wmem_queued++;
+	other->memory_bytes++;
 	KUNIT_EXPECT_NOT_NULL(test, mps_check_pick(conn, &pick, &seg));
-	ssk->sk_wmem_queued = 0;
 }
 
 /* --- subflows that are gone */

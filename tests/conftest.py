@@ -21,9 +21,8 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
 from mptcplab.metrics import records, run_files
-from mptcplab.runs import single
+from mptcplab.runs import experiment, single
 from mptcplab.runs.program import find
-from mptcplab.scenario.resolve import Request
 from mptcplab.scenario.workload import Program
 from tests.vocabulary import (
     PROGRAM_PATHS,
@@ -132,13 +131,6 @@ def lab_guest() -> Guest:
     return guest_module.build()
 
 
-def modules_of(request: Request, build: KernelBuild) -> dict[str, Path]:
-    """The modules of the schedulers that are C files, by name."""
-    return {
-        name: kernel.module(build, file, quiet=True).path for name, file in request.sources.items()
-    }
-
-
 @pytest.fixture
 def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunScenario:
     """Run the scenario of some flags (see scenario.Flags) on the real kernel.
@@ -154,7 +146,7 @@ def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> R
         directory.mkdir()
         request = request_of(*paths, **flags)
         (scenario,) = request.runs()
-        modules = modules_of(request, lab_kernel)
+        modules = experiment.modules(request, lab_kernel)
         rig = Rig(lab_kernel, lab_guest, modules, limits=limits or Limits())
         outcome, figures = single.measure(scenario, rig, directory)
         client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
@@ -207,7 +199,7 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
         )
         request = request_of(*paths, program=program, **flags)
         (scenario,) = request.runs()
-        modules = modules_of(request, lab_kernel)
+        modules = experiment.modules(request, lab_kernel)
         rig = Rig(lab_kernel, lab_guest, modules, limits=limits or Limits())
         return single.run(scenario, rig, directory)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from mptcplab.lab import doctor
 from tests.vocabulary import RunProgram, in_mount_namespace, output
 
 #: Programs that some Linux runs by itself, when something is asked of it.
@@ -83,7 +84,9 @@ def script(host: Host, tmp_path: Path) -> str:
     for name in ("etc", "sbin"):
         layers = f"lowerdir=/{name},upperdir={upper}/{name},workdir={upper}/{name}-work"
         lines.append(f"mount -t overlay -o {layers} none /{name} || exit 77")
-    lines += [f"cd {Path.cwd()}", *host.shell]
+    # the programs that a plan names are there, also without HOME
+    cache = shlex.quote(str(doctor.cache_dir().parent))
+    lines += [f"cd {Path.cwd()}", *host.shell, f"export XDG_CACHE_HOME={cache}"]
     lines.append(f"exec {sys.executable} -m tests.digests {upper}/digests")
     return "\n".join(lines)
 

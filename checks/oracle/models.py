@@ -83,19 +83,14 @@ FORMS: tuple[str, ...] = (
 )
 
 
-def name_of(form: str) -> str:
-    """The scheduler of a form."""
-    return form.partition(":")[0].strip()
-
-
-def model_of(form: str) -> type[Model]:
-    """Raises MptcplabError when there is none."""
-    name = name_of(form)
+def model_of(form: str) -> tuple[str, type[Model]]:
+    """The scheduler of a form, and its model. Raises MptcplabError when there is none."""
+    name = form.partition(":")[0].strip()
     if name not in MODELS:
         raise MptcplabError(
             f"{shown(form)}: no model of this scheduler; there are those of {', '.join(MODELS)}"
         )
-    return MODELS[name]
+    return name, MODELS[name]
 
 
 def params_of(form: str) -> dict[str, int]:
@@ -104,7 +99,7 @@ def params_of(form: str) -> dict[str, int]:
     Raises MptcplabError when there is no model of the scheduler, or it lacks one of them, and when
     it is no form.
     """
-    model = model_of(form)
+    _, model = model_of(form)
     try:
         choice, _ = schedulers.choose(form, schedulers.known(), Path())
     except schedulers.SpecError as error:

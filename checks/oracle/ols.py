@@ -20,13 +20,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checks.oracle.sent import Sent
 from checks.oracle.state import (
     DUPLICATE,
     EVENT,
     NEW,
-    REINJECTION,
-    WAIT,
     Answer,
     Asked,
     Done,
@@ -34,7 +31,7 @@ from checks.oracle.state import (
     Segment,
     Subflow,
 )
-from checks.oracle.v09x import V095, Default, Model, available
+from checks.oracle.v09x import Model, available
 
 _SCALE = 13
 _UNIT = 1 << _SCALE
@@ -279,8 +276,6 @@ class Ols(Model):
 
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
-        self.default = Default(V095)
-        self.sent = Sent()
         self.flows: dict[int, Flow] = {}
         self.learner = self._learner(_interval(0))
         #: the arm that the kernel has drawn last
@@ -291,16 +286,12 @@ class Ols(Model):
 
     def choose(self, question: Question) -> Answer:
         """mptcp_ol_next_segment_rtt()"""
-        self.sent.forget(question.una_seq)
         self._begin(question)
         usable = [each for each in question.subflows if each.usable]
         active = [each for each in usable if not each.backup]
         anew = len(active) >= 2 and self._process(question, usable, active)
         if question.reinjection:
-            chosen = self.default.choose(question, question.reinjection)
-            if not chosen:
-                return Answer(WAIT)
-            return Answer(REINJECTION, chosen.id, question.reinjection.seq)
+            return self.reinjection(question)
         for each in sorted(active or usable, key=lambda each: each.srtt_8us):
             flow = self.flows[each.id]
             flow.check_quota(force=anew)
@@ -311,7 +302,7 @@ class Ols(Model):
                 return Answer(DUPLICATE, each.id, again.seq)
             if question.head:
                 return Answer(NEW, each.id, question.head.seq)
-        return Answer(WAIT)
+        return Answer()
 
     def took(self, asked: Asked) -> None:
         """A quota is charged, and the pointer set, be the window closed or not.
@@ -329,7 +320,7 @@ class Ols(Model):
             flow.new -= 1
 
     def done(self, done: Done) -> None:
-        self.sent.done(done)
+        super().done(done)
         if done.what == EVENT:
             self.drawn = done.bytes - 1
 

@@ -6,7 +6,7 @@ A segment is 1448 bytes. Round-trip times are in us, which TCP keeps in eighths.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -52,44 +52,21 @@ NOTHING: frozenset[int] = frozenset()
 
 
 def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
-    values = {
+    """One with room for ten segments; what is not named here or in `more` is 0 or false."""
+    values = {each.name: 0 if each.type == "int" else False for each in fields(Subflow)} | {
         "index": number - 1,
         "id": number,
         "usable": True,
-        "backup": False,
         "can_send": True,
-        "ca_state": 0,
         "mss": MSS,
-        "srtt_8us": rtt_us * 8,
-        "rttvar_4us": 0,
-        "rttvar_us": 0,
-        "min_rtt_us": rtt_us,
-        "last_rtt_us": rtt_us,
-        "last_rtt_8us": rtt_us * 8,
+        **dict.fromkeys(("srtt_8us", "last_rtt_8us"), rtt_us * 8),
+        **dict.fromkeys(("min_rtt_us", "last_rtt_us"), rtt_us),
         "cwnd": 10,
         "ssthresh": 10,
         "limit": 0xFFFFFFFF,
-        "in_flight": 0,
         "packets_out": more.get("in_flight", 0),
-        "unsent_bytes": 0,
-        "outstanding_bytes": 0,
         "window_bytes": 1 << 20,
-        "wmem_queued": 0,
-        "snd_una": 0,
-        "snd_nxt": 0,
-        "delivered": 0,
-        "owd_us": 0,
-        "commd_us": 0,
         "pacing_rate": (1 << 64) - 1,
-        "delivered_ns": 0,
-        "oldest_sent_ns": 0,
-        "device_sent_bytes": 0,
-        "throttled": False,
-        "memory_full": False,
-        "stale": False,
-        "carried_head": False,
-        "carried_oldest": False,
-        "carried_reinjection": False,
     }
     return Subflow(**(values | more))
 
@@ -100,22 +77,14 @@ def question(*subflows: Subflow, **more: Any) -> Question:
         "time_ns": 10**9,
         "connection": 1,
         "scheduler": "",
-        "una_seq": 0,
-        "nxt_seq": 0,
-        "window_end_seq": 1 << 30,
-        "window_bytes": 1 << 30,
+        **dict.fromkeys(("una_seq", "nxt_seq", "head_sent"), 0),
+        **dict.fromkeys(("window_end_seq", "window_bytes"), 1 << 30),
         "unsent_bytes": 64 * MSS,
         "segment_bytes": MSS,
-        "wmem_queued": 0,
-        "sndbuf": 1 << 20,
         "jiffies": 1000,
-        "writer_waits": False,
-        "sndbuf_full": False,
-        "closing": False,
+        **dict.fromkeys(("writer_waits", "sndbuf_full"), False),
         "head": Segment(0, MSS, NOTHING),
-        "head_sent": 0,
-        "oldest": None,
-        "reinjection": None,
+        **dict.fromkeys(("oldest", "reinjection")),
         "subflows": list(subflows),
     }
     return Question(**(values | more))

@@ -14,7 +14,6 @@ import json
 import shlex
 import signal
 import tempfile
-import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -99,11 +98,11 @@ def check(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if kernel and models agree, but for what is listed; else 1."""
     parser = parser_of("oracle", __doc__)
-    only = "these schedulers alone, each as NAME or NAME:PARAM=VALUE (default: all published ones)"
+    only = "only these schedulers, each as NAME or NAME:PARAM=VALUE (default: all published ones)"
     states = "check this file, of the one scheduler of --only, instead of making runs"
     page = "a page that gets the table between its marks"
     parser.add_argument("--only", default="", metavar="SCHEDULER,...", help=only)
-    parser.add_argument("--scenario", default="", metavar="NAME,...", help="these scenarios alone")
+    parser.add_argument("--scenario", default="", metavar="NAME,...", help="only these scenarios")
     parser.add_argument("--jobs", type=natural, help="runs at a time (default: one per CPU)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome there, too")
     parser.add_argument("--docs", type=Path, metavar="FILE", help=page)
@@ -177,16 +176,16 @@ def _ended(
     own = get_context("spawn")
     with own.Pool(jobs or len(cpus()), signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
 
-        def perform(case: OracleCase, directory: Path, cancel: threading.Event) -> Agreement:
+        def perform(case: OracleCase, directory: Path, watch: Watch) -> Agreement:
             def judge(path: Path, scheduler: str) -> Agreement:
                 judged = pool.apply_async(judge_file, (path, scheduler))
                 while not judged.ready():
-                    if cancel.is_set():
+                    if watch.cancel.is_set():
                         raise RunCancelledError
                     judged.wait(0.1)
                 return judged.get()
 
-            return check(case, rig, directory, Watch(cancel=cancel), judge)
+            return check(case, rig, directory, watch, judge)
 
         def name(case: OracleCase) -> str:
             return f"{case.scheduler}-{case.scenario}"

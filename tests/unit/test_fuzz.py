@@ -60,8 +60,8 @@ def test_results_are_counted() -> None:
     ("said", "status", "failures"),
     [
         (SAID, 1, ["the program ended with the status 1"]),
-        (SAID.removesuffix("calls 9\n"), 0, ["the program did not come to its end"]),
-        ("", 0, ["the program did not come to its end"]),
+        (SAID.removesuffix("calls 9\n"), 0, ["the program did not end"]),
+        ("", 0, ["the program did not end"]),
         ("WRONG: a byte\n" + SAID, 1, ["a byte"]),
         ("malloc(): corrupted\n" + SAID, 0, ["the program said: malloc(): corrupted"]),
         ("WRONG: a byte\nsocket      ok=", 1, ["a byte", "the program said: socket      ok="]),

@@ -12,7 +12,7 @@ from checks.smp import __main__ as command
 from checks.smp import runs, smp_kernel, smp_machine
 from checks.smp.blame import Place, Whose, judge
 from checks.smp.reports import Frame, parse
-from checks.smp.runs import Found, Machine, Result
+from checks.smp.runs import Found, Machine, Result, SmpJob
 from checks.smp.smp_kernel import SmpKernel, touched_lines
 from mptcplab.lab import kernel, stock_machine
 from mptcplab.lab.guest import Guest
@@ -208,11 +208,11 @@ def test_a_run_is_made_once(
 
     monkeypatch.setattr(smp_machine, "run", boot)
     monkeypatch.setattr(runs, "blame_of", lambda *_: [])
-    first = runs.make(machine, "minrtt", 3, tmp_path / "out")
+    first = runs.make(SmpJob(machine, "minrtt", 3), tmp_path / "out")
     assert (first.failed, first.kernel) == ("no", "kcsan")
-    assert runs.make(machine, "minrtt", 3, tmp_path / "out") == first
+    assert runs.make(SmpJob(machine, "minrtt", 3), tmp_path / "out") == first
     assert len(boots) == 1
-    runs.make(machine, "minrtt", 4, tmp_path / "out")
+    runs.make(SmpJob(machine, "minrtt", 4), tmp_path / "out")
     assert len(boots) == 2
 
 

@@ -24,7 +24,8 @@ from checks.stock import early, packets, rows, runs
 from checks.stock.compare import Compared, Spread, State, compared
 from checks.stock.early import Equal, Sender, equal
 from checks.stock.markdown_tables import markdown
-from checks.stock.rows import Row, Seeds, Table
+from checks.stock.rows import Row, Table
+from checks.stock.runs import Bench, Seeds
 from checks.stock.settings import (
     CLOSE_UP_NS,
     CLOSE_UP_STEP_NS,
@@ -650,7 +651,7 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     pretend_runs(monkeypatch, FAST, SLOW, fails=[2])
     expected = runs.ExpectedTimes(jobs, out)
     assert not expected.ended
-    told = list(runs.make(jobs, guest, out, expected, 2))
+    told = list(runs.make(jobs, Bench(guest, out, 2), expected))
     assert sorted((each.job.scenario.seed, each.failed) for each in told) == [
         (1, ""),
         (2, "the run failed: it was made to"),
@@ -669,7 +670,7 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     assert len(runs.missing(jobs, out)) == 2
     kept.write_text(text)
     pretend_runs(monkeypatch, FAST, SLOW)
-    list(runs.make([again], guest, out, expected, 1))
+    list(runs.make([again], Bench(guest, out, 1), expected))
     assert not runs.missing(jobs, out)
     assert out.failed() == []
 
@@ -693,7 +694,7 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
         raise RunCancelledError
 
     monkeypatch.setattr(machine, "run", run)
-    made = runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 2)
+    made = runs.make(jobs, Bench(guest, out, 2), runs.ExpectedTimes(jobs, out))
     assert next(made).failed
     with pytest.raises(KeyboardInterrupt):
         made.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
@@ -711,23 +712,23 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     def make(of: KernelBuild, *flows: Flow, slower: int = 0) -> None:
         pretend_runs(monkeypatch, *flows)
         jobs = runs.missing(runs.jobs([setting], [of], guest, 2, slower), out)
-        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
+        list(runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out)))
 
     make(kernel, FAST, SLOW)
-    table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
+    table = rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2))
     assert table.rows == []
     # the lab loads no modules
     make(lab, FAST, replace(SLOW, retransmitted_packets=1))
     # without close-ups nothing can be said of the beginning
-    assert rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2)).rows == []
+    assert rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2)).rows == []
 
     def run(of: Scenario, *given: object, **_more: object) -> None:
         changed = replace(SLOW, retransmitted_packets=1)
         leave(of, given, 2 * STEP_NS, CLOSE_UP_STEP_NS, FAST, changed)
 
     monkeypatch.setattr(single, "run", run)
-    runs.make_close_ups([setting], 1, lab, guest, out, 1)
-    table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
+    runs.make_close_ups([setting], 1, lab, Bench(guest, out))
+    table = rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2))
     (row,) = table.rows
     assert (row.value.difference, row.share and row.share.difference) == (0.0, 0.0)
     assert (row.value.stock.median, row.value.stock.n) == (40.0, 2)
@@ -739,7 +740,7 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     assert (row.value.slower, row.itself) == (None, [])
     # on another CPU path 2 carries twice as much
     make(kernel, FAST, replace(SLOW, bytes_per_ms=2 * SLOW.bytes_per_ms), slower=1)
-    (row,) = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2)).rows
+    (row,) = rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2)).rows
     assert row.value.slower == Spread(1, 48.0, 48.0, 48.0)
     assert row.itself == [Equal(0.0, False, "bytes sent of path 2: 200000 / 100000")]
 
@@ -756,7 +757,7 @@ def test_what_is_sent_after_the_end_does_not_count(
         monkeypatch.setattr(machine, "run", run)
         out = Store(tmp_path / str(sampled_ns))
         jobs = runs.jobs([made_up()], [kernel], guest, 1, 0)
-        (told,) = runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1)
+        (told,) = runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out))
         assert told.entry is not None
         return told.entry.data_packets
 
@@ -781,14 +782,14 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
     pretend_runs(monkeypatch, FAST, SLOW)
     stock, ours = (runs.jobs([setting], [of], guest, 3, 0) for of in (kernel, lab))
     for jobs in (stock, ours):
-        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
+        list(runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out)))
     # nothing arrived in the third run of the lab
-    assert runs.late(setting, 3, 4, kernel, lab, guest, out) == {}
+    assert runs.late(setting, Seeds(3, 0, 4), kernel, lab, Bench(guest, out)) == {}
     for jobs, each_ns in ((stock, (900, 640, 700)), (ours, (200, 250, 0))):
         for job, at_ns in zip(jobs, each_ns, strict=True):
             if at_ns:
                 read_first(out, job.key, at_ns)
-    late = runs.late(setting, 3, 4, kernel, lab, guest, out)
+    late = runs.late(setting, Seeds(3, 0, 4), kernel, lab, Bench(guest, out))
     assert [(each.seed, ns) for each, ns in late.items()] == [
         (1, 700),
         (2, 390),
@@ -806,7 +807,7 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
 
     monkeypatch.setattr(engine, "run", run)
     for _ in range(2):
-        runs.make_late(late, lab, guest, out, 1)
+        runs.make_late(late, lab, Bench(guest, out))
     usual = [plan.render(each).splitlines() for each in late]
     changed = [
         {*zip(before, text.splitlines(), strict=True)} - {*zip(before, before, strict=True)}
@@ -815,10 +816,10 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
     message = "message 1 up * at"
     assert changed == [{(f"{message} 0ns", f"{message} {ns}ns")} for ns in late.values()]
     # they are none of the usual runs
-    figures = [runs.late_entry(each, ns, lab, guest, out) for each, ns in late.items()]
+    figures = [runs.late_entry(each, ns, lab, Bench(guest, out)) for each, ns in late.items()]
     assert [each and each.data_packets for each in figures] == [8000] * 4
     assert [each.entry(out) for each in ours].count(figures[0]) == 0
-    assert runs.late_entry(setting.scenario, 701, lab, guest, out) is None
+    assert runs.late_entry(setting.scenario, 701, lab, Bench(guest, out)) is None
 
 
 def test_data_of_every_setting_can_be_late() -> None:
@@ -993,11 +994,11 @@ def test_close_ups_are_kept_as_they_are_near_the_steps(
         leave(of, given, STEP_NS, CLOSE_UP_STEP_NS, FAST)
 
     monkeypatch.setattr(single, "run", run)
-    assert runs.close_ups(setting.close_ups(2, 0), kernel, guest, out) == []
+    assert runs.close_ups(setting.close_ups(2, 0), kernel, Bench(guest, out)) == []
     for _ in range(2):
-        runs.make_close_ups([setting], 2, kernel, guest, out, 1)
+        runs.make_close_ups([setting], 2, kernel, Bench(guest, out))
     assert made == [1, 2] * len(CPU_TIMES_NS)
-    found = runs.close_ups(setting.close_ups(3, 0), kernel, guest, out)
+    found = runs.close_ups(setting.close_ups(3, 0), kernel, Bench(guest, out))
     assert len(found) == 2
     assert isinstance(found[0], Sender)
     # T0 and 2 ms, 2 ms before the step and the step
@@ -1151,7 +1152,7 @@ def pretended(
             runs.Job(store.run_key(each, lab, guest), made_up(), each, lab) for each in scenarios
         ]
         out = Store(tmp_path / "out")
-        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
+        list(runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out)))
 
     monkeypatch.setattr(machine, "run", run)
     monkeypatch.setattr(engine, "run", run)
@@ -1178,7 +1179,7 @@ def test_the_command_says_what_it_costs_and_runs_what_is_missing(
     said = capsys.readouterr()
     assert f"3 of 3 runs in virtual machines are missing in {tmp_path / 'out'}\n" in said.err
     assert re.search(
-        r"with 1 at a time they take (\d+ s|\d+ min) \(a guess: none has ended here\)", said.err
+        r"with 1 at a time they take (\d+ s|\d+ min) \(a guess: no run has ended here\)", said.err
     )
     assert "1/3 amd64, 50,10; TCP, seed 1: 32.000 Mbit/s, took " in said.err
     assert "2/3 amd64, 50,10; TCP, slower CPU, seed 1: 32.000 Mbit/s, took " in said.err

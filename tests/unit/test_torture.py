@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from checks import torture, troubles
-from checks.torture import Total, Verdict, Wanted, command, judge, table
+from checks.torture import Verdict, Wanted, command, judge, table
 from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab import resources
 from mptcplab.lab import kernel
@@ -296,9 +296,10 @@ def test_a_client_that_gave_up_need_not_have_come_to_the_server() -> None:
 
 
 def test_the_table_has_the_sums() -> None:
-    totals = {"a": Total(), "b": Total()}
-    totals["a"].add(Verdict(connections=3, aborted=1, verified_bytes=1_500_000, losses=["x"]))
-    totals["b"].add(Verdict(connections=2, cut_off=1, stalls=["y", "z"], reports=["r"]))
+    totals = {
+        "a": Verdict(connections=3, aborted=1, verified_bytes=1_500_000, losses=["x"]),
+        "b": Verdict(connections=2, cut_off=1, stalls=["y", "z"], reports=["r"]),
+    }
     cells = [list(column.cells) for column in table(totals).columns]
     assert cells[:9] == [
         ["a", "b", "all"],

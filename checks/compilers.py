@@ -194,7 +194,9 @@ def _check(compilers: Sequence[str], only: str, out: Path) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if nothing is found, and all runs are the same."""
     parser = parser_of("compilers", __doc__)
-    parser.add_argument("--compiler", default="", help="these, with commas, besides gcc")
+    parser.add_argument(
+        "--compiler", default="", help="only these besides gcc, separated by commas"
+    )
     parser.add_argument("--only", default="", help="run the scenarios whose names contain this")
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where the runs are kept")
     options = parser.parse_args(arguments)

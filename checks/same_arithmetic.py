@@ -304,30 +304,17 @@ def _first_error(done: subprocess.CompletedProcess[str]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if every difference is known; else 1."""
     parser = parser_of("same_arithmetic", __doc__)
+    flavours = list(choices.FLAVOURS)
+    packages = "a directory with Debian's packages of headers (default: apt-get downloads them)"
+    without = "leave this option out of the lab's kernel, to see what it changes"
+    parser.add_argument("--flavour", action="append", choices=flavours, help="not all flavours")
+    parser.add_argument("--packages", type=Path, help=packages)
     parser.add_argument(
-        *("--flavour",),
-        choices=list(choices.FLAVOURS),
-        action="append",
-        help="only this one (default: all)",
-    )
-    parser.add_argument(
-        *("--packages",),
-        type=Path,
-        help="a directory with Debian's packages of headers (default: apt-get downloads them)",
-    )
-    parser.add_argument(
-        *("--without",),
-        metavar="CONFIG_OPTION",
-        action="append",
-        default=[],
-        help="as if the lab's kernel did not have this option, to see what it is good for",
+        *("--without",), metavar="CONFIG_OPTION", action="append", default=[], help=without
     )
     options = parser.parse_args(arguments)
-    return status_of(
-        lambda: _compare_and_show(
-            options.flavour or list(choices.FLAVOURS), options.packages, options.without
-        )
-    )
+    wanted = options.flavour or flavours
+    return status_of(lambda: _compare_and_show(wanted, options.packages, options.without))
 
 
 def _compare_and_show(
@@ -354,7 +341,7 @@ def _compare_and_show(
         used |= found.used
     if set(flavours) == set(choices.FLAVOURS) and not leave_out:
         for rule in known.needless(used):
-            print(f"{KNOWN.name}: nothing differs any more for {rule}: take it out")
+            print(f"{KNOWN.name}: no difference needs {rule} any more: remove it")
             same = False
     return 0 if same else 1
 

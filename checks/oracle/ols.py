@@ -119,17 +119,30 @@ class Flow:
 
 
 @dataclass
-class Learner:
-    """ol_gambler and ol_monitor: they begin anew with each subflow."""
+class Arms:
+    """What ol_gambler and ol_monitor have in either form; they begin anew with each subflow."""
 
     meta: Interval
     arm: int = 0
-    counts: list[int] = field(default_factory=lambda: [1, 0, 0])
-    total: int = 1
     means: list[int] = field(default_factory=lambda: [0, 0, 0])
     deviations: list[int] = field(default_factory=lambda: [0, 0, 0])
     changes: list[int] = field(default_factory=lambda: [0, 0, 0])
     epoch: int = _EPOCH
+
+    def differs(self, *, above: bool, below: bool) -> bool:
+        """Counts how often in a row a reward was far above what is usual, or below; else none."""
+        before = self.changes[self.arm]
+        if above:
+            self.changes[self.arm] = max(before, 0) + 1
+        else:
+            self.changes[self.arm] = min(before, 0) - 1 if below else 0
+        return above or below
+
+
+@dataclass
+class Learner(Arms):
+    counts: list[int] = field(default_factory=lambda: [1, 0, 0])
+    total: int = 1
 
     def update(self, reward: int) -> None:
         """ol_update_UCB1()"""
@@ -145,14 +158,10 @@ class Learner:
         if not self.deviations[arm]:
             self.deviations[arm] = differs
             return
-        outsider = True
-        if reward > mean + most and mean < max(self.means):
-            self.changes[arm] = max(self.changes[arm], 0) + 1
-        elif reward < max(mean - most, 0) and mean > min(self.means):
-            self.changes[arm] = min(self.changes[arm], 0) - 1
-        else:
-            self.changes[arm] = 0
-            outsider = False
+        outsider = self.differs(
+            above=reward > mean + most and mean < max(self.means),
+            below=reward < max(mean - most, 0) and mean > min(self.means),
+        )
         if abs(self.changes[arm]) >= _CHANGES:
             self.counts, self.means, self.total = [0, 0, 0], [0, 0, 0], 1
             self.counts[arm] = 1
@@ -195,16 +204,10 @@ def activated(reward: int) -> int:
 
 
 @dataclass
-class Exp3:
-    """ol_gambler and ol_monitor with DEBUG_USE_UCB off."""
+class Exp3(Arms):
+    """With DEBUG_USE_UCB off."""
 
-    meta: Interval
-    arm: int = 0
     weights: list[int] = field(default_factory=lambda: [_UNIT] * 3)
-    means: list[int] = field(default_factory=lambda: [0, 0, 0])
-    deviations: list[int] = field(default_factory=lambda: [0, 0, 0])
-    changes: list[int] = field(default_factory=lambda: [0, 0, 0])
-    epoch: int = _EPOCH
     high: int = _EPOCH
     probabilities: list[int] = field(default_factory=list)
 
@@ -249,14 +252,11 @@ class Exp3:
             self.deviations[arm] = abs(reward - mean)
             self.means[arm] += (reward >> 3) - (mean >> 3)
             return
-        outsider = True
-        if reward > mean + _DEVIATIONS * deviation and weight < max(self.weights):
-            self.changes[arm] = max(self.changes[arm], 0) + 1
-        elif reward < mean - _DEVIATIONS * deviation and weight > min(self.weights):
-            self.changes[arm] = min(self.changes[arm], 0) - 1
-        else:
-            self.changes[arm] = 0
-            outsider = False
+        far = _DEVIATIONS * deviation
+        outsider = self.differs(
+            above=reward > mean + far and weight < max(self.weights),
+            below=reward < mean - far and weight > min(self.weights),
+        )
         if abs(self.changes[arm]) >= _CHANGES:
             if not self.epoch:
                 self.weights, self.means = [_UNIT] * 3, [0, 0, 0]

@@ -90,14 +90,14 @@ def question(*subflows: Subflow, **more: Any) -> Question:
     return Question(**(values | more))
 
 
-def picks(model: Model, asked: Question, count: int) -> list[int]:
+def picks(model: Model, asked: Question, count: int, size: int = MSS) -> list[int]:
     """On which subflows that many new segments go, one after the other, all else unchanged."""
     found = []
     for _ in range(count):
         answer = model.choose(asked)
         model.took(Asked(asked, answer))
         if answer.what != WAIT:
-            model.done(Done(0, 1, answer.what, answer.subflow, answer.seq, MSS))
+            model.done(Done(asked.time_ns, 1, answer.what, answer.subflow, answer.seq, size))
         found.append(answer.subflow)
     return found
 
@@ -746,20 +746,9 @@ def test_ols_takes_the_arm_that_was_drawn_from_the_record() -> None:
 # --- weighted
 
 
-def sends(model: Model, asked: Question, count: int, size: int = MSS) -> list[int]:
-    """As `picks`, but of so many bytes, and with time going on where it waits."""
-    found = []
-    for _ in range(count):
-        answer = model.choose(asked)
-        if answer.what != WAIT:
-            model.done(Done(asked.time_ns, 1, answer.what, answer.subflow, answer.seq, size))
-        found.append(answer.subflow)
-    return found
-
-
 def test_weighted_divides_bytes_by_shares_without_rounding() -> None:
     two = question(subflow(1, 20_000), subflow(2, 50_000))
-    found = sends(Weighted({"share1": 7, "share2": 3}), two, 100)
+    found = picks(Weighted({"share1": 7, "share2": 3}), two, 100)
     for begin in range(0, 100, 10):
         assert found[begin] == 1
         assert sorted(found[begin : begin + 10]) == [1] * 7 + [2] * 3
@@ -767,9 +756,9 @@ def test_weighted_divides_bytes_by_shares_without_rounding() -> None:
 
 def test_weighted_lets_a_path_catch_up_with_64_kib() -> None:
     model = Weighted({})
-    sends(model, question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10)), 100)
+    picks(model, question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10)), 100)
     # 65536 / 1448 = 45.3: 46 in a row, and then in turns
-    found = sends(model, question(subflow(1, 20_000), subflow(2, 50_000)), 48)
+    found = picks(model, question(subflow(1, 20_000), subflow(2, 50_000)), 48)
     assert found == [2] * 46 + [1, 2]
 
 
@@ -782,9 +771,9 @@ def test_weighted_takes_either_of_two_that_are_equal() -> None:
 
 def test_weighted_waits_strictly_for_the_path_whose_turn_it_is() -> None:
     full = question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10))
-    assert sends(Weighted({"strict": 1}), full, 3) == [1, 0, 0]
+    assert picks(Weighted({"strict": 1}), full, 3) == [1, 0, 0]
     gone = question(subflow(1, 20_000), subflow(2, 50_000, usable=False))
-    assert sends(Weighted({"strict": 1}), gone, 3) == [1, 1, 1]
+    assert picks(Weighted({"strict": 1}), gone, 3) == [1, 1, 1]
 
 
 def test_weighted_uses_a_dearer_path_when_patience_ends() -> None:
@@ -813,11 +802,11 @@ def test_cheapest_pipe_first() -> None:
 def test_weighted_caps_and_shares_of_nothing_are_for_need() -> None:
     model = Weighted({"cap1_mb": 1, "share3": 0})
     three = question(subflow(1, 10_000), subflow(2, 20_000), subflow(3, 5000))
-    assert 3 not in sends(model, three, 20)
-    sends(model, three, 1, size=1_000_000)
-    assert set(sends(model, three, 20)) == {2}
+    assert 3 not in picks(model, three, 20)
+    picks(model, three, 1, size=1_000_000)
+    assert set(picks(model, three, 20)) == {2}
     three.subflows[1].usable = False
-    assert set(sends(model, three, 60)) == {1, 3}
+    assert set(picks(model, three, 60)) == {1, 3}
     # a backup comes after them, and a full path does not make it needed
     three.subflows[1].usable = three.subflows[1].backup = True
     three.subflows[0].in_flight = three.subflows[2].in_flight = 10
@@ -829,7 +818,7 @@ def test_a_path_beyond_the_limit_is_dear_and_measured() -> None:
     slow = subflow(2, 60_001)
     oldest = Segment(0, MSS, frozenset({1}))
     two = question(subflow(1, 10_000), slow, oldest=oldest)
-    assert sends(model, two, 3) == [1, 1, 1]
+    assert picks(model, two, 3) == [1, 1, 1]
     two.head = None
     assert model.choose(two) == Answer(DUPLICATE, 2, 0)
     model.done(Done(two.time_ns, 1, DUPLICATE, 2, 0, MSS))
@@ -841,7 +830,7 @@ def test_a_path_beyond_the_limit_is_dear_and_measured() -> None:
     assert model.choose(two).what == WAIT
     # where the other one costs more, both cost the same
     model = Weighted({"max_rtt_ms": 60, "cost1": 1})
-    assert sends(model, question(subflow(1, 10_000), slow), 4) == [1, 2, 1, 2]
+    assert picks(model, question(subflow(1, 10_000), slow), 4) == [1, 2, 1, 2]
 
 
 # --- raven

@@ -75,12 +75,6 @@ def of_tcp(run: Run) -> list[float]:
     return [value for name, value in goodputs(run).items() if name.startswith("tcp")]
 
 
-def rate_bps(run: Run, path: str, begin_s: float, end_s: float) -> float:
-    """What arrived over a path, per second."""
-    received = run.received_bytes(path, end_s) - run.received_bytes(path, begin_s)
-    return received * 8 / (end_s - begin_s)
-
-
 def ratio(run: Run) -> float:
     """What Multipath TCP has, for each bit that as many connections of TCP have."""
     return sum(of_multipath(run)) / sum(of_tcp(run))
@@ -175,7 +169,7 @@ def test_it_moves_to_the_free_path(pooling: dict[str, Run]) -> None:
     # 0.25 of the link. What is asserted is that traffic moves: three quarters of Reno's at most.
     # OLIA has a window of a segment or two: 2 of 42, and as much again for what it tries.
     most = {"lia": 0.75 / 3, "olia": 2 / 42 * 2, "balia": 0.75 / 3}
-    parts = {cc: rate_bps(run, "over-busy", 10, 40) / 10e6 for cc, run in pooling.items()}
+    parts = {cc: run.rate_bps("over-busy", 10, 40) / 10e6 for cc, run in pooling.items()}
     for cc, run in pooling.items():
         mbps = ", ".join(f"{name} {bps / 1e6:.2f}" for name, bps in goodputs(run).items())
         print(f"\n{cc}: {parts[cc]:.3f} of the busy link; Mbit/s: {mbps}", end="")
@@ -210,7 +204,7 @@ def until_used_s(run: Run) -> float:
     """From when TCP leaves the busy link until Multipath TCP has 80 % of it for half a second."""
     for step in range(250):
         begin_s = 40 + step / 10
-        if rate_bps(run, "over-busy", begin_s, begin_s + 0.5) >= 0.8 * 10e6 * TCP_PAYLOAD:
+        if run.rate_bps("over-busy", begin_s, begin_s + 0.5) >= 0.8 * 10e6 * TCP_PAYLOAD:
             return begin_s + 0.5 - 40
     return np.inf
 

@@ -48,15 +48,3 @@ def test_the_far_path_sends_from_the_end(run_scenario: RunScenario) -> None:
 def test_bulk_data_fills_both_paths(run_scenario: RunScenario, paths: tuple[str, str]) -> None:
     run = run_scenario(*paths, scheduler="dems", duration="20s")
     assert run.goodput_bps >= 0.95 * ideal_goodput_bps(run.scenario)
-
-
-def test_three_paths_with_losses_and_outages(run_scenario: RunScenario) -> None:
-    # 20 Mbit/s for 5 of 10 s, with 1 % of loss: half of that is left to the timeouts.
-    run = run_scenario(
-        *("a:20mbit,10ms,loss=1%", "b:10mbit,25ms,loss=1%", "c:5mbit,60ms"),
-        scheduler="dems",
-        duration="10s",
-        event=("2s:a:down", "3s:b:down", "5s:a:up", "6s:b:up"),
-    )
-    assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
-    assert run.goodput_bps >= 5e6

@@ -304,7 +304,7 @@ def _losses(count: int) -> Iterator[MeteredPath]:
         share, falls = p / (p + r), 1 - p - r
         between = share * (1 - share) * ((bad - good) / 100) ** 2
         variance = loss / 100 * (1 - loss / 100) + 2 * between * falls / (1 - falls)
-        bound = DEVIATIONS * 100 * math.sqrt(variance / count)
+        bound = DEVIATIONS * (100 * math.sqrt(variance / count))
         yield MeteredPath("loss, two states", path, sent, lost, loss, "%", bound)
         if bad == 100:
             # rows are geometric, and some count x loss / burst of them begin
@@ -320,7 +320,7 @@ def _losses(count: int) -> Iterator[MeteredPath]:
 
 def _bound_of_share(percent: float, count: int) -> float:
     """Of a binomial share of `count` packets, in per cent."""
-    return DEVIATIONS * 100 * math.sqrt(percent / 100 * (1 - percent / 100) / count)
+    return DEVIATIONS * (100 * math.sqrt(percent / 100 * (1 - percent / 100) / count))
 
 
 def _others() -> Iterator[MeteredPath]:

@@ -28,7 +28,7 @@ from checks.command_line import chosen, natural, parser_of, say
 from checks.oracle.compare import Agreement, judge_file
 from checks.oracle.models import FORMS, params_of
 from checks.oracle.scenarios import SCENARIOS
-from checks.tables import markdown as markdown_table
+from checks.tables import markdown as page_table
 from mptcplab import marked
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError, status_of
 from mptcplab.lab.engine import Rig, Watch
@@ -195,7 +195,7 @@ def _ended(
 
 def markdown(totals: Mapping[str, Agreement]) -> str:
     """The outcome as a table of the docs, and what is listed."""
-    table = markdown_table(_COLUMNS, ((name, *total.numbers) for name, total in totals.items()))
+    table = page_table(_COLUMNS, ((name, *total.numbers) for name, total in totals.items()))
     listed = [
         f"- {name}, {count} of {total.decisions}: {reason}."
         for name, total in totals.items()

@@ -150,7 +150,7 @@ def _listing(results: Sequence[Result]) -> str:
     upstream = runs.about([each for each in results if each.is_unpatched])
     found = {each.about: each for result in results for each in result.reports}
     lines = ["# reports: with our patches, without; where"]
-    for about in sorted({*patched, *upstream}, key=lambda one: -patched[one]):
+    for about in sorted({*patched, *upstream}, key=lambda one: (-patched[one], one)):
         where = "; ".join(found[about].places)
         lines.append(f"{patched[about]:5} {upstream[about]:5}  {about}  ({where})")
     for result in results:

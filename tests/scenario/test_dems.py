@@ -6,9 +6,7 @@ from __future__ import annotations
 import statistics
 
 import numpy as np
-import pytest
 
-from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 
 PATHS = ("near:20mbit,10ms", "far:10mbit,40ms")
@@ -38,13 +36,3 @@ def test_the_far_path_sends_from_the_end(run_scenario: RunScenario) -> None:
     fresh = made[made["kind"] == NEW]
     first = {int(number): int(np.argmax(fresh["subflow"] == number)) for number in (1, 2)}
     assert int(fresh["seq"][first[2]]) - int(fresh["seq"][first[1]]) >= 32 * 1024
-
-
-@pytest.mark.parametrize(
-    "paths",
-    [("a:50mbit,10ms", "b:50mbit,10ms"), ("a:100mbit,10ms", "b:50mbit,20ms")],
-    ids=["50+50", "100+50"],
-)
-def test_bulk_data_fills_both_paths(run_scenario: RunScenario, paths: tuple[str, str]) -> None:
-    run = run_scenario(*paths, scheduler="dems", duration="20s")
-    assert run.goodput_bps >= 0.95 * ideal_goodput_bps(run.scenario)

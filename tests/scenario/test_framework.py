@@ -129,7 +129,7 @@ def test_a_scheduler_that_is_not_there_cannot_be_chosen(
         engine.run(scenario_of(*TWINS, duration="2s"), text, Rig(lab_kernel, lab_guest), tmp_path)
 
 
-def test_a_peer_that_sends_crumbs_out_of_order_takes_no_more_memory_than_is_meant_for_it(
+def test_crumbs_out_of_order_take_no_more_memory_than_a_buffer_has(
     run_scenario: RunScenario, series: str
 ) -> None:
     # For half a second, all that arrives waits for a segment on the slow path, a byte in each

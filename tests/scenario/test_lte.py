@@ -45,7 +45,7 @@ def detections(run: Run) -> int:
 
 
 @pytest.mark.parametrize("event", [HANDOVER, OUTAGE], ids=["handover", "outage"])
-def test_the_other_path_goes_on_and_the_path_is_back_within_a_second(
+def test_after_a_handover_the_path_is_back_within_a_second(
     run_scenario: RunScenario, event: tuple[str, ...]
 ) -> None:
     run = run_scenario(*LTE, scheduler="lte", duration="12s", event=event, decisions=True)

@@ -154,7 +154,7 @@ def test_after_a_path_has_become_slower_shares_are_measured_again(
     assert after <= NOTICED_S + MEASURED_S
 
 
-def test_a_path_that_has_become_faster_carries_more_from_the_next_time_on(
+def test_a_path_that_became_faster_carries_more_after_the_next_measurement(
     run_scenario: RunScenario,
 ) -> None:
     run = run_scenario(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 
 STREAM = "cbr:size=1KB,rate=500kbit"
@@ -56,9 +55,3 @@ def test_a_path_that_fails_costs_no_time(run_scenario: RunScenario) -> None:
     )
     assert raven.metric("delay_ms_max") < 100
     assert minrtt.metric("delay_ms_max") > 200
-
-
-def test_bulk_data_spreads(run_scenario: RunScenario) -> None:
-    # Copies are made where both have room at once, which full windows seldom have.
-    run = run_scenario(*TWINS, scheduler="raven", duration="20s")
-    assert run.goodput_bps >= 0.95 * ideal_goodput_bps(run.scenario)

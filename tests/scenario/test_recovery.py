@@ -64,7 +64,7 @@ def timeouts(run: Run, path: str) -> int:
 
 @pytest.mark.parametrize("cc", CONGESTION_CONTROLS)
 @pytest.mark.parametrize("scheduler", LIKE_THEM)
-def test_a_path_is_used_soon_after_it_is_back_and_its_data_goes_elsewhere(
+def test_a_path_is_used_soon_after_it_is_back(
     run_scenario: RunScenario, scheduler: str, cc: str
 ) -> None:
     run = run_scenario(
@@ -175,7 +175,7 @@ def test_bbr_does_not_look_for_the_least_rtt_after_an_outage(run_scenario: RunSc
     assert times_s[grown] - times_s[answer] <= 1.5 * RTT_S + 2 * SAMPLE_S
 
 
-def test_a_path_that_has_become_slow_for_good_is_not_taken_for_one_that_was_away(
+def test_a_path_that_became_slow_is_not_treated_as_one_away(
     run_scenario: RunScenario,
 ) -> None:
     # One path, whose RTT is 2 s from 5 s on, ten times the timeout; a packet each 100 ms. TCP must

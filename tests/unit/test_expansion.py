@@ -56,7 +56,7 @@ def test_a_list_of_another_form_is_refused_in_one_line(text: str, said: str) -> 
     assert "\n" not in str(refused.value)
 
 
-def test_what_is_kept_is_renamed_but_not_where_it_is_defined_or_asked_for() -> None:
+def test_kept_names_are_renamed_but_not_in_definitions_and_conditions() -> None:
     keeper = Keeper(known(Rule("kept", ("spin_*", "BUG_ON"), "Locks.")), ["LARGEST"])
     text = "\n".join(
         [
@@ -137,7 +137,7 @@ def test_a_number_that_differs_is_shown_with_both() -> None:
     ]
 
 
-def test_a_line_may_be_missing_under_a_condition_that_is_known_to_differ() -> None:
+def test_a_line_may_be_missing_under_a_known_condition() -> None:
     rule = Rule("condition", ("CONFIG_A*",), "Other.")
     text = "#if IS_ENABLED(CONFIG_AB) && defined(CONFIG_C)\na;\n#endif\nb;"
     debian = {(FILE, 2): "a ;", (FILE, 4): "b ;"}

@@ -257,7 +257,7 @@ def test_backup() -> None:
     assert Backup({}).choose(asked) == Answer(REINJECTION, 2, 7)
 
 
-def test_burst_takes_the_queue_that_is_empty_soonest_and_stays_for_a_burst() -> None:
+def test_burst_takes_the_soonest_empty_queue_and_stays_for_a_burst() -> None:
     # 60 and 50 ms; windows and round trips say nothing
     one = subflow(1, 1_000, wmem_queued=60_000, pacing_rate=1_000_000)
     two = subflow(2, 90_000, wmem_queued=100_000, pacing_rate=2_000_000, in_flight=10)
@@ -354,7 +354,7 @@ def test_the_ratio_of_two_round_trips_in_thousandths() -> None:
     assert Blest({"paper": 1}).choose(asked).subflow == 2
 
 
-def test_lambda_of_blest_falls_once_in_the_least_round_trip_of_the_slow_one() -> None:
+def test_lambda_of_blest_falls_once_in_a_round_trip() -> None:
     # 100 ms, in ticks of 4 ms
     model = Blest({})
     for jiffies, expected in ((1000, 1200), (1024, 1200), (1025, 1190), (1049, 1190)):

@@ -216,7 +216,7 @@ def test_what_a_run_needs_is_taken_out_of_a_package(tmp_path: Path, below: str) 
 
 
 @needs_dpkg
-def test_a_cache_that_cannot_be_written_to_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported_with_a_remedy(tmp_path: Path) -> None:
     made = make_package(tmp_path, DEBIAN)
     cache = tmp_path / "cache" / "mptcplab"
     cache.mkdir(parents=True)
@@ -642,8 +642,12 @@ def pretend_runs(monkeypatch: pytest.MonkeyPatch, *flows: Flow, fails: Sequence[
     monkeypatch.setattr(engine, "run", run)
 
 
+def make_all(jobs: Sequence[runs.Job], bench: Bench) -> None:
+    list(runs.make(jobs, bench, runs.ExpectedTimes(jobs, bench.out)))
+
+
 @pytest.mark.usefixtures("cache")
-def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
+def test_runs_are_made_once_and_a_failure_does_not_end_others(
     monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
@@ -712,7 +716,7 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     def make(of: KernelBuild, *flows: Flow, slower: int = 0) -> None:
         pretend_runs(monkeypatch, *flows)
         jobs = runs.missing(runs.jobs([setting], [of], guest, 2, slower), out)
-        list(runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out)))
+        make_all(jobs, Bench(guest, out))
 
     make(kernel, FAST, SLOW)
     table = rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2))
@@ -774,7 +778,7 @@ def read_first(out: Store, key: str, at_ns: int) -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
+def test_data_is_as_late_in_the_lab_as_on_a_distribution_kernel(
     monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
@@ -782,7 +786,7 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
     pretend_runs(monkeypatch, FAST, SLOW)
     stock, ours = (runs.jobs([setting], [of], guest, 3, 0) for of in (kernel, lab))
     for jobs in (stock, ours):
-        list(runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out)))
+        make_all(jobs, Bench(guest, out))
     # nothing arrived in the third run of the lab
     assert runs.late(setting, Seeds(3, 0, 4), kernel, lab, Bench(guest, out)) == {}
     for jobs, each_ns in ((stock, (900, 640, 700)), (ours, (200, 250, 0))):
@@ -1152,7 +1156,7 @@ def pretended(
             runs.Job(store.run_key(each, lab, guest), made_up(), each, lab) for each in scenarios
         ]
         out = Store(tmp_path / "out")
-        list(runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out)))
+        make_all(jobs, Bench(guest, out))
 
     monkeypatch.setattr(machine, "run", run)
     monkeypatch.setattr(engine, "run", run)

@@ -130,7 +130,7 @@ def test_devices_come_back_with_the_routes_that_they_had() -> None:
     assert seen
 
 
-def test_an_end_that_sends_a_write_in_a_round_trip_has_few_of_them() -> None:
+def test_an_end_with_one_write_in_a_round_trip_has_few_writes() -> None:
     ends = [
         end
         for seed in SEEDS
@@ -240,7 +240,7 @@ def test_a_clean_end_with_bytes_missing_is_a_loss() -> None:
     ]
 
 
-def test_also_when_the_writer_was_told_of_an_error_but_not_the_reader() -> None:
+def test_an_error_at_the_writer_alone_does_not_excuse_a_loss() -> None:
     found = verdict(end(error="ECONNRESET", error_of="read"), end(read=90))
     assert "its writer failed: ECONNRESET" in found.losses[0]
     assert "(abort)" in verdict(end(did="abort"), end(read=90)).losses[0]

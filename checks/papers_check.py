@@ -53,9 +53,9 @@ def warnings(sections: Sequence[Section]) -> Iterator[str]:
                 if not each.shown:
                     yield f"{name}:{claim.name}: not shown: {each.because.says} ({each.why})"
     for paper, group in by_paper(sections).items():
-        for told in headlines.told(group):
-            if told.why:
-                yield f"{paper}: headline not shown: {told.headline.says} ({told.why})"
+        for found in headlines.told(group):
+            if found.why:
+                yield f"{paper}: headline not shown: {found.headline.says} ({found.why})"
 
 
 def main(arguments: Sequence[str], results: Path = _ROOT / "docs" / "results") -> int:

@@ -160,7 +160,7 @@ def test_a_line_can_be_known_by_its_text() -> None:
     assert len(list(judge(" b", set(), rule).unknown(*ways))) == 1
 
 
-def test_a_header_of_one_side_is_told_once() -> None:
+def test_a_header_of_one_side_is_reported_once() -> None:
     file = "include/net/xfrm.h"
     made = {(file, number): "x" for number in (1, 2, 3)}
     alone = Judge(known(), {file: "a\nb\nc"}, frozenset())

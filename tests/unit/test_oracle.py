@@ -657,7 +657,7 @@ def test_ols_sends_half_twice_in_turns_of_twelve() -> None:
         model.took(Asked(asked, answer))
         found.append((answer.what, answer.seq // MSS))
     copies = [(DUPLICATE, number) for number in range(6)]
-    # what has been done is not told here, so new data is the same each time
+    # the model does not learn here that data has left, so new data is the same each time
     assert found == copies + [(NEW, 20)] * 6
     model.choose(asked)
     assert (model.flows[2].red, model.flows[2].new) == (6, 6)

@@ -548,7 +548,7 @@ def test_a_run_that_fails_says_why(
     assert raised.value.console_tail == "booting"
 
 
-def test_no_memory_is_told_in_a_line(
+def test_no_memory_is_reported_in_a_line(
     qemu: Pretend, kernel: KernelBuild, guest: Guest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = qemu(
@@ -566,7 +566,7 @@ def test_no_memory_is_told_in_a_line(
         machine.require(3)
 
 
-def test_no_qemu_is_told_in_a_line(
+def test_no_qemu_is_reported_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -655,14 +655,14 @@ def test_runs_are_made_once_and_a_failure_does_not_end_others(
     pretend_runs(monkeypatch, FAST, SLOW, fails=[2])
     expected = runs.ExpectedTimes(jobs, out)
     assert not expected.ended
-    told = list(runs.make(jobs, Bench(guest, out, 2), expected))
-    assert sorted((each.job.scenario.seed, each.failed) for each in told) == [
+    ended = list(runs.make(jobs, Bench(guest, out, 2), expected))
+    assert sorted((each.job.scenario.seed, each.failed) for each in ended) == [
         (1, ""),
         (2, "the run failed: it was made to"),
         (3, ""),
     ]
-    assert {each.number for each in told} == {1, 2, 3}
-    assert told[-1].left_s == 0
+    assert {each.number for each in ended} == {1, 2, 3}
+    assert ended[-1].left_s == 0
     (again,) = runs.missing(jobs, out)
     assert again.scenario.seed == 2
     assert out.failed() == [again.key]
@@ -761,9 +761,9 @@ def test_what_is_sent_after_the_end_does_not_count(
         monkeypatch.setattr(machine, "run", run)
         out = Store(tmp_path / str(sampled_ns))
         jobs = runs.jobs([made_up()], [kernel], guest, 1, 0)
-        (told,) = runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out))
-        assert told.entry is not None
-        return told.entry.data_packets
+        (ended,) = runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out))
+        assert ended.entry is not None
+        return ended.entry.data_packets
 
     # 5000 bytes in each of 2000 ms; the connection is closed a second later
     assert [packets_if_sampled_for(s * SECOND) for s in (2, 3)] == [10_000, 10_000]
@@ -1021,13 +1021,13 @@ def talk(*lengths: int, **random: Any) -> Talk:
     return made
 
 
-def told(directory: Path, *talks: Talk) -> str:
+def in_words(directory: Path, *talks: Talk) -> str:
     sides = []
     for made in talks:
         sent = [replace(each, time_ns=T0 + each.time_ns) for each in made.packets]
         found = dissect.read([write_pcap(directory / "client.pcapng", sent)])
         sides.append(difference.streams(found, T0, since_start=True))
-    return packets.told(*sides)
+    return packets.in_words(*sides)
 
 
 def test_what_is_random_or_late_in_packets_is_no_difference(tmp_path: Path) -> None:
@@ -1035,18 +1035,18 @@ def test_what_is_random_or_late_in_packets_is_no_difference(tmp_path: Path) -> N
     # another acknowledgment before the start, the end of a write, another time
     other.ack(-10, 1, 0)
     other.packets[-2:-1] = [replace(other.packets[-2], time_ns=3 * MS, flags=8 | 16)]
-    assert told(tmp_path, talk(1000, 900), other) == ""
+    assert in_words(tmp_path, talk(1000, 900), other) == ""
 
 
-def test_the_first_packet_that_differs_is_told(tmp_path: Path) -> None:
+def test_the_first_packet_that_differs_is_reported(tmp_path: Path) -> None:
     theirs = talk(1000, 1000, 1000)
-    assert told(tmp_path, theirs, talk(1000, 900, 1000)) == (
+    assert in_words(tmp_path, theirs, talk(1000, 900, 1000)) == (
         "packet 2 from 10.0.1.1, at 1.000 ms: payload 1000 bytes / 900 bytes"
     )
-    found = told(tmp_path, talk(1000, 1000), theirs)
+    found = in_words(tmp_path, talk(1000, 1000), theirs)
     assert found == "packet 3 from 10.0.1.1, at 2.000 ms: only in the lab"
     # of several streams, the earliest
-    assert told(tmp_path, theirs, talk(1000, 1000, 900).ack(0.5, 1, 1000)) == (
+    assert in_words(tmp_path, theirs, talk(1000, 1000, 900).ack(0.5, 1, 1000)) == (
         "packet 1 from 10.1.1.1, at 0.500 ms: only in the lab"
     )
 
@@ -1202,7 +1202,7 @@ def test_the_command_says_what_it_costs_and_runs_what_is_missing(
 
 
 @pytest.mark.usefixtures("cache", "pretended")
-def test_what_fails_is_told_and_is_no_success(
+def test_what_fails_is_reported_and_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = machine.run

@@ -253,7 +253,7 @@ def test_who_hears_of_an_error_has_lost_nothing_silently() -> None:
     assert (found.failures, found.aborted) == ([], 1)
 
 
-def test_wrong_bytes_and_too_many_are_told() -> None:
+def test_wrong_bytes_and_too_many_are_reported() -> None:
     assert "the byte at 7 is wrong" in verdict(end(), end(wrong_at=7)).losses[0]
     assert "101 bytes were read" in verdict(end(), end(read=101)).losses[0]
 
@@ -324,7 +324,7 @@ def test_the_table_has_the_sums() -> None:
         (["--without", "rain"], "rain"),
     ],
 )
-def test_bad_flags_are_told(
+def test_bad_flags_are_reported(
     flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

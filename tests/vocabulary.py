@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab.engine import RunOutcome
+from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.plan import plan
+from mptcplab.runs import single
 from mptcplab.scenario import congestion
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
@@ -36,6 +37,14 @@ class Run:
     client: Samples
     server: Samples
     figures: RunMetrics
+
+    @classmethod
+    def made(cls, scenario: Scenario, rig: Rig, directory: Path) -> Run:
+        """Makes the run of a scenario in a directory, which exists."""
+        outcome, figures = single.measure(scenario, rig, directory)
+        client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
+        server = records.read_samples(directory / run_files.SERVER_SAMPLES)
+        return cls(scenario, outcome, client, server, figures)
 
     def metric(self, name: str) -> float:
         """A figure of the whole run, which must have a value."""

@@ -24,8 +24,7 @@ from scipy import optimize
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records, run_files
-from mptcplab.runs import single
+from mptcplab.metrics import records
 from mptcplab.scenario import congestion
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import load_file
@@ -51,10 +50,7 @@ def run_example(
         runs = []
         for scenario in load_file(EXAMPLES / example, flags).runs():
             directory = tmp_path_factory.mktemp(f"{congestion.name_of(cc)}-{scenario.seed}")
-            outcome, figures = single.measure(scenario, Rig(lab_kernel, lab_guest), directory)
-            client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
-            server = records.read_samples(directory / run_files.SERVER_SAMPLES)
-            runs.append(Run(scenario, outcome, client, server, figures))
+            runs.append(Run.made(scenario, Rig(lab_kernel, lab_guest), directory))
         return runs
 
     return run

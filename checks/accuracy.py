@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How accurate the links are, measured on the real kernel: `make accuracy`.
+"""How accurate are the links? Measures them on the real kernel: `make accuracy`.
 
-The paths of a scenario are made as for a run, but instead of the traffic the guest sends UDP
-packets in one direction (`guest/meter.c`), and its kernel records when each reaches the first queue
-and the last device. This is compared with what was asked for: delay, rate, loss, runs of losses,
-queue limit, jitter, duplicated packets, packets that overtake.
+The guest makes the paths of a scenario as for a run. Instead of the traffic it sends UDP packets in
+one direction (`guest/meter.c`), and its kernel records when each reaches the first queue and the
+last device. The check compares this with the scenario: delay, rate, loss, runs of losses, queue
+limit, jitter, duplicated packets, packets that overtake.
 """
 
 from __future__ import annotations
@@ -257,14 +257,12 @@ def _rates() -> Iterator[MeteredPath]:
                 if packet_ns < _LEAST_PACKET_NS:
                     continue
                 count = max(_LEAST_COUNT, math.ceil(_BUSY_NS / packet_ns))
+                sent, bound = (Metering(count, size),), RATE_BOUND * bps / 1e6
                 where = ",bottleneck=host" if host else ""
-                yield MeteredPath(
-                    f"rate, {kind}{' at the host' if host else ''}",
-                    f"{rate},1ms,queue=5000,queue_discipline={kind}{where}",
-                    (Metering(count, size),),
-                    *(rate_mbps(size), bps / 1e6, "Mbit/s", RATE_BOUND * bps / 1e6),
-                    f"{size} bytes",
-                )
+                group = f"rate, {kind}{' at the host' if host else ''}"
+                path = f"{rate},1ms,queue=5000,queue_discipline={kind}{where}"
+                value, asked, note = rate_mbps(size), bps / 1e6, f"{size} bytes"
+                yield MeteredPath(group, path, sent, value, asked, "Mbit/s", bound, note)
 
 
 def _queues() -> Iterator[MeteredPath]:
@@ -311,10 +309,8 @@ def _losses(count: int) -> Iterator[MeteredPath]:
             bound = DEVIATIONS * math.sqrt(burst * (burst - 1) / (count * loss / 100 / burst))
             yield MeteredPath("lost in a row", path, sent, run_length, burst, "packets", bound)
     for loss, correlation in ((1, 10), (1, 25), (10, 25), (10, 50)):
-        path, note = (
-            f"{lossy},loss={loss}%,loss_correlation={correlation}%",
-            "netem's; see docs/links.md",
-        )
+        path = f"{lossy},loss={loss}%,loss_correlation={correlation}%"
+        note = "netem's; see docs/links.md"
         yield MeteredPath("loss, correlated", path, sent, lost, loss, "%", None, note)
 
 

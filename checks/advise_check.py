@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Is what `advise` says right, on paths that it was not made for? `make advise-check`.
+"""Is the advice of `advise` right on other paths than it was tuned on? `make advise-check`.
 
-Pairs of paths are drawn from wide ranges (Sobol's sequence, scrambled by --seed): 1 to 200 Mbit/s
-and round trips of 5 to 300 ms, both on a logarithmic scale, queues of half to four bandwidth-delay
-products, random loss of up to 1 %, in about a third none; every fifth are two constant presets.
-Each has one of the goals of `advise` in turn, and `advise` is asked for it.
+Sobol's sequence, scrambled by --seed, draws pairs of paths from wide ranges: 1 to 200 Mbit/s and
+round trips of 5 to 300 ms, both on a logarithmic scale, queues of half to four bandwidth-delay
+products, random loss of up to 1 %, in about a third none. Every fifth pair is two constant presets.
+The pairs have the goals of `advise` in turn, and the check asks `advise` about each.
 
-What it should have said is then measured in runs of their own, with other seeds, on other
-variations of the paths. Short runs of the whole catalogue find the contenders; these, the advised
-pair and Linux's default are run longer, on further variations. The best of them is the best of the
-catalogue. A pair is within 5 % of it, if the median of its differences from it, on the same
-variations, is at most that part of the best figure.
+Then runs with other seeds, on other variations of the paths, show which advice is right. Short runs
+of the whole catalogue find the contenders. These, the advised pair and Linux's default run longer,
+on further variations; the best of them counts as the best of the catalogue. A pair is within 5 % of
+it if the median of its differences, on the same variations, is at most that part of the best
+figure.
 
-It fails (status 1) if less than 95 % of the advised are within 5 % of the best, or if one is more
-than 10 % worse than Linux's default. What was run is kept in --out, and not run again.
+The check fails (status 1) if less than 95 % of the advised pairs are within 5 % of the best, or if
+one is more than 10 % worse than Linux's default. It keeps its runs in --out, and does not repeat
+them.
 """
 
 from __future__ import annotations

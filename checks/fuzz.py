@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Calls at random, but repeatable, of all that a program can reach of our code in the kernel.
+"""Calls at random, but repeatable, of all of our kernel code that a program can reach.
 
-`python -m checks.fuzz` has processes at both ends of a lab make them (guest/fuzz/calls.c):
-socket options and units with any arguments, on sockets in any state, files of /proc, sysctls,
-endpoints. The kernel that checks itself (`debug`) is the judge: a report of the kernel, or a guest
-that stops, is a failure. It shows how often each call had which result, and for each failure the
-command that repeats it. See docs/reliability.md.
+`python -m checks.fuzz` starts processes at both ends of a lab (guest/fuzz/calls.c). They use socket
+options and units with any arguments, sockets in any state, files of /proc, sysctls and endpoints.
+The kernel that checks itself (`debug`) is the judge: its reports, and guests that stop, are
+failures. The check shows how often each call had which result, and the command that repeats a
+failure. See docs/reliability.md.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Is what docs/results says of published experiments still what experiments/ and the kernel are?
+"""Does docs/results still agree with experiments/ and the kernel? `make papers-check`
 
-A claim that was published must not disappear: it fails if one of docs/results/claims.json is no
-longer in experiments/, unless CHANGELOG.md names it, PAPER/FIGURE:NAME. It warns of figures that
-are to be run again or are stale, and of explanations and headlines that are not shown any more.
-With --strict it fails if there are warnings.
+A published claim must not disappear. The check fails if a claim of docs/results/claims.json is no
+longer in experiments/, unless CHANGELOG.md names it, PAPER/FIGURE:NAME. It warns of stale figures,
+of experiments that have changed since their runs, and of explanations and headlines that are no
+longer shown. With --strict it fails if there are warnings.
 """
 
 from __future__ import annotations

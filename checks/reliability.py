@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The results of attacks on the lab, for docs/reliability.md: `make reliability`.
+"""Counts the attacks on the lab and the faults that they find: `make reliability`.
 
-Connections with troubles (torture.py) in the lab kernel and in the one that checks itself, random
-calls (fuzz.py) in the latter, and the tests that are attacks, each counted.
+The attacks are connections with troubles (torture.py) in the lab kernel and in the kernel that
+checks itself, calls at random (fuzz.py) in the latter, and some of the tests. docs/reliability.md
+has the table.
 """
 
 from __future__ import annotations

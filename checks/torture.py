@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Trouble, at random but repeatable: no byte is lost, none is wrong, and nothing stalls.
 
-`python -m checks.torture` makes runs of connections with troubles (see troubles.py), for
-each scheduler with each congestion control, checks what both ends of every connection have seen,
-and shows for each failure the command that repeats it. See docs/reliability.md.
+`python -m checks.torture` makes runs of connections with troubles (see troubles.py), for each
+scheduler with each congestion control. It checks the bytes that both ends of every connection saw,
+and shows the command that repeats a failure. See docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if nothing was lost, stalled or reported; else 1."""
     parser = parser_of("torture", __doc__)
     parser.add_argument("--seed", type=natural, default=1, help="seed of the first run (1)")
-    parser.add_argument("--runs", type=natural, default=100, help="each with the next seed (100)")
+    parser.add_argument("--runs", type=natural, default=100, help="how many, seed by seed (100)")
     parser.add_argument("--scheduler", default="", help="only these, separated by commas")
     parser.add_argument("--cc", default="", help="only these, separated by commas")
     parser.add_argument("--kernel-variant", default="lab", choices=sorted(kernel.VARIANTS))

@@ -2,8 +2,8 @@
 """The lab's kernel against an unmodified distribution kernel: `make stock-check`.
 
 Debian's kernel package runs in a virtual machine, in virtual time, with the lab's own guest program
-and plans, and upstream's scheduler. Its figures are put beside the lab's. Runs are kept in the
-output directory and not repeated; Ctrl-C ends the current ones.
+and plans, and upstream's scheduler. The check compares its figures with the lab's. It keeps runs in
+the output directory, and does not repeat them; Ctrl-C ends the current ones.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lab-seeds", type=natural, default=8, help="seeds in the lab (8)")
     parser.add_argument("--jobs", type=natural, default=1, help="virtual machines at a time (1)")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=_ONLY)
-    parser.add_argument("--flavour", action="append", choices=choices.FLAVOURS, help="only this")
+    parser.add_argument("--flavour", action="append", choices=choices.FLAVOURS, help=_FLAVOUR)
     parser.add_argument("--package", action="append", type=Path, metavar="FILE", help=_PACKAGE)
     parser.add_argument("--packets", action="store_true", help=_PACKETS)
     parser.add_argument(
@@ -61,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 _SLOWER = "seeds on a CPU half as fast, to see what CPU time changes (2)"
+_FLAVOUR = "only this flavour; repeat it for more"
 _ONLY = "only settings whose names contain this; repeat it for more"
 _PACKETS = "capture the start of each run, and report the first packet that differs"
 _PACKAGE = "a kernel package, instead of the newest downloaded one of each flavour"

@@ -20,7 +20,7 @@ from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
-from mptcplab.metrics import records, run_files
+from mptcplab.metrics import run_files
 from mptcplab.runs import experiment, single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
@@ -148,10 +148,7 @@ def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> R
         (scenario,) = request.runs()
         modules = experiment.modules(request, lab_kernel)
         rig = Rig(lab_kernel, lab_guest, modules, limits=limits or Limits())
-        outcome, figures = single.measure(scenario, rig, directory)
-        client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
-        server = records.read_samples(directory / run_files.SERVER_SAMPLES)
-        return Run(scenario, outcome, client, server, figures)
+        return Run.made(scenario, rig, directory)
 
     return run
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab.engine import RunOutcome
+from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.plan import plan
+from mptcplab.runs import single
 from mptcplab.scenario import congestion
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
@@ -37,24 +38,49 @@ class Run:
     server: Samples
     figures: RunMetrics
 
+    @classmethod
+    def made(cls, scenario: Scenario, rig: Rig, directory: Path) -> Run:
+        """Makes the run of a scenario in a directory, which exists."""
+        outcome, figures = single.measure(scenario, rig, directory)
+        client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
+        server = records.read_samples(directory / run_files.SERVER_SAMPLES)
+        return cls(scenario, outcome, client, server, figures)
+
+    def metric(self, name: str) -> float:
+        """A figure of the whole run, which must have a value."""
+        value = self.figures.metrics[name]
+        assert value is not None, name
+        return float(value)
+
     @property
     def goodput_bps(self) -> float:
-        value = self.figures.metrics.goodput_bps
-        assert value is not None
-        return float(value)
+        return self.metric("goodput_bps")
 
     @property
     def start_ns(self) -> int:
         """T0: when measuring started."""
         return int(self.outcome.guest["start_ns"])
 
-    def received_bytes(self, path: str, after_s: float) -> int:
-        """What the server had received over a path some time after the start."""
-        numbers = [each.name for each in self.scenario.paths]
-        subflow = self.server.subflow
-        mine = subflow[records.path_indices(subflow) == numbers.index(path)]
-        last = np.searchsorted(mine["time_ns"], self.start_ns + int(after_s * 1e9), side="right")
-        return int(mine["received_bytes"][last - 1]) if last else 0
+    def received_bytes(self, path: str, until_s: float, since_s: float | None = None) -> int:
+        """What the server received over a path until some time after the start, or between two."""
+        mine = self._of(self.server.subflow, path)
+        until_ns = self.start_ns + int(until_s * 1e9)
+        last = np.searchsorted(mine["time_ns"], until_ns, side="right")
+        before = 0 if since_s is None else self.received_bytes(path, since_s)
+        return (int(mine["received_bytes"][last - 1]) if last else 0) - before
+
+    def rate_bps(self, path: str, since_s: float, until_s: float) -> float:
+        """The rate at which the server received over a path."""
+        return self.received_bytes(path, until_s, since_s) * 8 / (until_s - since_s)
+
+    def sender(self, path: str) -> Records:
+        """The client's samples of the subflow over a path."""
+        return self._of(self.client.subflow, path)
+
+    def _of(self, subflow: Records, path: str) -> Records:
+        number = [each.name for each in self.scenario.paths].index(path)
+        mine: Records = subflow[records.path_indices(subflow) == number]
+        return mine
 
     def capture(self, path: str) -> Capture:
         """What was captured at the router of a path, on the side of the client."""
@@ -81,9 +107,7 @@ def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
 
 def ofo_bytes(run: Run) -> float:
     """What waited at the receiver for an earlier byte, on average over time."""
-    value = run.figures.metrics.ofo_bytes_mean
-    assert value is not None
-    return float(value)
+    return run.metric("ofo_bytes_mean")
 
 
 def request_of(*paths: str, **flags: Any) -> Request:

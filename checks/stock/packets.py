@@ -28,10 +28,10 @@ def first_difference(theirs: Path, ours: Path) -> str:
         difference.streams(*captures.read(each, [plan.CLIENT_CAPTURE]), since_start=True)
         for each in (theirs, ours)
     ]
-    return told(*sides)
+    return in_words(*sides)
 
 
-def told(theirs: Mapping[Place, Lines], ours: Mapping[Place, Lines]) -> str:
+def in_words(theirs: Mapping[Place, Lines], ours: Mapping[Place, Lines]) -> str:
     """The same, from the packets."""
     but = {*FIELDS} - {*_COMPARED}
     for found in difference.differences(theirs, ours, but=but)[:1]:

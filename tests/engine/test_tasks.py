@@ -212,9 +212,7 @@ def _task(tmp_path: Path, seed: int = 1) -> Task:
 
 
 def ok(task: Task) -> Entry:
-    return run_entry(
-        task.scenario, status="ok", virtual_s=1.0, wall_s=None, run_metrics=None, directory=None
-    )
+    return run_entry(task.scenario, virtual_s=1.0)
 
 
 def dies_once(task: Task, _watch: Watch) -> Done:

@@ -104,14 +104,7 @@ def task(tmp_path: Path) -> Task:
 @pytest.fixture
 def right(task: Task, tmp_path: Path) -> Done:
     """What a worker answers when the run has ended well."""
-    entry = run_entry(
-        task.scenario,
-        status="ok",
-        virtual_s=None,
-        wall_s=1.0,
-        run_metrics=None,
-        directory=store.place(task.key),
-    )
+    entry = run_entry(task.scenario, directory=store.place(task.key))
     run = tmp_path / "run"
     run.mkdir()
     for name in store.DOCUMENTS:

@@ -40,26 +40,11 @@ def read(
 def entry(item: Scenario, **figures: Any) -> Entry:
     share = figures.pop("share", None)
     paths = tuple(PathFigures(name=path.name, share=share) for path in item.paths)
-    return run_entry(
-        item,
-        status="ok",
-        virtual_s=1.0,
-        wall_s=1.0,
-        run_metrics=RunMetrics(RunFigures(**figures), paths),
-        directory=None,
-    )
+    return run_entry(item, RunMetrics(RunFigures(**figures), paths))
 
 
 def failed(item: Scenario) -> Entry:
-    return run_entry(
-        item,
-        status="failed",
-        reason="no power\nat all",
-        virtual_s=None,
-        wall_s=None,
-        run_metrics=None,
-        directory=None,
-    )
+    return run_entry(item, reason="no power\nat all")
 
 
 def judged(request: Request, runs: list[Entry], *texts: str) -> list[Expectation]:

@@ -100,14 +100,7 @@ class Fake(Workers):
             return failed(task, reason)
         if reason := self.kills(task.scenario):
             return given_up(task, reason, 2)
-        entry = run_entry(
-            task.scenario,
-            status="ok",
-            virtual_s=None,
-            wall_s=None,
-            run_metrics=None,
-            directory=store.place(task.key),
-        )
+        entry = run_entry(task.scenario, directory=store.place(task.key))
         entry = with_figures(entry, goodput_bps=1e6 * task.scenario.seed)
         cost = {"wall_s": 2.0, "user_s": 1.0, "system_s": 0.5, "start_s": 0.1, "memory_bytes": 1}
         assert task.out is not None

@@ -258,7 +258,7 @@ def _of_experiment(file: Path) -> Iterator[Found]:
 
 
 def _of_document(file: Path) -> Iterator[Found]:
-    document = documents.read_comparison(file)
+    document = documents.read(file, documents.COMPARISON)
     base = document.scenario
     for entry in (*document.baselines, *document.runs):
         chosen = Choice(name=entry.scheduler) if entry.scheduler else base.scheduler

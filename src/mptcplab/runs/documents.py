@@ -245,8 +245,8 @@ ADDRESS = Kind("the file of a Dask scheduler", _Address)
 EXPERIMENT = Kind("the document of a published experiment", _Experiment)
 REPRODUCED = Kind("the document of a published experiment", _Reproduced)
 _ENTRY = Kind("the result of a run", Entry)
-_FAILURE = Kind("what is kept of a run that failed", Failure)
-_COMPARISON = Kind("the document of a comparison", _Comparison)
+FAILURE = Kind("what is kept of a run that failed", Failure)
+COMPARISON = Kind("the document of a comparison", _Comparison)
 _SCENARIO: Kind[Scenario] = Kind("the scenario of a run", _Scenario)
 
 
@@ -273,16 +273,6 @@ def read_json(file: Path | str) -> Any:
 def read_entry(file: Path | str) -> Entry:
     """The entry of a run that ended, from its result. Raises MptcplabError."""
     return read(file, _ENTRY)
-
-
-def read_failure(file: Path) -> Failure:
-    """The failure of a run, as stored. Raises MptcplabError."""
-    return read(file, _FAILURE)
-
-
-def read_comparison(file: Path) -> Document:
-    """The document of a comparison. Raises MptcplabError."""
-    return read(file, _COMPARISON)
 
 
 def read_scenario(file: Path) -> Scenario:

@@ -179,16 +179,15 @@ def nothing_measured(scenario: Scenario) -> RunMetrics:
 
 def run_entry(
     scenario: Scenario,
+    measured: RunMetrics | None = None,
     *,
-    status: Literal["ok", "failed"],
     reason: str | None = None,
-    virtual_s: float | None,
-    wall_s: float | None,
-    run_metrics: RunMetrics | None,
-    directory: str | None,
+    virtual_s: float | None = None,
+    wall_s: float | None = None,
+    directory: str | None = None,
 ) -> Entry:
-    """The entry of a run, given its figures, None for a failed one."""
-    found = run_metrics or nothing_measured(scenario)
+    """The entry of a run with its figures; a run with a `reason` failed, or was not made."""
+    found = measured or nothing_measured(scenario)
     alone = scenario.transport == "tcp" and not scenario.connections
     return Entry(
         scheduler=None if alone else scenario.scheduler.label,
@@ -196,7 +195,7 @@ def run_entry(
         seed=scenario.seed,
         transport="tcp" if alone else "mptcp",
         path=scenario.paths[0].name if alone else None,
-        status=status,
+        status="ok" if reason is None else "failed",
         reason=reason,
         virtual_s=virtual_s,
         wall_s=wall_s,
@@ -206,19 +205,6 @@ def run_entry(
         connections=found.connections,
         links=found.links,
         directory=directory,
-    )
-
-
-def failed_entry(scenario: Scenario, reason: str) -> Entry:
-    """The entry of a run that failed, or was not made, of which nothing is kept."""
-    return run_entry(
-        scenario,
-        status="failed",
-        reason=reason,
-        virtual_s=None,
-        wall_s=None,
-        run_metrics=None,
-        directory=None,
     )
 
 

@@ -421,10 +421,7 @@ def _imagined(item: Scenario) -> Entry:
     )
     paths = tuple(_ones(PathFigures, name=path.name) for path in item.paths)
     figures = RunMetrics(_ones(RunFigures), paths, connections, links)
-    entry = run_entry(
-        item, status="ok", virtual_s=1.0, wall_s=1.0, run_metrics=figures, directory=None
-    )
-    return _without(entry, _missing_in(item))
+    return _without(run_entry(item, figures), _missing_in(item))
 
 
 def _missing_in(item: Scenario) -> Iterator[str]:

@@ -120,7 +120,7 @@ class Store:
         """
         file = self._failed / f"{key}.json"
         try:
-            return documents.read_failure(file)
+            return documents.read(file, documents.FAILURE)
         except MptcplabError:
             if file.exists():
                 raise

@@ -33,7 +33,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import Mistakes, shown
 from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
-from mptcplab.runs.entries import CURRENT, Entry, failed_entry, with_benefits
+from mptcplab.runs.entries import CURRENT, Entry, run_entry, with_benefits
 from mptcplab.runs.index import Index
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
@@ -129,7 +129,7 @@ def _stored(out: Store, key: str, item: Scenario) -> Entry:
         return entry
     failure = out.failure(key)
     reason = "it was not made" if failure is None else str(failure.entry.reason)
-    return failed_entry(item, reason)
+    return run_entry(item, reason=reason)
 
 
 @dataclass(frozen=True)

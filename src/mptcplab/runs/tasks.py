@@ -28,7 +28,7 @@ from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, 
 from mptcplab.metrics import run_files, series
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import archive, store
-from mptcplab.runs.entries import Entry, failed_entry, nothing_measured, run_entry
+from mptcplab.runs.entries import Entry, nothing_measured, run_entry
 from mptcplab.runs.single import builds, figures, link_figures, run, udp_figures
 from mptcplab.runs.store import Store
 from mptcplab.scenario.model import Scenario
@@ -146,7 +146,7 @@ def _directory(task: Task) -> Iterator[Path]:
 
 def failed(task: Task, reason: str) -> Done:
     """The outcome of a task whose run failed."""
-    return Done(task.key, failed_entry(task.scenario, reason))
+    return Done(task.key, run_entry(task.scenario, reason=reason))
 
 
 def given_up(task: Task, reason: str, killed: int) -> Done:
@@ -161,10 +161,9 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
     measured, about = _program_figures(scenario, outcome)
     entry = run_entry(
         scenario,
-        status="ok",
+        measured,
         virtual_s=outcome.virtual_s,
         wall_s=outcome.wall_s,
-        run_metrics=measured,
         directory=store.place(task.key),
     )
     entry = entry.model_copy(update=about)

@@ -82,6 +82,8 @@ def test_errors_are_told_as_they_are(tmp_path: Path) -> None:
         lab.request(path=["a:slow,10ms"])
     with pytest.raises(TypeError):
         lab.request(paths=PATHS)
+    with pytest.raises(TypeError, match="unknown options: jbos"):
+        lab.compare(lab.request(path=PATHS), jbos=2)  # type: ignore[call-arg]
     with pytest.raises(lab.MptcplabError, match=r"2 runs; compare\(\) makes several"):
         lab.run(lab.request(path=PATHS, repeat=2), out=tmp_path)
     lossy = lab.request(path=["a:10mbit,10ms,loss=99.9999999%", "b:10mbit,10ms"], duration="1s")

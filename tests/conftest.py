@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
@@ -168,7 +169,8 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
         first, *arguments = words
         if first.endswith(".c"):
             source, first = first, str(tmp_path / Path(first).stem)
-            compiler = ["cc", "-O2", "-Wall", "-Werror", "-o", first, source]
+            headers = f"-I{resources.KERNEL / 'mptcp'}"
+            compiler = ["cc", "-O2", "-Wall", "-Werror", headers, "-o", first, source]
             subprocess.run(compiler, check=True)
         return find([first, *arguments])
 

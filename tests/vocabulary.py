@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab.engine import RunOutcome
+from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
@@ -72,6 +73,8 @@ RunScenario = Callable[..., Run]
 PROGRAM_PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
 #: The fixture run_program: commands of client and server, paths as in --path, flags as above.
 RunProgram = Callable[..., RunOutcome]
+#: The fixture rig_of: a rig whose guest's first process has this body.
+RigOf = Callable[[str], Rig]
 
 
 def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
@@ -103,6 +106,15 @@ def request_of(*paths: str, **flags: Any) -> Request:
 def scenario_of(*paths: str, **flags: Any) -> Scenario:
     """The one run that these flags describe."""
     return request_of(*paths, **flags).runs()[0]
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """The value of a condition as soon as it holds; machines may be busy."""
+    end_s = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end_s, "it did not happen"
+        time.sleep(0.005)
+    return found
 
 
 def children_of(pid: int) -> list[int]:

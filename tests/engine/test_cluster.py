@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,7 +29,7 @@ from mptcplab.runs.workers import performed
 from tests.cli.test_cli import mptcplab
 from tests.engine.test_own_scheduler import SCHEDULER
 from tests.sweeps import WholeSweep, assert_same_sweep, disturbed, interrupted, made_ns, program
-from tests.vocabulary import children_of, request_of
+from tests.vocabulary import children_of, request_of, until
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -169,15 +168,6 @@ def kernels_of(pid: int) -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """What a condition gives as soon as it holds; the time is for machines that are busy."""
-    until = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.005)
-    return found
-
-
 def test_what_a_worker_that_is_killed_was_at_is_done_again_and_nothing_differs(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
@@ -188,9 +178,9 @@ def test_what_a_worker_that_is_killed_was_at_is_done_again_and_nothing_differs(
 
         def kill(count: int) -> None:
             if count == 2:
-                (running, *_) = wait_for(lambda: kernels_of(pids[0]))
+                (running, *_) = until(lambda: kernels_of(pids[0]))
                 os.kill(pids[0], signal.SIGKILL)
-                wait_for(lambda: not Path(f"/proc/{running}").exists())
+                until(lambda: not Path(f"/proc/{running}").exists())
 
         done = done_by(on, there, kill)
         assert started.workers[0].pid != pids[0]
@@ -210,12 +200,12 @@ def test_a_sweep_that_is_interrupted_and_loses_a_worker_is_the_same_on_a_cluster
         )
 
         def kill_worker(_client: object) -> None:
-            running = wait_for(lambda: kernels_of(pids[0]))
+            running = until(lambda: kernels_of(pids[0]))
             os.kill(pids[0], signal.SIGKILL)
-            wait_for(lambda: not any(Path(f"/proc/{each}").exists() for each in running))
+            until(lambda: not any(Path(f"/proc/{each}").exists() for each in running))
 
         assert interrupted(command, out, total // 3, signal.SIGINT) == 128 + signal.SIGINT
-        wait_for(lambda: not any(kernels_of(pid) for pid in pids))
+        until(lambda: not any(kernels_of(pid) for pid in pids))
         after_first = made_ns(out)
         assert len(after_first) < total
         assert disturbed(command, out, 2 * total // 3, kill_worker) == 0
@@ -296,16 +286,16 @@ def test_cancelling_ends_the_kernels_and_leaves_the_workers(
         pids = [started.workers[number].pid for number in (0, 1)]
 
         def both_run() -> None:
-            wait_for(lambda: all(kernels_of(pid) for pid in pids))
+            until(lambda: all(kernels_of(pid) for pid in pids))
             cancel.set()
 
         with connected(started) as on:
             threading.Thread(target=both_run).start()
             with pytest.raises(RunCancelledError):
                 list(performed(long, on, cancel))
-        wait_for(lambda: not any(kernels_of(pid) for pid in pids))
+        until(lambda: not any(kernels_of(pid) for pid in pids))
         # where a run was made
-        wait_for(
+        until(
             lambda: (
                 not any(
                     name.startswith("mptcplab-")
@@ -359,7 +349,7 @@ def test_an_unfit_worker_that_comes_later_is_sent_away(
         def more(count: int) -> None:
             if count == 1:
                 started.scale(2)
-                wait_for(lambda: told)
+                until(lambda: told)
 
         done = done_by(on, tasks(4), more)
     assert [each.entry.status for each in done] == ["ok"] * 4
@@ -428,7 +418,7 @@ def test_a_scheduler_that_is_not_there_or_goes_away_is_told(
     command += ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
     scheduler = subprocess.Popen([*command, "--scheduler-file", str(file)], stderr=subprocess.PIPE)
     try:
-        wait_for(lambda: file.exists() and file.stat().st_size)
+        until(lambda: file.exists() and file.stat().st_size)
         on = OnCluster(str(file), lambda _line: None)
         future = on.submit(perform, tasks(1)[0])
         scheduler.kill()

@@ -10,8 +10,6 @@ import pytest
 
 from mptcplab.lab import kernel
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.runs import single
 from mptcplab.runs.program import find
@@ -25,7 +23,7 @@ MARKS = ("1,0", "1,1", "1,4096", "100,0", "100,1", "4096,1")
 
 @pytest.mark.parametrize("scheduler", kernel.schedulers())
 def test_a_program_that_blocks_sends_as_much_as_windows_admit(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, scheduler: str
+    rig: Rig, tmp_path: Path, scheduler: str
 ) -> None:
     """2,000 bytes, less than two segments: the first windows take them, and no RTT, of 20 ms or
     more, passes until the program has sent all.
@@ -38,7 +36,7 @@ def test_a_program_that_blocks_sends_as_much_as_windows_admit(
         records=False,
     )
     scenario = scenario_of("a:20mbit,10ms", "b:10mbit,25ms", scheduler=scheduler, program=program)
-    single.run(scenario, Rig(lab_kernel, lab_guest), tmp_path)
+    single.run(scenario, rig, tmp_path)
     assert (tmp_path / run_files.CLIENT_ERRORS).read_text() == ""
     lines = (tmp_path / run_files.CLIENT_OUTPUT).read_text().split("\n")[:-1]
     took_us = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in lines}

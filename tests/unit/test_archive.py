@@ -201,7 +201,7 @@ def test_a_run_that_does_not_say_where_its_records_are_is_told(tmp_path: Path, a
     out = Store(tmp_path / "out")
     with out.new_run("a") as run:
         store.write_json(run / archive.ARCHIVE, about)
-    with pytest.raises(MptcplabError, match=r"a/archive\.json: not where the records of a run are"):
+    with pytest.raises(MptcplabError, match=r"a/archive\.json: not the place of a run.s records"):
         arrivals.fetch(out)
 
 

@@ -180,7 +180,7 @@ def test_traces_json_of_something_else_is_told(tmp_path: Path) -> None:
     run = stored(tmp_path / "run")
     for content in ("[]", '{"a": {"up": {}}}', '{"a": {"up": {"file": "x", "mode": 1}}}'):
         (run / "traces.json").write_text(content)
-        with pytest.raises(MptcplabError, match="not what a run keeps of its traces"):
+        with pytest.raises(MptcplabError, match="not the list of a run.s traces"):
             store.read_run(run)
 
 
@@ -373,7 +373,7 @@ def test_where_records_are_that_are_kept_elsewhere_is_told(tmp_path: Path) -> No
         f" fetch 0123 --out {tmp_path}/out"
     )
     (run / "archive.json").write_text("{}")
-    with pytest.raises(MptcplabError, match=r"archive.json: not where the records of a run are"):
+    with pytest.raises(MptcplabError, match=r"archive.json: not the place of a run.s records"):
         store.require_records(run)
 
 
@@ -407,7 +407,7 @@ def test_records_that_do_not_fit_together_are_told_with_the_run(
 
     monkeypatch.setattr(series, "run_series", impossible)
     wrong: Exception = ValueError("no bins")
-    assert series_text(run).startswith(f"{run}: what is stored there contradicts itself")
+    assert series_text(run).startswith(f"{run}: the stored files contradict each other")
     wrong = MptcplabError("no connection")
     assert series_text(run) == f"{run}: no connection"
 

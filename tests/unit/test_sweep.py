@@ -242,7 +242,7 @@ def test_what_was_made_after_it_was_killed_is_told(tmp_path: Path) -> None:
 
     outcome = run(plan(tmp_path), tmp_path / "out", Again())
     assert (outcome.made_again, outcome.killed, outcome.is_complete) == (12, {}, True)
-    assert "killed:  12 times, and made again" in sweep.closing(outcome, tmp_path / "out")
+    assert "killed:  12 times; those runs were made again" in sweep.closing(outcome, tmp_path / "out")
 
 
 def test_a_run_that_is_not_whole_is_made_again(tmp_path: Path) -> None:

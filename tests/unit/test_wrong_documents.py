@@ -181,15 +181,15 @@ def test_a_value_that_cannot_be_is_told(
     ("change", "told"),
     [
         ({"sample_interval_ns": 0}, "sample_interval_ns: Input should be greater than 0"),
-        ({"paths": []}, "paths: one at least should be there"),
+        ({"paths": []}, "paths: at least one is expected"),
         ({"seed": -1}, "seed: Input should be from 0 to"),
         (
             {"events": [{"at_ns": 0, "path": "fast", "action": "down", "every_ns": 1}]},
-            "events: they should happen at most 50000 times",
+            "events: at most 50000 occurrences are possible",
         ),
         (
             {"events": [{"at_ns": 0, "path": "x", "action": "down"}]},
-            "events: each should be of a path or a link that there is",
+            "events: each should name a path or a link",
         ),
     ],
 )

@@ -132,6 +132,14 @@ def lab_guest() -> Guest:
     return guest_module.build()
 
 
+@pytest.fixture(scope="session")
+def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
+    """They are there; programs that tests start find them."""
+    assert lab_guest
+    if lab_kernel.variant != "lab":
+        pytest.skip("the program runs the lab kernel")
+
+
 @pytest.fixture
 def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunScenario:
     """Run the scenario of some flags (see scenario.Flags) on the real kernel.

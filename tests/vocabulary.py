@@ -62,6 +62,9 @@ class Run:
         number = [each.name for each in self.scenario.paths].index(path) + 1
         return pcapng.read(self.outcome.directory / plan.router_capture(path))[f"rc{number}"]
 
+    def messages(self) -> Records:
+        return records.read_messages(self.outcome.directory / run_files.MESSAGES)
+
     def decisions(self) -> Records:
         """The scheduler's decisions, of a run that was traced."""
         return records.read_decisions(self.outcome.directory / run_files.CLIENT_DECISIONS)
@@ -75,6 +78,10 @@ PROGRAM_PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
 RunProgram = Callable[..., RunOutcome]
 #: The fixture rig_of: a rig whose guest's first process has this body.
 RigOf = Callable[[str], Rig]
+
+
+def shell(script: str) -> list[str]:
+    return ["sh", "-c", script]
 
 
 def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:

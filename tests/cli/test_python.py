@@ -14,19 +14,12 @@ from nbclient import NotebookClient
 import mptcplab as lab
 from mptcplab import api
 from mptcplab.errors import InputError
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 
 ROOT = Path(__file__).parents[2]
 PATHS = ["wifi:20mbit,10ms", "lte:10mbit,20ms"]
 
 
-@pytest.fixture(autouse=True)
-def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
-    """They are there; what is called below finds them."""
-    assert lab_guest
-    if lab_kernel.variant != "lab":
-        pytest.skip("the lab kernel is run")
+pytestmark = pytest.mark.usefixtures("builds")
 
 
 def test_importing_it_imports_nothing_else() -> None:

@@ -7,29 +7,21 @@ import csv
 import io
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
+from tests.sweeps import program
 
 PATHS = ("--path", "wifi:5mbit,2ms", "--path", "lte:5mbit,5ms")
 
 
-@pytest.fixture(autouse=True)
-def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
-    """They are there; the program finds them."""
-    assert lab_guest
-    if lab_kernel.variant != "lab":
-        pytest.skip("the program runs the lab kernel")
+pytestmark = pytest.mark.usefixtures("builds")
 
 
 def mptcplab(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mptcplab", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(program(*arguments), capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

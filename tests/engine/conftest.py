@@ -93,14 +93,6 @@ def directory(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
-    """They are there; programs that tests start find them."""
-    assert lab_guest
-    if lab_kernel.variant != "lab":
-        pytest.skip("the program runs the lab kernel")
-
-
-@pytest.fixture(scope="session")
 def whole_sweep(
     builds: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> WholeSweep:

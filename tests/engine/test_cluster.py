@@ -17,17 +17,14 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError
-from mptcplab.lab import kernel
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import cluster, store
+from mptcplab.runs import cluster, experiment, store
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import COST, Store
 from mptcplab.runs.tasks import Done, Task, perform
 from mptcplab.runs.workers import performed
 from tests.cli.test_cli import mptcplab
-from tests.engine.test_own_scheduler import SCHEDULER
+from tests.engine.test_own_scheduler import faulty
 from tests.sweeps import WholeSweep, assert_same_sweep, disturbed, interrupted, made_ns, program
 from tests.vocabulary import children_of, request_of, until
 
@@ -36,8 +33,6 @@ distributed = pytest.importorskip("distributed")
 
 PATHS = ("a:10mbit,10ms", "b:5mbit,20ms")
 TRACE = "time_s,rate_mbit\n0,10\n0.2,5\n0.4,8\n"
-# A scheduler that is fit for two subflows, and nothing else.
-OWN = SCHEDULER.format(body="", hook="faulty_next_segment")
 #: What an ordinary user is told to put before a command.
 SUDO = "" if os.geteuid() == 0 else "sudo "
 # What a worker says of itself when it is told that its machine has no util-linux.
@@ -96,26 +91,16 @@ def connected(to: Any, told: Callable[[str], None] = lambda _line: None) -> Iter
 
 
 @pytest.fixture
-def tasks(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Callable[..., list[Task]]:
+def tasks(rig: Rig, tmp_path: Path) -> Callable[..., list[Task]]:
     """Tasks whose runs differ in nothing but their seed; they go to the store `out`."""
 
     def make(count: int, out: str = "out", duration: str = "500ms", **flags: Any) -> list[Task]:
         request = request_of(
             *flags.pop("paths", PATHS), duration=duration, repeat=str(count), **flags
         )
-        modules = {
-            name: kernel.module(lab_kernel, file, quiet=True).path
-            for name, file in request.sources.items()
-        }
-        Store(tmp_path / out)
-        return [
-            Task.of(
-                item,
-                Rig(lab_kernel, lab_guest, modules=modules, traces=request.traces),
-                tmp_path / out,
-            )
-            for item in request.runs()
-        ]
+        modules = experiment.modules(request, rig.kernel)
+        own = replace(rig, modules=modules, traces=request.traces)
+        return [Task.of(item, own, Store(tmp_path / out).out) for item in request.runs()]
 
     return make
 
@@ -156,6 +141,10 @@ def assert_same(there: Sequence[Task], here: Sequence[Task]) -> None:
         assert files(one).keys() == files(other).keys()
         for name, content in files(other).items():
             assert files(one)[name] == content, f"{name} of run {one.key}"
+
+
+def directories_in(place: Path) -> Iterator[str]:
+    return (name for _, names, _ in os.walk(place) for name in names)
 
 
 def kernels_of(pid: int) -> list[int]:
@@ -219,7 +208,7 @@ def test_a_sweep_that_is_interrupted_and_loses_a_worker_is_the_same_on_a_cluster
 def test_modules_and_traces_travel_and_keep_their_names(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
-    (tmp_path / "faulty.c").write_text(OWN)
+    (tmp_path / "faulty.c").write_text(faulty())
     (tmp_path / "drive.csv").write_text(TRACE)
     flags = {
         "paths": (f"a:trace={tmp_path / 'drive.csv'},delay=10ms", PATHS[1]),
@@ -281,8 +270,8 @@ def test_cancelling_ends_the_kernels_and_leaves_the_workers(
 ) -> None:
     # hours of virtual time: it does not end by itself meanwhile
     long = tasks(4, duration="3600s")
-    cancel = threading.Event()
-    with workers(tmp_path / "cache") as started:
+    cancel, cache = threading.Event(), tmp_path / "cache"
+    with workers(cache) as started:
         pids = [started.workers[number].pid for number in (0, 1)]
 
         def both_run() -> None:
@@ -295,15 +284,7 @@ def test_cancelling_ends_the_kernels_and_leaves_the_workers(
                 list(performed(long, on, cancel))
         until(lambda: not any(kernels_of(pid) for pid in pids))
         # where a run was made
-        until(
-            lambda: (
-                not any(
-                    name.startswith("mptcplab-")
-                    for _, directories, _ in os.walk(tmp_path / "cache")
-                    for name in directories
-                )
-            )
-        )
+        until(lambda: not any(name.startswith("mptcplab-") for name in directories_in(cache)))
         assert [started.workers[number].pid for number in (0, 1)] == pids
         # and they are as good as before
         with connected(started) as on:

@@ -14,7 +14,7 @@ from mptcplab.errors import RunError
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunOutcome
 from mptcplab.metrics import records, run_files
-from tests.vocabulary import PROGRAM_PATHS, RunProgram, output
+from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, shell
 
 #: No goodput over the faster of the paths alone is higher than its rate.
 WIFI_BPS = 50e6
@@ -36,10 +36,6 @@ def served(tmp_path: Path) -> Path:
 
 def nginx(file: Path) -> list[str]:
     return ["nginx", "-c", str(file.with_name("nginx.conf"))]
-
-
-def shell(script: str) -> list[str]:
-    return ["sh", "-c", script]
 
 
 def seconds(outcome: RunOutcome) -> float:

@@ -15,7 +15,7 @@ from mptcplab.plan import plan
 from mptcplab.runs import single
 from mptcplab.scenario.workload import Program
 from tests import pcapng
-from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, scenario_of
+from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, scenario_of, shell
 
 TUNNEL = f"{sys.executable} {Path(__file__).parents[2] / 'examples' / 'tunnel.py'}"
 TCP = 6
@@ -70,10 +70,6 @@ PROGRAM = Program(client=("any",), directory="/", time_limit_ns=None)
 
 def python(code: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", code, *arguments]
-
-
-def shell(script: str) -> list[str]:
-    return ["sh", "-c", script]
 
 
 def links_of(run: RunOutcome, *paths: str) -> dict[str, LinkFigures]:

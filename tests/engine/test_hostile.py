@@ -252,6 +252,16 @@ def run(
     return engine.run(SCENARIO, "#\n", replace(rig, limits=limits), directory, watch=watch)
 
 
+NOW_A_LINK = """
+    int fd, other;
+    make_file("x", "");
+    link("x", "y");
+    fd = open("x", O_PATH);
+    other = open("y", O_PATH);
+    unlink("x");
+    symlink("OUTSIDE/file", "x");
+    sprintf(path, "/proc/self/fd/%d", fd);
+"""
 ESCAPES = {
     "chmod of what is a link now": """
         int fd;
@@ -263,28 +273,8 @@ ESCAPES = {
         sprintf(path, "/proc/self/fd/%d", fd);
         chmod(path, 06777);
     """,
-    "truncate of what is a link now, and has another name": """
-        int fd, other;
-        make_file("x", "");
-        link("x", "y");
-        fd = open("x", O_PATH);
-        other = open("y", O_PATH);
-        unlink("x");
-        symlink("OUTSIDE/file", "x");
-        sprintf(path, "/proc/self/fd/%d", fd);
-        truncate(path, 0);
-    """,
-    "open of what is a link now, and has another name": """
-        int fd, other;
-        make_file("x", "");
-        link("x", "y");
-        fd = open("x", O_PATH);
-        other = open("y", O_PATH);
-        unlink("x");
-        symlink("OUTSIDE/file", "x");
-        sprintf(path, "/proc/self/fd/%d", fd);
-        make_file(path, "owned");
-    """,
+    "truncate of what is a link now, and has another name": f"{NOW_A_LINK} truncate(path, 0);",
+    "open of what is a link now, and has another name": f'{NOW_A_LINK} make_file(path, "owned");',
     "link of what is below a link now": """
         int fd, other;
         mkdir("d", 0755);

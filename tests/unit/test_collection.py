@@ -220,7 +220,7 @@ def test_a_run_stands_for_itself_and_several_for_those_that_ended_well(tmp_path:
     assert run_directories([tmp_path, *alone, tmp_path]) == directories["runs"] + alone
     content["baselines"], content["runs"] = [], content["runs"][1:2]
     document.write_text(json.dumps(content))
-    with pytest.raises(MptcplabError, match=r": no run is there that ended well"):
+    with pytest.raises(MptcplabError, match=r": no successful run there"):
         run_directories([tmp_path])
 
 

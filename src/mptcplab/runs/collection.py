@@ -183,7 +183,7 @@ def successful(places: Sequence[Path], schedulers: Sequence[str] = ()) -> list[F
     for place in places:
         ended = [run for run in _runs(place) if run.directory and run.entry.status == "ok"]
         if not ended:
-            raise MptcplabError(f"{place}: no run is there that ended well")
+            raise MptcplabError(f"{place}: no successful run there")
         own = [run for run in ended if not run.is_baseline]
         found |= {run.directory: run for run in own or ended if run.directory}
     labels = dict.fromkeys(run.entry.label for run in found.values())
@@ -228,14 +228,14 @@ def _runs(place: Path) -> Iterator[Found]:
         )
         if not directories:
             none = no_such_file(place, "file or directory")
-            what = "no runs there" if place.exists() else none
+            problem = "no runs there;" if place.exists() else none
             accepted = (
-                "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "
-                f"document of a comparison, OUT/{store.DOCUMENT}, or that of a published "
-                "experiment, OUT/PAPER/FIGURE.json"
+                "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, or the "
+                f"document of a comparison, OUT/{store.DOCUMENT}, or of a published experiment, "
+                "OUT/PAPER/FIGURE.json"
             )
-            told = what if what.endswith("?") else f"{what};"
-            raise InputError([Problem(str(place), "", "", f"{told} {accepted}")])
+            problem += "" if problem.endswith((";", "?")) else ";"
+            raise InputError([Problem(str(place), "", "", f"{problem} {accepted}")])
         # a run that is named itself is shown without it
         from mptcplab.runs import index
 

@@ -69,15 +69,6 @@ class CompiledExpectation:
             text = text.replace(name, each.text)
         return text
 
-    def parts(self) -> tuple[Formula, Formula] | None:
-        """What it compares, if it is a single comparison."""
-        tree = _tree(self.formula)
-        if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
-            return None
-        if type(tree.ops[0]) not in _COMPARISONS:
-            return None
-        return Formula(ast.unparse(tree.left)), Formula(ast.unparse(tree.comparators[0]))
-
 
 def read(
     texts: Sequence[str],
@@ -278,8 +269,7 @@ def _figures(
         figure: Any = None
         if failed:
             reason = str(failed[0].reason).splitlines()[0]
-            why = f"{len(failed)} of {len(entries)} runs failed, {reason}"
-            figure = _Missing(why, FailedError)
+            figure = _Missing(f"{len(failed)} of {len(entries)} runs failed, {reason}", FailedError)
         elif len(without) == len(values):
             figure = _Missing("docs/metrics.md says which runs have one")
         elif without:
@@ -298,27 +288,19 @@ def _figures(
 
 def _over_seeds(name: str, of: Callable[[Sequence[float]], float]) -> Callable[..., Amount]:
     def applied(*given: Any, **others: Any) -> Amount:
-        return _statistic(name, given, of, others)
+        what = given[0] if len(given) == 1 and not others else None
+        if not isinstance(what, Amount) or not what.seeds:
+            usage = f"{name}(goodput) or {name}(R.goodput)"
+            raise FormulaError(f"{name}() takes one figure, e.g. {usage}")
+        return Amount(of(what.seeds), what.unit, unit_is_known=what.unit_is_known)
 
     return applied
 
 
-def _statistic(
-    name: str,
-    given: Sequence[Any],
-    of: Callable[[Sequence[float]], float],
-    others: Mapping[str, Any],
-) -> Amount:
-    what = given[0] if len(given) == 1 and not others else None
-    if not isinstance(what, Amount) or not what.seeds:
-        raise FormulaError(f"{name}() is of one figure, e.g. {name}(goodput) or {name}(R.goodput)")
-    return Amount(of(what.seeds), what.unit, unit_is_known=what.unit_is_known)
-
-
 def _quantile(share: Any = None, *given: Any, **others: Any) -> Amount:
     if not isinstance(share, int | float) or not 0 <= share <= 1 or len(given) != 1:
-        raise FormulaError("quantile() is of a share from 0 to 1 and a figure: quantile(5%, rtt)")
-    return _statistic("quantile", given, lambda found: quantile(found, share), others)
+        raise FormulaError("quantile() takes a share from 0 to 1 and a figure: quantile(5%, rtt)")
+    return _over_seeds("quantile", lambda found: quantile(found, share))(*given, **others)
 
 
 def _values(what: Any) -> list[Amount]:
@@ -350,7 +332,7 @@ def _read(text: str, rows: Rows) -> CompiledExpectation:
         hint = suggestion(name, list(FUNCTIONS)) or f"; known: {', '.join(sorted(FUNCTIONS))}"
         raise FormulaError(f"unknown function {name}(){hint}")
     if not expected.names:
-        raise FormulaError("names no figure, so that no run can change it")
+        raise FormulaError("names no figure: no run can change it")
     whole = Formula(ast.unparse(_Whole().visit(_tree(formula))))
     for row in rows.names if rows.each_is_meant(formula) else [None]:
         names = expected.values(rows, row)
@@ -466,11 +448,16 @@ def _judged(
 
 
 def _sides(expected: CompiledExpectation, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Both sides of a comparison, and their difference, in the same unit."""
-    parts = expected.parts()
-    if parts is None:
+    """Both sides of a single comparison, and their difference, in the same unit."""
+    tree = _tree(expected.formula)
+    if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
         return {}
-    left, right = (part.value(names, FUNCTIONS) for part in parts)
+    if type(tree.ops[0]) not in _COMPARISONS:
+        return {}
+    left, right = (
+        Formula(ast.unparse(side)).value(names, FUNCTIONS)
+        for side in (tree.left, tree.comparators[0])
+    )
     if isinstance(left, Amount):
         return _compared(left.value, left.within(right), left.unit.text)
     if isinstance(right, Amount):

@@ -70,7 +70,7 @@ def test_a_comparison_is_a_table_and_a_document(tmp_path: Path) -> None:
     assert b"minrtt" in page.read_bytes()
 
 
-def test_errors_are_told_as_they_are(tmp_path: Path) -> None:
+def test_errors_are_reported_as_they_are(tmp_path: Path) -> None:
     with pytest.raises(lab.InputError, match=r"path\[1\].rate|slow"):
         lab.request(path=["a:slow,10ms"])
     with pytest.raises(TypeError):

@@ -67,7 +67,7 @@ def test_a_comparison_is_swept_and_asked(tmp_path: Path) -> None:
     assert "the query cannot be answered: Binder Error" in wrong.stderr
 
 
-def test_a_run_that_fails_is_told_and_the_others_are_kept(tmp_path: Path) -> None:
+def test_a_run_that_fails_is_reported_and_the_others_are_kept(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = ["compare", *PATHS, "--duration", "100ms", "--sample-interval", "5ms"]
     command += ["--no-baseline", "--sweep", "path.lte.loss=0%,99.9999999%", "--out", str(out)]
@@ -85,7 +85,7 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(tmp_path: Path) -> Non
     assert "1 of them" not in mptcplab("results", "list", "--out", out).stdout
 
 
-def test_wrong_sweeps_are_told_with_their_place(tmp_path: Path) -> None:
+def test_wrong_sweeps_are_reported_with_their_place(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text('[scenario]\nscheduler = "{name}"\n[grid]\nnames = ["minrtt"]\n')
     done = mptcplab("sweep", file)

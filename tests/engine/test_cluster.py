@@ -33,9 +33,9 @@ distributed = pytest.importorskip("distributed")
 
 PATHS = ("a:10mbit,10ms", "b:5mbit,20ms")
 TRACE = "time_s,rate_mbit\n0,10\n0.2,5\n0.4,8\n"
-#: What an ordinary user is told to put before a command.
+#: What an ordinary user puts before a command.
 SUDO = "" if os.geteuid() == 0 else "sudo "
-# What a worker says of itself when it is told that its machine has no util-linux.
+# What a worker says of itself if its machine has no util-linux.
 WITHOUT_TOOLS = """
 from mptcplab.lab import doctor
 doctor._CHECKS["util-linux"] = lambda: doctor.Check(
@@ -82,8 +82,8 @@ def workers(cache: Path, count: int = 2, preload: str = "") -> Iterator[Any]:
 
 
 @contextmanager
-def connected(to: Any, told: Callable[[str], None] = lambda _line: None) -> Iterator[OnCluster]:
-    on = OnCluster(to.scheduler_address, told)
+def connected(to: Any, said: Callable[[str], None] = lambda _line: None) -> Iterator[OnCluster]:
+    on = OnCluster(to.scheduler_address, said)
     try:
         yield on
     finally:
@@ -108,7 +108,7 @@ def tasks(rig: Rig, tmp_path: Path) -> Callable[..., list[Task]]:
 def done_by(
     on: OnCluster, tasks: Sequence[Task], ended: Callable[[int], None] = lambda _count: None
 ) -> list[Done]:
-    """What became of the tasks, in their order; `ended` is told how many have."""
+    """What became of the tasks, in their order; `ended` gets their number."""
     found: dict[int, Done] = {}
     for each in performed(tasks, on, threading.Event()):
         if each is not None:
@@ -248,10 +248,10 @@ def test_workers_that_are_retired_or_come_later_change_nothing(
 def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
-    told: list[str] = []
+    said: list[str] = []
     # 40 runs of the half second that Dask takes for granted, and two that it wants to wait at most;
     # they do not end before a second worker is there
-    with workers(tmp_path / "cache", count=0) as started, connected(started, told.append) as on:
+    with workers(tmp_path / "cache", count=0) as started, connected(started, said.append) as on:
         started.adapt(minimum=0, maximum=2, target_duration="2s", interval="200ms")
         most = 0
 
@@ -261,7 +261,7 @@ def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
 
         done = done_by(on, tasks(40, duration="5s"), count_workers)
     assert [each.entry.status for each in done] == ["ok"] * 40
-    assert told == ["the cluster has no worker; waiting for one"]
+    assert said == ["the cluster has no worker; waiting for one"]
     assert most == 2
 
 
@@ -321,20 +321,20 @@ def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:
 def test_an_unfit_worker_that_comes_later_is_sent_away(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
-    told: list[str] = []
+    said: list[str] = []
     with (
         workers(tmp_path / "cache", count=1, preload=WITHOUT_TOOLS) as started,
-        connected(started, told.append) as on,
+        connected(started, said.append) as on,
     ):
 
         def more(count: int) -> None:
             if count == 1:
                 started.scale(2)
-                until(lambda: told)
+                until(lambda: said)
 
         done = done_by(on, tasks(4), more)
     assert [each.entry.status for each in done] == ["ok"] * 4
-    (line,) = told
+    (line,) = said
     assert line.startswith("worker tcp://127.0.0.1:")
     assert line.endswith(
         f" is left out: util-linux: missing\n  to fix it: {SUDO}apt-get install util-linux"
@@ -381,12 +381,12 @@ def test_records_are_kept_on_shared_storage_and_fetched(
 
 
 @pytest.mark.parametrize("address", ["here", "tcp://host", "http://host:1", "none.json"])
-def test_what_is_no_address_is_told(address: str) -> None:
+def test_what_is_no_address_is_reported(address: str) -> None:
     with pytest.raises(InputError, match=r"accepted is tcp://HOST:PORT, tls://HOST:PORT or"):
         OnCluster(address, lambda _line: None)
 
 
-def test_a_scheduler_that_is_not_there_or_goes_away_is_told(
+def test_a_scheduler_that_is_not_there_or_goes_away_is_reported(
     tasks: Callable[..., list[Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_S", 1.0)

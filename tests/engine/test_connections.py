@@ -340,7 +340,7 @@ def test_the_same_scenario_has_the_same_bytes(run_scenario: RunScenario) -> None
         assert one == other
 
 
-def test_a_path_that_is_not_there_is_told_by_its_name(run_scenario: RunScenario) -> None:
+def test_a_path_that_is_not_there_is_reported_by_its_name(run_scenario: RunScenario) -> None:
     with pytest.raises(Exception, match=r"path d: no subflow came up within 60 s"):
         run_scenario(
             *("a:10mbit,10ms", "b:10mbit,10ms", "c:10mbit,10ms", "d:10mbit,10ms,loss=99.9999%"),

@@ -107,7 +107,7 @@ def test_a_kernel_that_is_killed_as_it_starts_leaves_no_process(rig: Rig, direct
         ("warn", "the guest's kernel warned: .*fault_write"),
     ],
 )
-def test_a_fault_of_the_kernel_is_told_as_what_it_is(
+def test_a_fault_of_the_kernel_is_reported_as_what_it_is(
     failure: Failure, what: str, reason: str
 ) -> None:
     error = failure(f'fault("{what}"); reboot(RB_POWER_OFF);')
@@ -181,14 +181,14 @@ def test_a_limit_is_not_a_failure_of_the_scenario(
         Runner(out.out, strict=True).run([SCENARIO], replace(rig, limits=limits))
 
 
-def test_a_traffic_process_that_dies_is_told(failure: Failure) -> None:
+def test_a_traffic_process_that_dies_is_reported(failure: Failure) -> None:
     # an address that nobody has: the connection cannot be made
     text = plan.render(SCENARIO).replace("--connect 10.1.1.1", "--connect 10.9.9.9")
     error = failure(text=text)
     assert error.reason.startswith("path a: ")
 
 
-def test_a_wrong_plan_is_told_with_its_line(failure: Failure) -> None:
+def test_a_wrong_plan_is_reported_with_its_line(failure: Failure) -> None:
     text = plan.render(SCENARIO).replace("netem limit", "netem limitt", 1)
     error = failure(text=text)
     number = 1 + text[: text.index("limitt")].count("\n")
@@ -269,7 +269,7 @@ def test_a_wrong_plan_is_told_with_its_line(failure: Failure) -> None:
         ),
     ],
 )
-def test_a_line_that_cannot_be_carried_out_is_told_with_its_number(
+def test_a_line_that_cannot_be_carried_out_is_reported_with_its_number(
     failure: Failure, line: str, reason: str
 ) -> None:
     text = plan.render(SCENARIO).replace("# traffic", f"{line}\n# traffic")
@@ -283,7 +283,7 @@ def test_a_plan_without_traffic_ends_after_its_commands(rig: Rig, directory: Pat
     assert outcome.guest["status"] == "ok"
 
 
-def test_a_subflow_that_does_not_come_up_is_told_with_its_path(failure: Failure) -> None:
+def test_a_subflow_that_does_not_come_up_is_reported_with_its_path(failure: Failure) -> None:
     scenario = scenario_of("good:10mbit,10ms", "bad:10mbit,10ms,loss=99.9999999%", duration="1s")
     error = failure(scenario=scenario)
     assert error.reason.startswith("path bad: no subflow came up")
@@ -330,7 +330,7 @@ def killed(
         (signal.SIGINT, "its process was killed by (SIGTERM or )?SIGINT"),
     ],
 )
-def test_a_kernel_process_that_is_killed_by_somebody_else_is_told(
+def test_a_kernel_process_that_is_killed_by_somebody_else_is_reported(
     number: signal.Signals, reason: str, failure: Failure, directory: Path
 ) -> None:
     error = killed(failure, SLEEPS, directory, number)
@@ -338,7 +338,7 @@ def test_a_kernel_process_that_is_killed_by_somebody_else_is_told(
     assert isinstance(error, RunKilledError)
 
 
-def test_a_process_of_the_guest_that_is_killed_by_somebody_else_is_told(
+def test_a_process_of_the_guest_that_is_killed_by_somebody_else_is_reported(
     failure: Failure, directory: Path
 ) -> None:
     """The third is the server: the kernel finds out at once, as it has something to do."""

@@ -169,7 +169,7 @@ def test_a_fault_ends_the_run_with_its_name_and_the_way_there(
     assert re.search(r"Call Trace:\n( \[<.*\n)* \[<.*(mptcp_\w+|mps_\w+)\+", error.console_tail)
 
 
-def test_a_scheduler_that_is_refused_is_told_with_the_reason(run_faulty: RunFaulty) -> None:
+def test_a_scheduler_that_is_refused_is_reported_with_the_reason(run_faulty: RunFaulty) -> None:
     error = failure(lambda: run_faulty("(void)faulty_next_segment;", hook="NULL"))
     assert re.fullmatch(r"plan line \d+: insmod faulty\.ko: Invalid argument.*", error.reason)
 

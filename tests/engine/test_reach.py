@@ -35,7 +35,7 @@ def reach(run_program: RunProgram) -> Reach:
     return run
 
 
-def test_the_name_of_a_scheduler_is_all_that_is_told(reach: Reach) -> None:
+def test_the_name_of_a_scheduler_is_all_that_is_reported(reach: Reach) -> None:
     said = reach("behind_a_name")
     assert sorted(said) == sorted(f"{name} nothing" for name in kernel.schedulers())
 

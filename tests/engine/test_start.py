@@ -111,7 +111,7 @@ def test_connections_begin_together(run_scenario: RunScenario) -> None:
     assert (found["begin_ns"] - run.start_ns).max() < 2 * MS
 
 
-def test_a_server_that_is_not_reached_is_told(run_scenario: RunScenario) -> None:
+def test_a_server_that_is_not_reached_is_reported(run_scenario: RunScenario) -> None:
     with pytest.raises(Exception, match=r"path a: Connection timed out"):
         run_scenario("a:10mbit,10ms,loss=99.9999999%", start="at-once", duration="1s")
 

@@ -129,7 +129,7 @@ def test_what_is_kept_can_be_shown_and_asked(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     subprocess.run(program("report", out, "--out", page), capture_output=True, check=True)
     assert run.name in page.read_text()
-    # and the command that was told leaves the records
+    # and the printed command leaves the records
     subprocess.run(
         program("run", run / store.SCENARIO, "--out", out), capture_output=True, check=True
     )

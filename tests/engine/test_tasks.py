@@ -332,7 +332,7 @@ def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(
 
 
 @pytest.mark.parametrize("where", ["os.fork", "subprocess.Popen"])
-def test_a_limit_of_processes_is_told(
+def test_a_limit_of_processes_is_reported(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_arguments: object, **_named: object) -> None:
@@ -351,9 +351,9 @@ def test_a_limit_of_processes_is_told(
         monkeypatch.setattr(subprocess, "Popen", here)
         monkeypatch.setattr(os, "wait", no_child)
     monkeypatch.setattr(where, refused)
-    with InProcesses(2) as workers, pytest.raises(MachineError) as told:
+    with InProcesses(2) as workers, pytest.raises(MachineError) as caught:
         workers.submit(well, _task(tmp_path)).result()
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "no worker process can be started: Resource temporarily unavailable\n"
         "  to fix it: end other programs, or raise the limit of processes (ulimit -u, pids.max), "
         "or use --jobs 1"

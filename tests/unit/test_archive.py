@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Records that are kept elsewhere come back as they were, or it is told why not."""
+"""Records that are kept elsewhere come back as they were, or the reason is reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_is_kept_comes_back(memory: str, tmp_path: Path) -> None:
         assert [Path(name).name for name in files.ls(path, detail=False)] == ["1.tar.gz"]
 
 
-def test_what_is_broken_or_gone_is_told(memory: str) -> None:
+def test_what_is_broken_or_gone_is_reported(memory: str) -> None:
     about = archive.keep(memory, "1.tar.gz", b"records")
     fsspec.filesystem("memory").pipe_file("/share/runs/1.tar.gz", b"record?")
     with pytest.raises(MptcplabError, match=r"1\.tar\.gz: changed since it was stored"):
@@ -51,7 +51,7 @@ def test_what_is_broken_or_gone_is_told(memory: str) -> None:
         archive.read(about)
 
 
-def test_what_is_no_storage_is_told(tmp_path: Path) -> None:
+def test_what_is_no_storage_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for url, message in (
         ("/share", r"--storage\n  /share: not a URL; accepted is a URL, such as file:///"),
@@ -62,7 +62,7 @@ def test_what_is_no_storage_is_told(tmp_path: Path) -> None:
             archive.require(url)
 
 
-def test_without_fsspec_it_is_told_what_to_install(
+def test_without_fsspec_it_is_reported_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
@@ -161,13 +161,13 @@ ATTACKS = {
 def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
     memory: str, tmp_path: Path, attack: str
 ) -> None:
-    content, told = ATTACKS[attack]
+    content, message = ATTACKS[attack]
     out = Store(tmp_path / "out")
     elsewhere(out, memory, content)
     before = everything(tmp_path)
     with pytest.raises(
         MptcplabError,
-        match=rf"memory://share/runs/a\.tar\.gz: refused as .*{told}.*; accepted",
+        match=rf"memory://share/runs/a\.tar\.gz: refused as .*{message}.*; accepted",
     ):
         arrivals.fetch(out)
     assert everything(tmp_path) == before
@@ -190,7 +190,9 @@ def test_another_run_than_the_stored_one_is_not_put_in_its_place(
 
 
 @pytest.mark.parametrize("about", [[], {}, {"url": 1, "sha256": "a"}, {"url": "memory://a"}])
-def test_a_run_that_does_not_say_where_its_records_are_is_told(tmp_path: Path, about: Any) -> None:
+def test_a_run_that_does_not_say_where_its_records_are_is_reported(
+    tmp_path: Path, about: Any
+) -> None:
     out = Store(tmp_path / "out")
     with out.new_run("a") as run:
         store.write_json(run / archive.ARCHIVE, about)

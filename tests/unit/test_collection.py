@@ -224,7 +224,7 @@ def test_a_run_stands_for_itself_and_several_for_those_that_ended_well(tmp_path:
         run_directories([tmp_path])
 
 
-def test_where_there_is_no_run_it_is_told(tmp_path: Path) -> None:
+def test_where_there_is_no_run_it_is_reported(tmp_path: Path) -> None:
     for find in (collect, run_directories):
         with pytest.raises(InputError, match="no runs there; accepted is the directory of a run"):
             find([tmp_path])
@@ -288,7 +288,7 @@ def test_a_published_experiment_says_itself_what_its_grid_is(tmp_path: Path) -> 
         assert [run.entry.path for run in group.baselines] == ["fast"]
 
 
-def test_a_damaged_document_of_an_experiment_is_told(tmp_path: Path) -> None:
+def test_a_damaged_document_of_an_experiment_is_reported(tmp_path: Path) -> None:
     document = published(tmp_path)
     change(document, lambda content: content["runs"][2].pop("point"))
     with pytest.raises(MptcplabError, match=r"figure.json: .* runs.2.point: Field required"):

@@ -150,7 +150,7 @@ def test_the_plan_has_programs_instead_of_traffic() -> None:
         )),
     ],
 )  # fmt: skip
-def test_the_guest_is_told_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
+def test_the_guest_is_reported_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
     scenario = scenario_with(PROGRAM.model_copy(update=changed))
     hosts = "--host client=10.0.1.1 --host server=10.1.1.1"
     line = f"ip netns exec client program --directory / {hosts} --transport mptcp --seed 1 {given}"
@@ -221,18 +221,18 @@ def test_output_is_shown_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("reason", [BrokenPipeError(), OSError(errno.ENOSPC, "No space left")])
-def test_that_nobody_can_read_is_told_once(reason: OSError, tmp_path: Path) -> None:
+def test_that_nobody_can_read_is_reported_once(reason: OSError, tmp_path: Path) -> None:
     class Broken(io.BytesIO):
         def write(self, _bytes: object) -> int:
             raise reason
 
     outputs = Outputs(Broken(), io.BytesIO())
-    told: list[OSError | None] = []
-    outputs.on_broken = lambda: told.append(outputs.broken)
+    reported: list[OSError | None] = []
+    outputs.on_broken = lambda: reported.append(outputs.broken)
     for text in (b"a", b"ab"):
         (tmp_path / run_files.CLIENT_OUTPUT).write_bytes(text)
         outputs.look(tmp_path)
-    assert told == [reason]
+    assert reported == [reason]
 
 
 def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stored runs are read back; what is none is told."""
+"""Stored runs are read back; anything else is refused."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_trace_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
         store.keep_traces(stored(tmp_path / "run"), asked.base, asked.traces)
 
 
-def test_traces_json_of_something_else_is_told(tmp_path: Path) -> None:
+def test_traces_json_of_something_else_is_reported(tmp_path: Path) -> None:
     run = stored(tmp_path / "run")
     for content in ("[]", '{"a": {"up": {}}}', '{"a": {"up": {"file": "x", "mode": 1}}}'):
         (run / "traces.json").write_text(content)
@@ -353,7 +353,7 @@ def test_it_is_known_what_a_run_keeps(tmp_path: Path) -> None:
     }
 
 
-def test_where_records_are_that_are_kept_elsewhere_is_told(tmp_path: Path) -> None:
+def test_where_records_are_that_are_kept_elsewhere_is_reported(tmp_path: Path) -> None:
     run = tmp_path / "out" / "runs" / "0123"
     run.mkdir(parents=True)
     about = {"url": "file:///far/0123.tar", "sha256": "0" * 64, "size": 1}
@@ -387,7 +387,7 @@ def test_why_a_run_has_no_series_names_the_run_once(tmp_path: Path) -> None:
     assert series_text(run).count(str(run)) == 1
 
 
-def test_records_that_do_not_fit_together_are_told_with_the_run(
+def test_records_that_do_not_fit_together_are_reported_with_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = stored(tmp_path / "run")
@@ -458,7 +458,7 @@ def test_the_decisions_of_a_run_are_of_its_only_connection(
     assert run.decisions(RunSeries(EDGES, ())) == [panel]
 
 
-def test_the_decisions_of_several_connections_are_told_with_their_names(
+def test_the_decisions_of_several_connections_are_reported_with_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = read_as(tmp_path, SEVERAL, "client", "server", "client2", "server2")

@@ -239,7 +239,7 @@ def test_runs_that_others_kill_are_tried_again_by_the_next_call(tmp_path: Path) 
     assert (outcome.stored, outcome.made, outcome.is_complete) == (6, 6, True)
 
 
-def test_what_was_made_after_it_was_killed_is_told(tmp_path: Path) -> None:
+def test_what_was_made_after_it_was_killed_is_reported(tmp_path: Path) -> None:
     class Again(Fake):
         def _done(self, task: Task) -> Done:
             return replace(super()._done(task), killed=1)
@@ -284,7 +284,7 @@ def test_a_full_disk_stops_a_sweep_and_is_no_failure_of_runs(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("full", [index.TABLE, index.POINTS])
 @pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EDQUOT])
-def test_a_disk_that_is_full_for_a_table_is_told_in_the_same_way(
+def test_a_disk_that_is_full_for_a_table_is_reported_in_the_same_way(
     full: str, reason: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = Path.write_bytes
@@ -393,7 +393,7 @@ def test_flags_make_the_same_sweep_as_a_file(tmp_path: Path) -> None:
         ("[grid]", '[grid]\nscheduler = ["mintt"]', '"mintt".*minrtt'),
     ],
 )
-def test_mistakes_are_told_with_their_place(
+def test_mistakes_are_reported_with_their_place(
     old: str, new: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=f"(?s)sweep.toml.*{message}"):
@@ -417,7 +417,7 @@ def test_a_value_stands_once_on_an_axis() -> None:
             axes(axis)
 
 
-def test_mistakes_in_flags_are_told() -> None:
+def test_mistakes_in_flags_are_reported() -> None:
     with pytest.raises(InputError, match=r"(?s)--sweep.*path.lte.delay=1ms\.\.2.*same unit"):
         axes("path.lte.delay=1ms..2:3")
     with pytest.raises(InputError, match="given twice"):

@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from mptcplab import files
+from mptcplab.capture import dissect
+from mptcplab.capture.dissect import Packets
 from mptcplab.errors import MptcplabError
 from mptcplab.files import write as write
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, series
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.metrics.run_files import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
+from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, LINKS_SAMPLES, read_samples
 from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE
@@ -329,6 +331,15 @@ def read_run(directory: Path) -> StoredRun:
         read_samples(scenario, directory),
         traces,
     )
+
+
+def read_captures(directory: Path, names: Sequence[str]) -> tuple[Packets, int]:
+    """The packets in captures of a run, by their names, and the start of its workload, in ns.
+
+    Raises MptcplabError if they cannot be read.
+    """
+    start_ns = documents.read(directory / GUEST_OUTCOME, documents.GUEST).start_ns
+    return dissect.read([directory / name for name in names]), start_ns
 
 
 def read_scenario(directory: Path) -> Scenario:

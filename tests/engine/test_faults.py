@@ -176,9 +176,8 @@ def test_the_wall_clock_limit_ends_a_run(failure: Failure) -> None:
 def test_a_limit_is_not_a_failure_of_the_scenario(
     rig: Rig, tmp_path: Path, limits: Limits, reason: str
 ) -> None:
-    out = store.Store(tmp_path / "out")
     with pytest.raises(OutsideError, match=reason):
-        Runner(out.out, strict=True).run([SCENARIO], replace(rig, limits=limits))
+        Runner(tmp_path / "out", strict=True).run([SCENARIO], replace(rig, limits=limits))
 
 
 def test_a_traffic_process_that_dies_is_reported(failure: Failure) -> None:
@@ -366,8 +365,7 @@ def test_cancelling_ends_a_run_at_once(rig_of: RigOf, directory: Path) -> None:
 def test_a_run_that_fails_leaves_the_others_alone(rig: Rig, tmp_path: Path) -> None:
     good = scenario_of(*PATHS, duration="1s")
     bad = scenario_of("a:10mbit,10ms", "b:10mbit,10ms,loss=99.9999999%", duration="1s")
-    out = store.Store(tmp_path / "out")
-    entries = Runner(out.out, 2).run([good, bad, good], rig)
+    entries = Runner(tmp_path / "out", 2).run([good, bad, good], rig)
     assert [entry.status for entry in entries] == ["ok", "failed", "ok"]
     assert "path b" in str(entries[1].reason)
     key = store.run_key(good, rig.kernel, rig.guest)
@@ -454,7 +452,6 @@ def test_no_run_writes_outside_its_directory(
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TMPDIR", str(home))
-    out = store.Store(tmp_path / "out")
-    Runner(out.out).run([SCENARIO], rig)
+    Runner(tmp_path / "out").run([SCENARIO], rig)
     shutil.rmtree(home / ".cache" / "mptcplab" / "cpu", ignore_errors=True)
     assert [str(f) for f in home.rglob("*") if f.is_file()] == []

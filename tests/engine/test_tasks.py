@@ -59,8 +59,7 @@ def content(out: Path) -> dict[str, bytes]:
 
 def test_worker_processes_leave_the_same_bytes(rig: Rig, tmp_path: Path) -> None:
     for jobs in (1, 3):
-        runs = store.Store(tmp_path / str(jobs))
-        entries = Runner(runs.out, jobs).run(seeds(4), rig)
+        entries = Runner(tmp_path / str(jobs), jobs).run(seeds(4), rig)
         assert [entry.seed for entry in entries] == [1, 2, 3, 4]
     assert content(tmp_path / "1") == content(tmp_path / "3")
 
@@ -68,24 +67,23 @@ def test_worker_processes_leave_the_same_bytes(rig: Rig, tmp_path: Path) -> None
 def test_own_workers_make_several_lots_and_keep_series_alone_if_asked(
     rig: Rig, tmp_path: Path
 ) -> None:
-    runs = store.Store(tmp_path)
-    with Runner(runs.out, 2, keep_records=False).staying() as runner:
+    with Runner(tmp_path, 2, keep_records=False).staying() as runner:
         for lot in (seeds(3)[:1], seeds(3)[1:]):
             entries = runner.run(lot, rig)
             assert [entry.status for entry in entries] == ["ok"] * len(lot)
-    directories = [runs.directory(key) for key in runs.keys()]  # noqa: SIM118, it is no dictionary
+    directories = list((tmp_path / "runs").iterdir())
     assert [store.has_series(each) for each in directories] == [True] * 3
     assert [store.has_records(each) for each in directories] == [False] * 3
 
 
 def test_a_run_that_comes_back_packed_is_the_same(rig: Rig, tmp_path: Path) -> None:
-    here, there = store.Store(tmp_path / "here"), store.Store(tmp_path / "there")
-    own = Task.of(SHORT, rig, here.out)
+    here, there = tmp_path / "here", tmp_path / "there"
+    own = Task.of(SHORT, rig, store.Store(here).out)
     assert perform(own).files is None
     with InProcesses(1) as workers:
         done = workers.submit(perform, replace(own, out=None)).result()
-    arrivals.unpack(done, there)
-    assert content(here.out) == content(there.out)
+    arrivals.unpack(done, store.Store(there))
+    assert content(here) == content(there)
     assert done.entry.status == "ok"
 
 
@@ -93,16 +91,15 @@ def test_a_clock_that_jumps_changes_nothing(
     rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a century, back and forth, each time that somebody looks; no limit is met by that."""
-    first = store.Store(tmp_path / "first")
-    Runner(first.out).run(seeds(1), rig)
+    first, second = tmp_path / "first", tmp_path / "second"
+    Runner(first).run(seeds(1), rig)
     jumps, real = itertools.cycle([3e9, -3e9, 0.0]), time.time_ns  # noqa: TID251
     monkeypatch.setattr(time, "time_ns", lambda: real() + int(next(jumps) * 1e9))
     monkeypatch.setattr(time, "time", lambda: real() / 1e9 + next(jumps))
-    second = store.Store(tmp_path / "second")
-    (entry,) = Runner(second.out).run(seeds(1), rig)
+    (entry,) = Runner(second).run(seeds(1), rig)
     assert entry.status == "ok"
-    assert content(tmp_path / "first") == content(tmp_path / "second")
-    cost = documents.read_json(next(second.out.glob(f"runs/*/{store.COST}")))
+    assert content(first) == content(second)
+    cost = documents.read_json(next(second.glob(f"runs/*/{store.COST}")))
     assert 0 < cost["wall_s"] < Limits().wall_s
 
 
@@ -282,17 +279,30 @@ def test_a_task_that_kills_every_worker_is_given_up(tmp_path: Path) -> None:
         assert workers.submit(well, _task(tmp_path)).result().entry.status == "ok"
 
 
-def test_a_run_that_is_killed_at_each_attempt_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    attempts = []
+#: Performs a task whose runs all end with an error; gives the directories of the attempts, too.
+Failing = Callable[..., tuple[Done, list[Path]]]
 
-    def killed(directory: Path, *_arguments: object) -> Done:
-        attempts.append(directory)
-        raise RunKilledError("its process was killed by SIGKILL; the machine may be out of memory")
 
-    monkeypatch.setattr(tasks, "_run_in", killed)
-    done = perform(replace(_task(tmp_path), out=tmp_path / "out"))
+@pytest.fixture
+def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Failing:
+    def performed(error: RunError, watch: Watch | None = None) -> tuple[Done, list[Path]]:
+        attempts: list[Path] = []
+
+        def fails(directory: Path, *_arguments: object) -> Done:
+            attempts.append(directory)
+            if watch:
+                watch.cancel.set()
+            raise error
+
+        monkeypatch.setattr(tasks, "_run_in", fails)
+        return perform(replace(_task(tmp_path), out=tmp_path / "out"), watch), attempts
+
+    return performed
+
+
+def test_a_run_that_is_killed_at_each_attempt_is_given_up(failing: Failing, tmp_path: Path) -> None:
+    killed = "its process was killed by SIGKILL; the machine may be out of memory"
+    done, attempts = failing(RunKilledError(killed))
     assert len(set(attempts)) == 2
     assert done.was_given_up
     assert done.entry.reason == (
@@ -301,34 +311,16 @@ def test_a_run_that_is_killed_at_each_attempt_is_given_up(
     assert list((tmp_path / "out" / "runs").iterdir()) == []
 
 
-def test_a_run_that_fails_by_itself_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    attempts = []
-
-    def fails(directory: Path, *_arguments: object) -> Done:
-        attempts.append(directory)
-        raise RunError("the guest's kernel panicked")
-
-    monkeypatch.setattr(tasks, "_run_in", fails)
-    done = perform(replace(_task(tmp_path), out=tmp_path / "out"))
+def test_a_run_that_fails_by_itself_is_not_made_again(failing: Failing) -> None:
+    done, attempts = failing(RunError("the guest's kernel panicked"))
     assert len(attempts) == 1
     assert (done.entry.status, done.was_given_up) == ("failed", False)
 
 
-def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(failing: Failing) -> None:
     """As when a signal goes to all processes at once."""
-    watch = Watch()
-
-    def killed(*_arguments: object) -> Done:
-        watch.cancel.set()
-        raise RunKilledError("its process was killed by SIGTERM or SIGINT")
-
-    monkeypatch.setattr(tasks, "_run_in", killed)
     with pytest.raises(RunCancelledError):
-        perform(replace(_task(tmp_path), out=tmp_path / "out"), watch)
+        failing(RunKilledError("its process was killed by SIGTERM or SIGINT"), Watch())
 
 
 @pytest.mark.parametrize("where", ["os.fork", "subprocess.Popen"])

@@ -83,10 +83,7 @@ def is_let_in(address: str, certificate: Path | None = None, *, encrypted: bool 
 
 
 def test_nobody_is_let_in_without_the_key(
-    tasks: Callable[..., list[Task]],
-    key: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tasks: Callable[..., list[Task]], key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_S", 2.0)
     tls.make(tmp_path / "other.pem")

@@ -129,11 +129,7 @@ def test_a_shared_queue_holds_what_it_may_and_no_more(run_two: RunScenario) -> N
 
 
 def test_two_flows_of_reno_share_a_link_evenly(run_two: RunScenario) -> None:
-    run = run_two(
-        "x:paths=a",
-        "y:paths=b,start=1s",
-        duration="60s",
-    )
+    run = run_two("x:paths=a", "y:paths=b,start=1s", duration="60s")
     fairness = run.figures.metrics.fairness
     print(f"Jain's index of two flows of Reno over 60 s: {fairness:.4f}")
     assert fairness is not None
@@ -148,12 +144,7 @@ def test_two_flows_of_reno_share_a_link_evenly(run_two: RunScenario) -> None:
 
 
 def test_a_connection_lives_from_its_start_to_its_end(run_two: RunScenario) -> None:
-    run = run_two(
-        "x:paths=a",
-        "y:paths=b,start=2s,end=4s",
-        duration="8s",
-        pcap=True,
-    )
+    run = run_two("x:paths=a", "y:paths=b,start=2s,end=4s", duration="8s", pcap=True)
     t0 = run.start_ns
     late = captured(run, "client2.pcapng", "c2").time_ns
     # the process is woken by a timer, and reads the clock a few times, each 256 ns

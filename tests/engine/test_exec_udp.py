@@ -155,10 +155,7 @@ def test_a_tunnel_of_a_program_carries_tcp(run_program: RunProgram) -> None:
     # 3 of the 4 s; until the window fills the path, some round trips of 60 ms pass
     assert 0.5 * 20e6 < carried_bps(links_of(run, path)["lte up"]) < 20e6
     # all of it is in packets of UDP; what passes the tunnel's own device is not captured
-    for file, device in (
-        (plan.router_capture("lte"), "rc1"),
-        (plan.CLIENT_CAPTURE, "c1"),
-    ):
+    for file, device in ((plan.router_capture("lte"), "rc1"), (plan.CLIENT_CAPTURE, "c1")):
         capture = pcapng.read(run.directory / file)
         assert "tun0" not in capture
         assert TCP not in {frame[23] for frame in capture[device].headers}

@@ -347,8 +347,7 @@ def test_a_process_of_the_guest_that_is_killed_by_somebody_else_is_reported(
 
 
 @pytest.mark.parametrize(
-    "body",
-    ['fault("oops");', 'fault("panic");', "return 3;", "reboot(RB_POWER_OFF);", "abort();"],
+    "body", ['fault("oops");', 'fault("panic");', "return 3;", "reboot(RB_POWER_OFF);", "abort();"]
 )
 def test_what_fails_by_itself_was_not_killed_by_others(body: str, failure: Failure) -> None:
     assert not isinstance(failure(body), RunKilledError)

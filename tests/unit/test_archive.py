@@ -166,8 +166,7 @@ def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
     elsewhere(out, memory, content)
     before = everything(tmp_path)
     with pytest.raises(
-        MptcplabError,
-        match=rf"memory://share/runs/a\.tar\.gz: refused as .*{message}.*; accepted",
+        MptcplabError, match=rf"memory://share/runs/a\.tar\.gz: refused as .*{message}.*; accepted"
     ):
         arrivals.fetch(out)
     assert everything(tmp_path) == before

@@ -100,13 +100,11 @@ def test_the_same_scenario_in_two_outputs_has_labels_with_their_names(tmp_path: 
         comparison(tmp_path / name)
     found = collect([tmp_path / "a/x", tmp_path / "b/x" / store.DOCUMENT])
     assert found.outputs == ("a/x", "b/x")
-    assert found.schedulers() == [
-        *("default (a/x)", "blest (a/x)", "default (b/x)", "blest (b/x)"),
-    ]
+    assert found.schedulers() == [*("default (a/x)", "blest (a/x)", "default (b/x)", "blest (b/x)")]
     [group] = found.groups
     assert len(group.runs) == len(group.baselines) == 8
     assert {run.entry.path for run in group.baselines} == {
-        *("fast (a/x)", "slow (a/x)", "fast (b/x)", "slow (b/x)"),
+        *("fast (a/x)", "slow (a/x)", "fast (b/x)", "slow (b/x)")
     }
     # of the baselines of the same output
     assert {run.entry.metrics.aggregation_benefit for run in group.runs} == {1.0}
@@ -121,7 +119,7 @@ def test_different_scenarios_of_outputs_have_their_names(tmp_path: Path) -> None
         stored.keep(tmp_path / f"at-{rate}", of, FAST, SLOW)
     found = collect([tmp_path / "at-20", tmp_path / "at-10"])
     assert [group.name for group in found.groups] == [
-        *("at-10: fast rate 10 Mbit/s", "at-20: fast rate 20 Mbit/s"),
+        *("at-10: fast rate 10 Mbit/s", "at-20: fast rate 20 Mbit/s")
     ]
     assert found.schedulers() == ["default"]
 

@@ -33,8 +33,7 @@ class OutsideError(MptcplabError):
 
 
 def calling(
-    progress: Progress = lambda _share: None,
-    ended: Ended = lambda _count, _scenario, _entry: None,
+    progress: Progress = lambda _share: None, ended: Ended = lambda _count, _scenario, _entry: None
 ) -> Show:
     """Shows progress by calling these functions."""
     return lambda _total: nullcontext((progress, ended))
@@ -91,10 +90,7 @@ class Runner:
         all_s, ended_s = sum(expected_s[task.key] for task in tasks), 0.0
         count, yielded = 0, 0
         entries: dict[int, Entry] = {}
-        with (
-            self.working(len(tasks)) as workers,
-            self.show(len(tasks)) as (progress, ended),
-        ):
+        with self.working(len(tasks)) as workers, self.show(len(tasks)) as (progress, ended):
             for each in performed(tasks, workers, self.cancel):
                 if each is not None:
                     number, done = each

@@ -325,12 +325,7 @@ def read_run(directory: Path) -> StoredRun:
             for side, source in sides.items():
                 file = directory / source.file
                 traces[path, side] = link_trace.Source(**dict(source) | {"file": file})
-    return StoredRun(
-        directory,
-        scenario,
-        read_samples(scenario, directory),
-        traces,
-    )
+    return StoredRun(directory, scenario, read_samples(scenario, directory), traces)
 
 
 def read_captures(directory: Path, names: Sequence[str]) -> tuple[Packets, int]:
@@ -349,10 +344,5 @@ def read_scenario(directory: Path) -> Scenario:
 
 def write_json(file: Path, content: Mapping[str, Any] | BaseModel) -> None:
     """Write a document, whole or not at all: indented, in the order of its keys."""
-    write(
-        file,
-        (
-            json.dumps(content, indent=1, default=lambda model: model.model_dump(mode="json"))
-            + "\n"
-        ).encode(),
-    )
+    text = json.dumps(content, indent=1, default=lambda model: model.model_dump(mode="json"))
+    write(file, f"{text}\n".encode())

@@ -568,7 +568,7 @@ def closing(outcome: SweepOutcome, out: Path) -> str:
     place = "" if str(out) == "mptcplab-out" else f" --out {out}"
     lines = [
         f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
-        f"now, in {units.duration(outcome.wall_s)}",
+        f"now, in {units.duration(outcome.wall_s)}"
     ]
     lines += counted("failed", outcome.reasons)
     if outcome.failed_before:

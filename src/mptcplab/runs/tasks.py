@@ -17,13 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mptcplab.errors import (
-    InputError,
-    MachineError,
-    MptcplabError,
-    RunCancelledError,
-    RunError,
-)
+from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError, RunError
 from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.metrics import run_files, series
 from mptcplab.metrics.compute import RunMetrics
@@ -189,10 +183,7 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
 def _keep_series(directory: Path, task: Task) -> None:
     """Replace the records of a run by their time series, on one grid."""
     stored = store.StoredRun(
-        directory,
-        task.scenario,
-        run_files.read_samples(task.scenario, directory),
-        task.rig.traces,
+        directory, task.scenario, run_files.read_samples(task.scenario, directory), task.rig.traces
     )
     found = stored.series()
     for each in directory.iterdir():

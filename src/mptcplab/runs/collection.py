@@ -230,9 +230,9 @@ def _runs(place: Path) -> Iterator[Found]:
             none = no_such_file(place, "file or directory")
             problem = "no runs there;" if place.exists() else none
             accepted = (
-                "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, or the "
-                f"document of a comparison, OUT/{store.DOCUMENT}, or of a published experiment, "
-                "OUT/PAPER/FIGURE.json"
+                "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "
+                f"document of a comparison, OUT/{store.DOCUMENT}, or that of a published "
+                "experiment, OUT/PAPER/FIGURE.json"
             )
             problem += "" if problem.endswith((";", "?")) else ";"
             raise InputError([Problem(str(place), "", "", f"{problem} {accepted}")])

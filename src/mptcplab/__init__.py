@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Multipath TCP in the real Linux kernel, in virtual time. docs/python.md has what is offered here.
+"""Multipath TCP in the real Linux kernel, in virtual time. docs/python.md lists its names.
 
-What is not used is not imported: a worker, or `mptcplab --help`, needs little of it.
+Each name is imported when it is used: a worker, or `mptcplab --help`, needs few of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What `import mptcplab` offers: everything the command line does, for programs and notebooks.
 
-See docs/python.md. Errors are those of `mptcplab.errors`: MptcplabError, and for bad input
+See docs/python.md. Errors are in `mptcplab.errors`: MptcplabError, and for bad input
 InputError, which lists every mistake. Ctrl-C ends the running runs and keeps the finished ones.
 """
 
@@ -163,7 +163,7 @@ class Swept:
 
 
 def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) -> Request:
-    """What to run: a scenario file, a table like that of a file, or nothing; plus flags.
+    """A request for runs: a scenario file, a table like the one in a file, or nothing; plus flags.
 
     Flags have the names of the command line: path, link, event and connection are lists of
     strings, scheduler, cc and kernel strings or lists, all others strings or numbers.
@@ -281,7 +281,7 @@ def run_sweep(
     show: Callable[[sweep.Standing], None] = lambda _standing: None,
     **options: Unpack[Options],
 ) -> Swept:
-    """Make the missing runs of a sweep: a file, or a table like that of a file; docs/sweep.md.
+    """Make the missing runs of a sweep: a file, or a table like the one in a file; docs/sweep.md.
 
     `again` is --no-cache; `show` is called with the progress, several times a second. `options` are
     out, jobs, cluster, cluster_key, storage, kernel_like, wall_limit and disk_limit: see `Options`.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The benchmark: how fast runs are on this machine, and how well schedulers fill their paths.
 
-Wall-clock figures depend on the machine and its load, so those that matter are ratios of runs made
+Wall-clock figures depend on the machine and its load, so the important ones are ratios of runs made
 in turn in one call. Figures in virtual time are exact.
 """
 
@@ -250,7 +250,7 @@ def _side_by_side(runner: _Runner, repeat: int, say: Callable[[str], None]) -> d
 
 
 def _filling(runner: _Runner, say: Callable[[str], None]) -> dict[str, Any]:
-    """Goodput against that of default: it is exact, so once is enough."""
+    """Goodput as a share of default's; it is exact, so once is enough."""
     found: dict[str, Any] = {}
     for name, flags in (("twins", TWINS), ("unequal", UNEQUAL)):
         say(f"how well paths are filled: {_describe(flags)}")

@@ -76,10 +76,9 @@ def read(
     baselines: Sequence[Scenario],
     kernels: Sequence[str] = (),
 ) -> list[CompiledExpectation]:
-    """The expectations of texts, all of which have a value for runs of these scenarios, made with
-    each of `kernels`, names, or with one that has none.
+    """The expectations of texts. Each has a value for runs of these scenarios with each kernel.
 
-    Raises InputError with everything that is wrong with them.
+    `kernels` are names; without any, there is one kernel. Raises InputError with every mistake.
     """
     seed = runs[0].seed
     imagined = [_imagined(item) for item in runs if item.seed == seed]
@@ -106,7 +105,7 @@ def judge(
     baselines: Sequence[Entry],
     point: Mapping[str, Any] | None = None,
 ) -> list[Expectation]:
-    """Whether the expectations are met by runs, which are those of one setting.
+    """Whether the runs of one setting meet the expectations.
 
     `point` are the values of a sweep's axes there.
     """
@@ -124,7 +123,7 @@ def _with_kernels(entries: Sequence[Entry], kernels: Sequence[str]) -> list[Entr
 
 
 class Rows:
-    """The names of formulas: those of each row of a comparison, and those of all rows."""
+    """The names in formulas: some for each row of a comparison, some for all rows."""
 
     def __init__(self, runs: Sequence[Entry], baselines: Sequence[Entry]) -> None:
         self.entries = compared(runs)
@@ -156,7 +155,7 @@ class Rows:
         return {**bare, **exact}
 
     def each_is_meant(self, formula: Formula) -> bool:
-        """Whether a formula names figures without saying of which row."""
+        """Whether a formula names figures without naming their row."""
         own = set(next(iter(self.tables.values())))
         return bool(formula.names & (own - set(self._shared)))
 
@@ -339,7 +338,7 @@ def _read(text: str, rows: Rows) -> CompiledExpectation:
         try:
             value = whole.value(names, {**FUNCTIONS, _EITHER: _either})
         except UndefinedError:
-            continue  # a ratio to a difference, which is none where all figures are the same
+            continue  # a ratio to a difference, which is 0 where all figures are the same
         if not isinstance(value, bool):
             what = value.kind if isinstance(value, Amount) else shown(value)
             raise FormulaError(f"is {what}; a comparison is expected, e.g. goodput >= 50mbit")
@@ -478,7 +477,7 @@ def _compared(left: float, right: float, unit: str) -> dict[str, Any]:
 
 
 def _used(expected: CompiledExpectation, names: Mapping[str, Any]) -> dict[str, FigureValue]:
-    """The figures that a formula names, and those that it has functions of, as they stand there."""
+    """The figures in a formula, alone or as arguments of functions, as it names them."""
     found: dict[str, FigureValue] = {}
 
     def visit(node: ast.AST) -> None:

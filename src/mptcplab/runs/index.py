@@ -41,7 +41,7 @@ _PATH_METRICS = tuple(name for name in PathFigures.model_fields if name != "name
 # The columns of a path: its values in the direction of the data.
 _LINK = ("rate_bps", "delay_ns", "jitter_ns", "loss", "queue_packets", "queue_bytes")
 _COST = ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
-#: The columns of each row, in this order, besides the metrics and those of each path.
+#: The columns of each row, in this order, besides metrics and columns of paths.
 FIRST = (
     *("key", "scheduler", "cc", "transport", "path", "seed", "status", "reason"),
     *("workload", "direction", "duration_s", "virtual_s"),
@@ -73,7 +73,7 @@ class Index:
         self._written, self._took_s = time.monotonic(), 0.0
 
     def refresh(self) -> None:
-        """Add the store's runs that the table lacks, and drop those that are gone.
+        """Add the store's runs that the table lacks, and drop removed ones.
 
         Raises MptcplabError for a run that cannot be read, naming the file.
         """
@@ -316,7 +316,7 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """An advisory lock on what is read, changed and written here, against other processes."""
+    """An advisory lock against other processes, while files are read, changed and written."""
     try:
         with files.locked(out):
             yield

@@ -50,9 +50,8 @@ class Runner:
     `workers` make them; the default is up to `jobs` processes of this machine. Without
     `keep_records` the store keeps only their series; with `storage`, a URL, it keeps the records
     there (see `archive`). `show` shows the progress. Setting `cancel` ends the running runs, keeps
-    those that have ended, and raises RunCancelledError. With `strict`, the first run that is
-    missing for a reason outside of its scenario, such as a limit or a full disk, raises
-    OutsideError.
+    the ended ones, and raises RunCancelledError. With `strict`, OutsideError is raised for the
+    first run that is missing for a reason outside of its scenario, such as a full disk.
     """
 
     out: Path

@@ -101,7 +101,7 @@ class Store:
             return False
 
     def result(self, key: str) -> Entry | None:
-        """The entry of a successful run, None if there is none. Raises MptcplabError."""
+        """The entry of a successful run, None without one. Raises MptcplabError."""
         return documents.read_entry(f"{self._runs}/{key}/{RESULT}") if self.has(key) else None
 
     def keys(self) -> list[str]:
@@ -118,7 +118,7 @@ class Store:
     def failure(self, key: str) -> documents.Failure | None:
         """The failure of a run, as given to `keep_failed`. Raises MptcplabError.
 
-        None if there is none: the run may have succeeded in the meantime.
+        None without one: the run may have succeeded in the meantime.
         """
         file = self._failed / f"{key}.json"
         try:
@@ -139,7 +139,7 @@ class Store:
 
     @contextlib.contextmanager
     def new_run(self, key: str) -> Iterator[Path]:
-        """A directory to run in, which becomes that of the stored run at the end.
+        """A directory to run in, which becomes the stored run at the end.
 
         If the body raises, it is removed and a former run of the same key stays as it was. A run
         that somebody else has stored in the meantime stays, too, unless it keeps less: it is the
@@ -211,7 +211,7 @@ def keep_traces(
 class StoredRun:
     """A stored run; `traces` are by the name of their path and "up" or "down".
 
-    `samples` are those of each host, by the name of its namespace.
+    `samples` are by the name of the host's namespace.
     """
 
     directory: Path

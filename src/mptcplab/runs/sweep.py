@@ -93,7 +93,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """A point of a sweep, the values of its axes: what is compared there, by the keys of the runs.
+    """A point of a sweep: the values of its axes, and the runs to compare there, by their keys.
 
     Schedulers, congestion controls and seeds are not in the values, also if they are axes.
     """
@@ -116,7 +116,7 @@ class SweepPoint:
         ]
 
     def entries(self, out: Store) -> tuple[list[Entry], list[Entry]]:
-        """The entries of its runs and baselines, of those that are missing, too."""
+        """The entries of its runs and baselines, missing ones included."""
         runs, alone = (
             [_stored(out, key, item) for key, item in items.items()]
             for items in (self.runs, self.baselines)
@@ -154,7 +154,7 @@ class Plan:
     def missing(self, table: Index, runner: Runner, how: How) -> tuple[list[str], list[str]]:
         """The keys of the runs to make, and of the failed ones to leave alone.
 
-        `table` is that of the store, up to date: it has no run with a damaged result.
+        `table` is the up-to-date table of the store: it has no run with a damaged result.
         """
         out = Store(runner.out)
         if how.again:
@@ -180,7 +180,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class How:
-    """How a sweep is run. `again`: also what is stored; `fail_fast`: only until a run fails."""
+    """How a sweep is run. `again`: stored runs, too; `fail_fast`: only until a run fails."""
 
     again: bool = False
     retry_failed: bool = False
@@ -335,7 +335,7 @@ def plan(
     guest: Guest,
     by_name: Callable[[str], KernelBuild],
 ) -> Plan:
-    """All runs of a sweep; `by_name` gives kernels, that of points that name none by "".
+    """All runs of a sweep; `by_name` gives kernels, by "" for points that name none.
 
     Raises InputError, naming the point, for an invalid scenario.
     """

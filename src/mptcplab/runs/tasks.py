@@ -54,7 +54,7 @@ class Task:
 
     @classmethod
     def of(cls, scenario: Scenario, rig: Rig, out: Path | None = None) -> Task:
-        """The task of a run, with those of the modules and traces that the scenario uses."""
+        """The task of a run, with only the modules and traces that the scenario uses."""
         paths = {each.name for each in (*scenario.paths, *scenario.links)}
         modules = {
             choice.name: rig.modules[choice.name]
@@ -128,7 +128,7 @@ def _is_outside(error: MptcplabError | OSError) -> bool:
 
 @contextmanager
 def _directory(task: Task) -> Iterator[Path]:
-    """Where a run is made: it becomes that of the stored run, unless it is to come back."""
+    """Where a run is made: it becomes the stored run, unless the run has to come back."""
     if task.out is not None:
         with Store(task.out).new_run(task.key) as directory:
             yield directory
@@ -199,9 +199,8 @@ def _program_figures(
 ) -> tuple[RunMetrics | None, dict[str, Any]]:
     """The figures of a run, and what its entry says about programs.
 
-    A program's run is valid even if it made no connection, or one without figures: then there are
-    those of the links, if there are any, and of UDP, if it was captured. A malicious program may
-    have written the records.
+    A program's run is valid even if it made no connection, or one without figures: then only links
+    have figures, and captured UDP. A malicious program may have written the records.
     """
     if not isinstance(scenario.workload, Program):
         return figures(scenario, outcome), {}

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from mptcplab.capture import dissect
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -378,6 +380,15 @@ def test_of_a_run_with_records_and_a_series_the_records_are_read(tmp_path: Path)
     assert read.directory == run
     assert read.client is read.samples["client"]
     assert read.server is read.samples["server"]
+
+
+def test_captures_are_read_with_the_start_of_the_workload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write_json(tmp_path / "guest.json", synthetic.guest())
+    monkeypatch.setattr(dissect, "read", lambda files: files)
+    found: tuple[Any, int] = store.read_captures(tmp_path, ["client.pcapng"])
+    assert found == ([tmp_path / "client.pcapng"], synthetic.T0)
 
 
 def test_why_a_run_has_no_series_names_the_run_once(tmp_path: Path) -> None:

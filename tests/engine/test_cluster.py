@@ -117,10 +117,6 @@ def done_by(
     return [found[number] for number in range(len(tasks))]
 
 
-def made_here(tasks: Sequence[Task]) -> list[Done]:
-    return [perform(task) for task in tasks]
-
-
 def files(task: Task) -> dict[str, bytes]:
     """All that a store keeps of the run of a task, without what it has cost."""
     assert task.out is not None
@@ -135,7 +131,11 @@ def contents(directory: Path) -> dict[str, bytes]:
     }
 
 
-def assert_same(there: Sequence[Task], here: Sequence[Task]) -> None:
+def assert_as_here(done: Sequence[Done], there: Sequence[Task], here: Sequence[Task]) -> None:
+    """What was made of tasks there is made of them here, too."""
+    assert [(each.entry.status, each.entry.reason) for each in done] == [("ok", None)] * len(there)
+    for task in here:
+        perform(task)
     for one, other in zip(there, here, strict=True):
         assert one.key == other.key
         assert files(one).keys() == files(other).keys()
@@ -173,9 +173,7 @@ def test_what_a_worker_that_is_killed_was_at_is_done_again_and_nothing_differs(
 
         done = done_by(on, there, kill)
         assert started.workers[0].pid != pids[0]
-    made_here(here)
-    assert [each.entry.status for each in done] == ["ok"] * 8
-    assert_same(there, here)
+    assert_as_here(done, there, here)
 
 
 def test_a_sweep_that_is_interrupted_and_loses_a_worker_is_the_same_on_a_cluster(
@@ -217,9 +215,7 @@ def test_modules_and_traces_travel_and_keep_their_names(
     there, here = tasks(2, "there", **flags), tasks(2, "here", **flags)
     with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
         done = done_by(on, there)
-    assert [(each.entry.status, each.entry.reason) for each in done] == [("ok", None)] * 2
-    made_here(here)
-    assert_same(there, here)
+    assert_as_here(done, there, here)
     assert "traces/drive.csv" in files(there[0])
     # kernel, guest, module and trace, each once
     assert len(list((tmp_path / "cache" / "mptcplab" / "artefacts").iterdir())) == 4
@@ -240,9 +236,7 @@ def test_workers_that_are_retired_or_come_later_change_nothing(
                     started.scale(3)
 
         done = done_by(on, there, retire)
-    made_here(here)
-    assert [each.entry.status for each in done] == ["ok"] * 6
-    assert_same(there, here)
+    assert_as_here(done, there, here)
 
 
 def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
@@ -376,8 +370,7 @@ def test_records_are_kept_on_shared_storage_and_fetched(
         store.read_run(runs.directory(there[0].key))
     fetched = mptcplab("results", "fetch", "--out", str(tmp_path / "there"))
     assert (fetched.stdout, fetched.stderr) == ("records of 2 runs fetched\n", "")
-    made_here(here)
-    assert_same(there, here)
+    assert_as_here(done, there, here)
 
 
 @pytest.mark.parametrize("address", ["here", "tcp://host", "http://host:1", "none.json"])

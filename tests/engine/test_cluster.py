@@ -120,10 +120,7 @@ def done_by(
 def files(task: Task) -> dict[str, bytes]:
     """All that a store keeps of the run of a task, without what it has cost."""
     assert task.out is not None
-    return contents(Store(task.out).directory(task.key))
-
-
-def contents(directory: Path) -> dict[str, bytes]:
+    directory = Store(task.out).directory(task.key)
     return {
         str(file.relative_to(directory)): file.read_bytes()
         for file in directory.rglob("*")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
@@ -131,6 +132,14 @@ def lab_guest() -> Guest:
     return guest_module.build()
 
 
+@pytest.fixture(scope="session")
+def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
+    """They are there; programs that tests start find them."""
+    assert lab_guest
+    if lab_kernel.variant != "lab":
+        pytest.skip("the program runs the lab kernel")
+
+
 @pytest.fixture
 def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunScenario:
     """Run the scenario of some flags (see scenario.Flags) on the real kernel.
@@ -165,7 +174,8 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
         first, *arguments = words
         if first.endswith(".c"):
             source, first = first, str(tmp_path / Path(first).stem)
-            compiler = ["cc", "-O2", "-Wall", "-Werror", "-o", first, source]
+            headers = f"-I{resources.KERNEL / 'mptcp'}"
+            compiler = ["cc", "-O2", "-Wall", "-Werror", headers, "-o", first, source]
             subprocess.run(compiler, check=True)
         return find([first, *arguments])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -87,6 +88,9 @@ class Run:
         number = [each.name for each in self.scenario.paths].index(path) + 1
         return pcapng.read(self.outcome.directory / plan.router_capture(path))[f"rc{number}"]
 
+    def messages(self) -> Records:
+        return records.read_messages(self.outcome.directory / run_files.MESSAGES)
+
     def decisions(self) -> Records:
         """The scheduler's decisions, of a run that was traced."""
         return records.read_decisions(self.outcome.directory / run_files.CLIENT_DECISIONS)
@@ -98,6 +102,12 @@ RunScenario = Callable[..., Run]
 PROGRAM_PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
 #: The fixture run_program: commands of client and server, paths as in --path, flags as above.
 RunProgram = Callable[..., RunOutcome]
+#: The fixture rig_of: a rig whose guest's first process has this body.
+RigOf = Callable[[str], Rig]
+
+
+def shell(script: str) -> list[str]:
+    return ["sh", "-c", script]
 
 
 def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
@@ -127,6 +137,15 @@ def request_of(*paths: str, **flags: Any) -> Request:
 def scenario_of(*paths: str, **flags: Any) -> Scenario:
     """The one run that these flags describe."""
     return request_of(*paths, **flags).runs()[0]
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """The value of a condition as soon as it holds; machines may be busy."""
+    end_s = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end_s, "it did not happen"
+        time.sleep(0.005)
+    return found
 
 
 def children_of(pid: int) -> list[int]:

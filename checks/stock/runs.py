@@ -299,10 +299,8 @@ def make_late(scenarios: Mapping[Scenario, int], lab: KernelBuild, bench: Bench)
             store.write_json(directory / store.BUILD, single.builds(lab, bench.guest))
             entry = run_entry(
                 scenario,
-                status="ok",
+                single.figures(scenario, outcome),
                 virtual_s=outcome.virtual_s,
-                wall_s=None,
-                run_metrics=single.figures(scenario, outcome),
                 directory=store.place(key),
             )
             store.write_json(directory / store.RESULT, entry.result())

@@ -226,7 +226,7 @@ def test_the_font_cache_goes_into_our_own_cache(tmp_path: Path) -> None:
         "from mptcplab.runs import documents; "
         "assert 'matplotlib' not in sys.modules, 'it is slow to import'; "
         "made = pathlib.Path(sys.argv[1]); "
-        "comparison_chart.write_chart(documents.read_comparison(made), made.parent)"
+        "comparison_chart.write_chart(documents.read(made, documents.COMPARISON), made.parent)"
     )
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "MPL"))}
     subprocess.run(

@@ -97,10 +97,7 @@ def test_an_option_says_of_its_key_what_the_model_says(command: str) -> None:
 
 
 def test_every_flag_with_the_name_of_a_key_is_described_once() -> None:
-    known = {
-        *(literal.LiteralScenario.model_fields),
-        *(literal.LiteralWorkload.model_fields),
-    }
+    known = {*(literal.LiteralScenario.model_fields), *(literal.LiteralWorkload.model_fields)}
     # these have a form of their own
     tables = {"path", "link", "connection", "event", "workload"}
     flags = {each.name for each in dataclasses.fields(Flags)}

@@ -37,26 +37,12 @@ def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options:
     if out_dir:
         (out_dir / directory).mkdir(parents=True)
         synthetic.write(server, out_dir / directory / "server.samples")
-    return entries.run_entry(
-        scenario,
-        status="ok",
-        virtual_s=10.0,
-        wall_s=0.5,
-        run_metrics=run_metrics(scenario, client, server, synthetic.guest()),
-        directory=directory,
-    )
+    measured = run_metrics(scenario, client, server, synthetic.guest())
+    return entries.run_entry(scenario, measured, virtual_s=10.0, wall_s=0.5, directory=directory)
 
 
 def failed(scenario: Scenario, reason: str) -> Entry:
-    return entries.run_entry(
-        scenario,
-        status="failed",
-        reason=reason,
-        virtual_s=None,
-        wall_s=0.5,
-        run_metrics=None,
-        directory=None,
-    )
+    return entries.run_entry(scenario, reason=reason, wall_s=0.5)
 
 
 def alone(scenario: Scenario, name: str, bytes_per_ms: int) -> Entry:

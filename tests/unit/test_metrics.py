@@ -605,8 +605,7 @@ def test_a_path_tells_how_fast_a_dip_was_noticed_and_made_up_for() -> None:
 
 
 def test_all_that_is_decided_counts_over_the_time_of_all_connections() -> None:
-    client, server = synthetic.run(FAST, SLOW)
-    client = second_connection(client)
+    client = second_connection(synthetic.run(FAST, SLOW)[0])
     early = (client.connection["connection"] == 1) & (client.connection["time_ns"] > T0 + SECOND)
     late = (client.connection["connection"] == 2) & (client.connection["time_ns"] < T0 + 2 * SECOND)
     client = Samples(client.connection[~early & ~late], client.subflow)
@@ -614,13 +613,11 @@ def test_all_that_is_decided_counts_over_the_time_of_all_connections() -> None:
     client.connection["forced"] = 100
     client.subflow["new_segments"], client.subflow["duplicates"] = 1000, 10_000
     client.subflow["reinjections"] = 100_000
-    scenario = synthetic.scenario(scheduler="roundrobin")
-    flow = recorded.flow(scenario, client, server, None, synthetic.guest(), "up")
     # of 2 connections and 4 subflows; what is forced follows a wait
-    found = compute._decisions(scenario, flow)
-    assert found
-    assert found.per_s() == (4 * 111_000 + 2 * 11) / 10
-    assert found._replace(length_ns=0).per_s() is None
+    sender = recorded.host_records(synthetic.scenario(), "client", client)
+    assert compute._decisions_per_s(sender) == (4 * 111_000 + 2 * 11) / 10
+    once = HostRecords([client.connection[:1]], [])
+    assert compute._decisions_per_s(once) is None
 
 
 def of_waits(blocked_us: list[int], *blocking_us: list[int]) -> Any:

@@ -24,11 +24,16 @@ from mptcplab.metrics.compute import (
     queue_metrics,
     run_metrics,
 )
-from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, RunFigures
+from mptcplab.metrics.definitions import (
+    RUN_METRICS,
+    ConnectionFigures,
+    LinkFigures,
+    RunFigures,
+)
 from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.metrics.schema import Value
+from mptcplab.metrics.schema import Trait, Value
 from mptcplab.plan import plan, qdiscs, timeline
 from mptcplab.plan.qdiscs import Spots
 from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS
@@ -36,13 +41,7 @@ from mptcplab.scenario.model import Link, Pair, Scenario
 from mptcplab.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others belong to a connection.
-SUMS = (
-    *("blocks", "retransmitted_packets", "retransmitted_bytes", "data_packets"),
-    *("reinjected_bytes", "duplicate_bytes", "wasted_bytes", "subflows"),
-    *("duplicate_segments", "reinjected_segments", "waits", "refused_picks", "forced_picks"),
-    *("fallbacks", "forced_reinjections", "deferred_questions", "refused_calls"),
-    "decisions_per_s",
-)
+SUMS = [metric.name for metric in RUN_METRICS if Trait.SUM in metric.traits]
 
 _BITS_PER_BYTE = 8
 

@@ -170,7 +170,7 @@ def test_states_of_all_kinds_are_read_in_the_order_of_time(tmp_path: Path) -> No
         (state_record(5) + b"\0", f"{RECORD} 192 is cut off: 1 of 192 bytes"),
         (
             state_record(5) + state_record(5, version=3) + state_record(5, version=4),
-            f"{RECORD} 192 is of version 3 of the format of states; this program reads version 2; "
+            f"{RECORD} 192 has version 3 of the format of states; this program reads version 2; "
             "repeat the run with --states",
         ),
         (

@@ -34,8 +34,7 @@ from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Trait, Value
-from mptcplab.plan import plan, qdiscs, timeline
-from mptcplab.plan.qdiscs import Spots
+from mptcplab.plan import plan, timeline
 from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS
 from mptcplab.scenario.model import Link, Pair, Scenario
 from mptcplab.units import NS_PER_S
@@ -214,32 +213,24 @@ def link_metrics(
     scenario: Scenario, queues: Records, interval: Interval, start_ns: int
 ) -> Iterator[LinkFigures]:
     """The figures of each direction of each shared link."""
-    for m, link in enumerate(scenario.links, 1):
-        yield from _link_figures(scenario, link, qdiscs.link_spots(m), queues, interval, start_ns)
+    for link in scenario.links:
+        yield from _link_figures(scenario, link, queues, interval, start_ns)
 
 
 def path_link_metrics(
     scenario: Scenario, queues: Records, interval: Interval, start_ns: int
 ) -> Iterator[LinkFigures]:
     """The same of each path that has a rate of its own, whatever went over it."""
-    for i, path in enumerate(scenario.paths, 1):
+    for path in scenario.paths:
         if path.up.rate_bps != NO_RATE_BPS or path.down.rate_bps != NO_RATE_BPS:
-            spots = qdiscs.path_spots(i)
-            yield from _link_figures(scenario, path, spots, queues, interval, start_ns)
+            yield from _link_figures(scenario, path, queues, interval, start_ns)
 
 
 def _link_figures(
-    scenario: Scenario,
-    link: Link,
-    spots: Spots,
-    queues: Records,
-    interval: Interval,
-    start_ns: int,
+    scenario: Scenario, link: Link, queues: Records, interval: Interval, start_ns: int
 ) -> Iterator[LinkFigures]:
     for direction in DIRECTIONS:
-        shape = getattr(link, direction)
-        device = qdiscs.bottleneck(spots, direction, shape).device
-        records = recorded.link_records(queues, device)
+        records = recorded.queue_records(scenario, queues, link.name, direction)
         if not len(records):
             continue
         rates = timeline.link_rates(scenario, direction)[link.name]

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from mptcplab import extras
 from mptcplab.errors import MptcplabError
-from mptcplab.metrics.recorded import link_records
+from mptcplab.metrics.recorded import queue_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
-from mptcplab.plan import qdiscs, timeline
+from mptcplab.plan import timeline
 from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.scheduler import DEFAULT
@@ -157,13 +157,11 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
     waiting = []
     for direction in DIRECTIONS:
         rates = timeline.link_rates(scenario, direction)
-        for m, link in enumerate(scenario.links, 1):
+        for link in scenario.links:
             if direction == "up":
                 rate = _mean_rates(rates[link.name], edges)
                 goodput.append(Series("link_bps", link.name, rate, what="link"))
-            shape = getattr(link, direction)
-            device = qdiscs.bottleneck(qdiscs.link_spots(m), direction, shape).device
-            records = link_records(queues, device)
+            records = queue_records(scenario, queues, link.name, direction)
             metric = "queue_packets" if direction == "up" else "queue_down_packets"
             what = f"queue {direction}"
             waiting.append(grid.sampled(records, "queue_packets", metric, link.name, what=what))

@@ -15,7 +15,12 @@ import numpy as np
 
 from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
-from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures
+from mptcplab.metrics.definitions import (
+    PATH_METRICS,
+    RUN_METRICS,
+    ConnectionFigures,
+    PathFigures,
+)
 from mptcplab.metrics.inference import Summary, summary
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
@@ -33,9 +38,7 @@ from mptcplab.units import NS_PER_S
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
 METRICS = {metric.name: metric for metric in RUN_METRICS}
 _MBIT = 1e6
-_MEANINGS = {
-    metric.name: metric.meaning for metric in (*metrics_of(ConnectionFigures), *PATH_METRICS)
-}
+_Part = ConnectionFigures | PathFigures
 _CDF_POINTS = 200  # more than can be told apart on a screen
 _MANY = 5  # from this many scenarios on, a distribution is drawn
 _MOST_CLUSTERS = 12  # clusters of bars: more are hard to compare
@@ -216,7 +219,7 @@ def of_group(group: Group) -> list[Chart]:
     figures = _figures([group])
     for figure in figures[:1]:
         charts += _bars([group], figure)
-    charts += _connection_shares(group) if group.scenario.connections else _shares(group)
+    charts += _shares(group)
     charts += _over_time(group)
     charts += _distributions(group)
     for figure in figures[1:]:
@@ -249,37 +252,40 @@ def _figures(groups: Sequence[Group]) -> list[_Figure]:
     return [*figures[:1], *_connection_figures(entries), *figures[1:]]
 
 
+def _scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value / scale
+
+
 def _of_metric(metric: Metric) -> _Figure:
     unit, scale = shown(metric)
+    return _Figure(
+        title(metric), unit, metric.meaning, lambda run: _scaled(run.metrics[metric.name], scale)
+    )
 
-    def scaled(entry: Entry) -> float | None:
-        value = entry.metrics[metric.name]
-        return None if value is None else value / scale
 
-    return _Figure(title(metric), unit, metric.meaning, scaled)
+def _of_parts(
+    metric: Metric, text: str, name: str, parts: Callable[[Entry], Sequence[_Part]]
+) -> _Figure:
+    """A figure of the path or connection that is called `name`, of the `parts` of a run."""
+    unit, scale = ("%", 0.01) if metric.name == "share" else shown(metric)
+
+    def value(run: Entry) -> float | None:
+        found = (_scaled(part[metric.name], scale) for part in parts(run) if part.name == name)
+        return next(found, None)
+
+    return _Figure(text.format(name), unit, metric.meaning, value)
 
 
 def _connection_figures(entries: Sequence[Entry]) -> list[_Figure]:
     """The goodput of each of several connections, and in the time that they have in common."""
     names = dict.fromkeys(one.name for e in entries for one in e.connections)
-    whats = {
-        "goodput_bps": "Goodput of {}",
-        "common_goodput_bps": "Goodput of {} in the common time",
-    }
-
-    def value(entry: Entry, name: str, key: str) -> float | None:
-        found = (one[key] for one in entry.connections if one.name == name)
-        bps = next(found, None)
-        return None if bps is None else bps / _MBIT
-
+    metrics = {metric.name: metric for metric in metrics_of(ConnectionFigures)}
     return [
-        _Figure(
-            text.format(name),
-            "Mbit/s",
-            _MEANINGS[key],
-            functools.partial(value, name=name, key=key),
+        _of_parts(metrics[key], text, name, lambda run: run.connections)
+        for key, text in (
+            ("goodput_bps", "Goodput of {}"),
+            ("common_goodput_bps", "Goodput of {} in the common time"),
         )
-        for key, text in whats.items()
         for name in names
     ]
 
@@ -289,23 +295,10 @@ def _path_figures(groups: Sequence[Group]) -> list[_Figure]:
     names = [tuple(path.name for path in group.scenario.paths) for group in groups]
     if len(set(names)) > 1 or len(names[0]) < 2:
         return []
-
-    def value(entry: Entry, name: str, key: str, scale: float) -> float | None:
-        found = next((path[key] for path in entry.paths if path.name == name), None)
-        return None if found is None else found / scale
-
-    whats = (
-        ("share", "Share of path {}", "%", 0.01),
-        ("srtt_ms_mean", "Round trip of path {}", "ms", 1.0),
-    )
+    metrics = {metric.name: metric for metric in PATH_METRICS}
     return [
-        _Figure(
-            text.format(name),
-            unit,
-            _MEANINGS[key],
-            functools.partial(value, name=name, key=key, scale=scale),
-        )
-        for key, text, unit, scale in whats
+        _of_parts(metrics[key], text, name, lambda run: run.paths)
+        for key, text in (("share", "Share of path {}"), ("srtt_ms_mean", "Round trip of path {}"))
         for name in names[0]
     ]
 
@@ -436,40 +429,28 @@ def _cdf(name: str, label: str, note: str, values: dict[str, Floats]) -> Iterato
 
 
 def _shares(group: Group) -> Iterator[Shares]:
-    paths: dict[str, dict[str, float]] = {path.name: {} for path in group.scenario.paths}
+    """The share of each path, or of each of several connections."""
+    several = bool(group.scenario.connections)
+    parts = group.scenario.connections or group.scenario.paths
+    shares: dict[str, dict[str, float]] = {part.name: {} for part in parts}
     for scheduler, runs in compared(group.entries()).items():
-        for path in paths:
-            found = summary(
-                [each.share for run in ended_well(runs) for each in run.paths if each.name == path]
-            )
-            if found:
-                paths[path][scheduler] = 100 * found.median
-    if len(paths) > 1 and any(paths.values()):
-        yield Shares(
-            "Share of each path",
-            "Median over the seeds of the share of all arrived data that came over each path.",
-            paths,
-        )
-
-
-def _connection_shares(group: Group) -> Iterator[Shares]:
-    shares: dict[str, dict[str, float]] = {each.name: {} for each in group.scenario.connections}
-    for scheduler, runs in compared(group.entries()).items():
-        for name in shares:
+        for name, own in shares.items():
             found = summary(
                 [
-                    one.share
+                    part.share
                     for run in ended_well(runs)
-                    for one in run.connections
-                    if one.name == name
+                    for part in (run.connections if several else run.paths)
+                    if part.name == name
                 ]
             )
             if found:
-                shares[name][scheduler] = 100 * found.median
-    if any(shares.values()):
+                own[scheduler] = 100 * found.median
+    if any(shares.values()) and (several or len(shares) > 1):
         yield Shares(
-            "Share of each connection",
-            "Median over the seeds of the share that each had of the goodput while all sent.",
+            f"Share of each {'connection' if several else 'path'}",
+            "Median over the seeds of the share that each had of the goodput while all sent."
+            if several
+            else "Median over the seeds of the share of all arrived data that came over each path.",
             shares,
         )
 

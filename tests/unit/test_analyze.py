@@ -289,8 +289,8 @@ def test_bytes_without_a_mapping_are_told(tmp_path: Path) -> None:
     analysis = analysed(tmp_path, talk)
     assert one(analysis).directions[TO_SERVER].unmapped_bytes == 70
     assert analysis.warnings == [
-        "connection 1, client to server: 70 bytes have no mapping in the captures and are in no "
-        "figure of the connection"
+        "connection 1, client to server: 70 bytes have no mapping in the captures and count in "
+        "no figure of the connection"
     ]
 
 
@@ -463,8 +463,8 @@ def test_a_connection_whose_beginning_is_missing_is_analysed_and_told(tmp_path: 
     ways = [c.subflows[0].ways[TO_SERVER] for c in analysis.connections]
     assert [way.delivered_bytes for way in ways] == [200, 200]
     assert analysis.warnings[0] == (
-        "connection 1: the whole handshake of its one subflow 10.0.1.1:40001 - 10.1.1.1:5001 is "
-        "not in the captures: it is not known which connection it is of"
+        "connection 1: the captures lack the handshake of its only subflow 10.0.1.1:40001 - "
+        "10.1.1.1:5001, so it may belong to another connection"
     )
 
 
@@ -475,8 +475,8 @@ def test_subflows_that_join_what_is_not_there_are_one_connection(tmp_path: Path)
     assert connection.token_server == token(SERVER_KEY).hex()
     assert connection.directions[TO_SERVER].delivered_bytes == 200
     assert analysis.warnings == [
-        "connection 1: its beginning is not in the captures, only the MP_JOIN of 2 subflow(s) with "
-        f"token {token(SERVER_KEY).hex()}"
+        "connection 1: the captures lack its beginning, and have only the MP_JOIN of 2 subflow(s) "
+        f"with token {token(SERVER_KEY).hex()}"
     ]
 
 
@@ -545,14 +545,14 @@ def test_a_capture_without_mptcp_is_an_error(tmp_path: Path, packets: list[Packe
     with pytest.raises(InputError) as error:
         analyze.analyse([file])
     found = "2 TCP packets" if packets else "no TCP packet"
-    assert f"in {file}\n  no MPTCP and no UDP in it ({found} in all); nothing to analyse" in str(
+    assert f"in {file}\n  nothing to analyse: no MPTCP and no UDP ({found} in all)" in str(
         error.value
     )
 
 
 def test_cut_headers_are_told(tmp_path: Path) -> None:
     analysis = analysed(tmp_path, two_subflows(), snap=70)
-    assert "TCP headers are not there in full" in analysis.warnings[0]
+    assert "TCP headers are incomplete" in analysis.warnings[0]
 
 
 def shown(analysis: Analysis) -> str:

@@ -232,11 +232,11 @@ def test_what_is_no_tcp_is_counted(tmp_path: Path) -> None:
         (b"no capture at all, but some text", "not a capture"),
         (
             struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 147),
-            "its link type 147 is not known; known are Ethernet, Linux cooked (v1, v2), raw IP, "
+            "its link type 147 is unknown; known are Ethernet, Linux cooked (v1, v2), raw IP, "
             "and BSD loopback",
         ),
-        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 14), "link type 14 is not known"),
-        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 105), "link type 105 is not known"),
+        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 14), "link type 14 is unknown"),
+        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 105), "link type 105 is unknown"),
     ],
 )
 def test_what_is_no_capture_is_told(tmp_path: Path, content: bytes, said: str) -> None:

@@ -34,14 +34,8 @@ from mptcplab.errors import InputError, Problem
 #: The two directions, by their index in `ways` and `directions`.
 DIRECTIONS = ("client to server", "server to client")
 
-_OPTION_NAMES = {
-    dissect.ADD_ADDR: "ADD_ADDR",
-    dissect.REMOVE_ADDR: "REMOVE_ADDR",
-    dissect.MP_PRIO: "MP_PRIO",
-    dissect.MP_FAIL: "MP_FAIL",
-    dissect.MP_FASTCLOSE: "MP_FASTCLOSE",
-    dissect.MP_TCPRST: "MP_TCPRST",
-}
+# Those that are counted: all but a connection's and a subflow's first, and the data's.
+_COUNTED = range(dissect.ADD_ADDR, len(dissect.OPTION_NAMES))
 _MS = 1e6
 # An acknowledgment that is in flight when data arrives does not cover the data yet.
 _DELAYED_NS = 1_000_000
@@ -183,25 +177,16 @@ def of_packets(packets: Packets) -> Analysis:
     cut = int(np.count_nonzero(packets.has & dissect.CUT))
     if cut:
         warnings.append(
-            f"{cut} of {len(packets)} TCP headers are not there in full: what their options say is "
-            "left out; capture the first 128 bytes of each packet (tcpdump -s 128)"
+            f"{cut} of {len(packets)} TCP headers are incomplete, and their options are ignored; "
+            "capture the first 128 bytes of each packet (tcpdump -s 128)"
         )
     flows = find_flows(packets)
     with_mptcp = [flow for flow in flows if flow.options or flow.has_dss(packets)]
     datagrams = packets.udp if packets.udp is not None and len(packets.udp) else None
     if not with_mptcp and datagrams is None:
         found = f"{len(packets)} TCP packets" if len(packets) else "no TCP packet"
-        raise InputError(
-            [
-                Problem(
-                    str(file),
-                    "",
-                    "",
-                    f"no MPTCP and no UDP in it ({found} in all); nothing to analyse",
-                )
-                for file in packets.files
-            ]
-        )
+        text = f"nothing to analyse: no MPTCP and no UDP ({found} in all)"
+        raise InputError([Problem(str(file), "", "", text) for file in packets.files])
     if len(with_mptcp) < len(flows):
         warnings.append(
             f"{len(flows) - len(with_mptcp)} TCP connections without MPTCP are left out"
@@ -249,14 +234,14 @@ class _Connecting:
         complete = group.keys[TO_SERVER] is not None or group.keys[TO_CLIENT] is not None
         if not complete and group.join_token:
             warnings.append(
-                f"{name}: its beginning is not in the captures, only the MP_JOIN of "
+                f"{name}: the captures lack its beginning, and have only the MP_JOIN of "
                 f"{len(self._flows)} subflow(s) with token {group.join_token.hex()}"
             )
         elif not complete and not group.fallback:
             warnings.append(
-                f"{name}: the whole handshake of its one subflow {self._flows[0].client} - "
-                f"{self._flows[0].server} is not in the captures: it is not known which "
-                "connection it is of"
+                f"{name}: the captures lack the handshake of its only subflow "
+                f"{self._flows[0].client} - {self._flows[0].server}, so it may belong to another "
+                "connection"
             )
         for way, (direction, _, _) in enumerate(found):
             self._warn(name, way, direction, warnings)
@@ -289,13 +274,13 @@ class _Connecting:
         if direction.unmapped_bytes and not self._group.fallback:
             warnings.append(
                 f"{name}, {DIRECTIONS[way]}: {direction.unmapped_bytes} bytes have no mapping in "
-                "the captures and are in no figure of the connection"
+                "the captures and count in no figure of the connection"
             )
         files = {flow.views[0 if way else -1].file for flow in self._flows}
         if direction.data_packets and len(files) > 1:
             warnings.append(
-                f"{name}, {DIRECTIONS[way]}: what arrived is taken from {len(files)} files; their "
-                "clocks are taken to agree"
+                f"{name}, {DIRECTIONS[way]}: arrivals come from {len(files)} files, whose clocks "
+                "are assumed to agree"
             )
 
     def _subflow(self, index: int, flow: Flow, ways: list[SubflowDirection]) -> Subflow:
@@ -500,9 +485,9 @@ def _way(
     """The data of one direction of a subflow."""
     again = out.length - out.cells.fresh
     options = Counter(
-        _OPTION_NAMES[option.kind]
+        dissect.OPTION_NAMES[option.kind]
         for option, of in flow.options
-        if of == way and option.kind in _OPTION_NAMES
+        if of == way and option.kind in _COUNTED
     )
     data_fins = int(np.count_nonzero(packets.has[first.ways[way]] & dissect.DATA_FIN))
     if data_fins:

@@ -17,7 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.capture import dissect, flows
-from mptcplab.capture.dissect import ACK, FIN, HAS_DATA_ACK, HAS_MAPPING, RST, SYN, Array, Packets
+from mptcplab.capture.dissect import (
+    ACK,
+    FIN,
+    HAS_DATA_ACK,
+    HAS_MAPPING,
+    OPTION_NAMES,
+    RST,
+    SYN,
+    Array,
+    Packets,
+)
 from mptcplab.capture.flows import TO_CLIENT, TO_SERVER, Flow, Group, View
 
 #: The fields of a packet, in the order in which differences are told. Times, in ns, are after the
@@ -40,10 +50,6 @@ _DSS = {
     dissect.DSN_8: "DSN of 8 bytes",
     dissect.DATA_FIN: "DATA_FIN",
 }
-_OPTIONS = (
-    *("MP_CAPABLE", "MP_JOIN", "DSS", "ADD_ADDR", "REMOVE_ADDR"),
-    *("MP_PRIO", "MP_FAIL", "MP_FASTCLOSE", "MP_TCPRST"),
-)
 # In the field `options`, each kind has a digit of four bits: how often it is there.
 _DIGIT_BITS, _KINDS = 4, 15
 _UNITS = {"payload": " bytes", "mapped": " bytes", "header": " bytes"}
@@ -269,6 +275,6 @@ def _options(value: int) -> list[str]:
     found = []
     for number in range(_KINDS):
         count = value >> _DIGIT_BITS * number & 15
-        name = _OPTIONS[number] if number < len(_OPTIONS) else f"option {number}"
+        name = OPTION_NAMES[number] if number < len(OPTION_NAMES) else f"option {number}"
         found += [name] * count
     return found

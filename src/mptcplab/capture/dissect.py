@@ -37,9 +37,11 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 # MPTCP's option and the kinds of it, RFC 8684 section 8.1
 OPTION_TIMESTAMPS, OPTION_MPTCP = 8, 30
-MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST = range(
-    9
+OPTION_NAMES = (
+    *("MP_CAPABLE", "MP_JOIN", "DSS", "ADD_ADDR", "REMOVE_ADDR"),
+    *("MP_PRIO", "MP_FAIL", "MP_FASTCLOSE", "MP_TCPRST"),
 )
+MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, *_ = range(len(OPTION_NAMES))
 
 # The fields of a packet: bits of the column `has`. The lowest five are DSS's own, section 3.3.
 HAS_DATA_ACK, DATA_ACK_8, HAS_MAPPING, DSN_8, DATA_FIN = 1, 2, 4, 8, 16
@@ -304,7 +306,7 @@ class _Reader:
         with capture:
             link = int(capture.datalink())
             if link not in _HEADERS:
-                raise _NoCaptureError(f"its link type {link} is not known; known are {_LINKS}")
+                raise _NoCaptureError(f"its link type {link} is unknown; known are {_LINKS}")
             done = 0
             try:
                 for content, lengths in _split(capture, cypcap):

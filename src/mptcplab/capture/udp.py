@@ -231,15 +231,15 @@ def _warnings(ports: Sequence[UdpPort]) -> list[str]:
         alike = sum(way.alike_packets or 0 for way in ways)
         if alike:
             found.append(
-                f"UDP port {port.port}: {alike} packets look like others, so that it is not known "
-                "which of them arrived, and when; they are in no loss, delay or reordering"
+                f"UDP port {port.port}: {alike} packets look like others, so it is unknown which "
+                "of them arrived, and when; losses, delays and reordering exclude them"
             )
         not_sent = sum(map(_not_sent, ways))
         if not_sent:
             found.append(
-                f"UDP port {port.port}: {not_sent} packets arrive that are not in the capture of "
-                "the sender: that began later or keeps another number of bytes of each packet, or "
-                "they were changed or duplicated on their way; losses may be wrong"
+                f"UDP port {port.port}: the sender's capture lacks {not_sent} packets that "
+                "arrived: it began later or keeps another number of bytes of each packet, or they "
+                "were changed or duplicated on their way; losses may be wrong"
             )
         if any(way.delay_ms_min < 0 for way in ways if way.delay_ms_min is not None):
             found.append(

@@ -16,7 +16,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -161,12 +161,7 @@ def _adjusted(found: Mapping[tuple[str, str], Difference]) -> dict[tuple[str, st
     controlled = np.empty_like(ps)
     controlled[order] = np.minimum.accumulate(scaled[::-1])[::-1]
     adjusted = dict(zip(tested, controlled.tolist(), strict=True))
-    return {
-        key: Difference(
-            each.pairs, each.median, each.low, each.high, each.p, adjusted.get(key), each.effect
-        )
-        for key, each in found.items()
-    }
+    return {key: replace(each, p_adjusted=adjusted.get(key)) for key, each in found.items()}
 
 
 @functools.cache

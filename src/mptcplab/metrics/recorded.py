@@ -134,7 +134,7 @@ def host_records(scenario: Scenario, name: str, samples: Samples) -> HostRecords
     """
     if np.any(samples.connection["flags"] & UNSCHEDULED):
         raise RunError(
-            f"the {name} had no memory for the scheduler of a connection: it had the default one"
+            f"the {name} had no memory for the scheduler of a connection, and used the default one"
         )
     connections = by_connection(samples.connection)
     numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]

@@ -25,7 +25,7 @@ from mptcplab.capture.analyze import (
 from mptcplab.capture.dissect import Array
 from mptcplab.capture.udp import UdpFlow, UdpPort
 from mptcplab.metrics.definitions import UdpFigures
-from mptcplab.report.catalogue_tables import ruled
+from mptcplab.report.catalogue_tables import add_numbers, ruled
 from mptcplab.report.draw import DOTS_PER_INCH, WIDTH, drawing, drawn
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.report.tables import number, udp_notes, udp_table
@@ -99,14 +99,14 @@ def tables(analysis: Analysis) -> Group:
 
 
 def _connection(connection: Connection) -> list[Any]:
-    known = f"token {connection.token_server}" if connection.token_server else "token not known"
+    known = f"token {connection.token_server}" if connection.token_server else "token unknown"
     what = [known]
     if connection.version is not None:
         what.append(f"MPTCP version {connection.version}")
     if connection.fallback:
         what.append("fell back to TCP")
     if not connection.complete and not connection.fallback:
-        what.append("its beginning is not in the captures")
+        what.append("the captures lack its beginning")
     shown: list[Any] = [Text(f"Connection {connection.number}: {', '.join(what)}", style="bold")]
     for subflow in connection.subflows:
         shown.append(Text(_subflow_line(subflow)))
@@ -128,28 +128,19 @@ def _subflow_line(subflow: Subflow) -> str:
         f"{subflow.began_s:.3f} s to {subflow.ended_s:.3f} s",
         f"closed by {subflow.closed_by}" if subflow.closed_by else "",
     ]
-    lines = [
-        f" {subflow.number}: {subflow.client} - {subflow.server}",
-        f"    {'; '.join(fact for fact in facts if fact)}",
-        *([f"    {', '.join(options)}"] if options else []),
-        *(f"    seen at {place}" for place in subflow.seen_at),
-    ]
-    return "\n".join(lines)
+    below = ["; ".join(filter(None, facts)), *([", ".join(options)] if options else [])]
+    below += [f"seen at {place}" for place in subflow.seen_at]
+    return "\n    ".join([f" {subflow.number}: {subflow.client} - {subflow.server}", *below])
 
 
 def _way_table(connection: Connection, way: int) -> Table:
     table = ruled()
     table.add_column(f"Subflow,\n{DIRECTIONS[way].replace(' to ', chr(10) + 'to ')}")
-    for head in (
-        "Goodput\n\nMbit/s",
-        "Data\n\npackets",
-        "Retrans-\nmitted\npackets",
-        "Rein-\njected\npackets",
-        "Lost\n\npackets",
-        "RTT\nmedian\nms",
-        "RTT\np95\nms",
-    ):
-        table.add_column(head, justify="right", no_wrap=True)
+    add_numbers(
+        table,
+        *("Goodput\n\nMbit/s", "Data\n\npackets", "Retrans-\nmitted\npackets"),
+        *("Rein-\njected\npackets", "Lost\n\npackets", "RTT\nmedian\nms", "RTT\np95\nms"),
+    )
     for subflow in connection.subflows:
         figures = subflow.ways[way]
         table.add_row(
@@ -278,8 +269,11 @@ def _draw(analysis: Analysis, file: Path) -> None:
         for index, (connection, way) in enumerate(shown):
             series = connection.series[way]
             title = f"connection {connection.number}, {DIRECTIONS[way]}"
-            arrivals = zip(map(_named, connection.subflows), series.arrivals, strict=True)
-            _draw_rates(panels[2 * index], analysis, [*arrivals], title, "goodput (Mbit/s)")
+            names = [
+                f"{each.number}: {each.client} - {each.server}" for each in connection.subflows
+            ]
+            arrivals = [*zip(names, series.arrivals, strict=True)]
+            _draw_rates(panels[2 * index], analysis, arrivals, title, "goodput (Mbit/s)")
             _draw_queue(panels[2 * index + 1], analysis, series, connection.directions[way])
         for index, (port, way) in enumerate(of_udp, len(shown)):
             flows = [each for each in _largest_flows(port) if len(each.series[way].arrived_ns)]
@@ -295,10 +289,6 @@ def _draw(analysis: Analysis, file: Path) -> None:
             _draw_delays(panels[2 * index + 1], analysis, flows, way)
         panels[-1].set_xlabel("time in the captures (s)")
         store.write(file, drawn(figure, "png", DOTS_PER_INCH))
-
-
-def _named(subflow: Subflow) -> str:
-    return f"{subflow.number}: {subflow.client} - {subflow.server}"
 
 
 def _draw_rates(

@@ -477,7 +477,7 @@ def _over_time(group: Group) -> Iterator[OverTime]:
             f"Goodput over time, {run.entry.label}",
             "Time since the start of the workload (s)",
             "Mbit/s",
-            f"Seed {run.entry.seed}. Dashed: what the links can carry.{burst}",
+            f"Seed {run.entry.seed}. Dashed: the capacity of the links.{burst}",
             run.entry.label,
             tuple(lines),
             top if max(peaks) > top else None,

@@ -77,8 +77,8 @@ def _decision_table(
     note = f"Decisions of the scheduler: all {len(decisions)}."
     if len(decisions) > len(shown):
         note = (
-            f"Decisions of the scheduler: the first {len(shown)} of {len(decisions)}, which "
-            f"{name} in the directory of the run has."
+            f"Decisions of the scheduler: the first {len(shown)} of {len(decisions)}; "
+            f"{name} in the directory of the run has all."
         )
     columns = [
         "ms",

@@ -190,7 +190,7 @@ def test_a_narrow_screen_keeps_titles_bars_and_legends(opened: Opened, tmp_path:
     over_time.scroll_into_view_if_needed()
     over_time.locator(".legend .traces").first.wait_for()
     assert over_time.locator(".legend .legendtext").all_text_contents() == [
-        *("links", "fast", "slow", "in order"),
+        *("links", "fast", "slow", "in order")
     ]
     fits(over_time.locator(".legend"))
     # a run that is opened in a table which is wider than the window
@@ -213,7 +213,7 @@ def test_a_section_says_why_each_scheduler_is_not_faster(opened: Opened, tmp_pat
     sections = page.locator("section[data-scheduler]:visible")
     # behind the marker of the scheduler
     assert [each.splitlines()[0][2:] for each in sections.all_inner_texts()] == [
-        *("first:queue=off, seed 1", "default, seed 1"),
+        *("first:queue=off, seed 1", "default, seed 1")
     ]
     told = mptcplab("explain", str(out), "-s", "first").stdout.splitlines()
     # the largest part, as mptcplab explain has it

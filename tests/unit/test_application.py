@@ -98,7 +98,7 @@ def test_percentiles_are_nearest_ranks() -> None:
     times = [(i * 1000, i * 1000 + 1 + (i * 7) % 200) for i in range(200)]
     found = figures("transfers:count=200,interval=1s,size=1KB", times)
     assert [found[f"completion_ms_{name}"] for name in ("median", "p95", "p99", "max")] == [
-        *(100, 190, 198, 200),
+        *(100, 190, 198, 200)
     ]
 
 

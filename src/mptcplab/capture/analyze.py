@@ -225,10 +225,11 @@ class _Connecting:
 
     def figures(self, warnings: list[str]) -> Connection:
         group, name = self._group, f"connection {self._number}"
-        found = [self._direction(way) for way in (TO_SERVER, TO_CLIENT)]
-        ways = [each[2] for each in found]
+        directions, series, ways = zip(
+            *(self._direction(way) for way in (TO_SERVER, TO_CLIENT)), strict=True
+        )
         subflows = [
-            self._subflow(index, flow, [ways[0][index], ways[1][index]])
+            self._subflow(index, flow, [each[index] for each in ways])
             for index, flow in enumerate(self._flows)
         ]
         complete = group.keys[TO_SERVER] is not None or group.keys[TO_CLIENT] is not None
@@ -243,7 +244,7 @@ class _Connecting:
                 f"{self._flows[0].client} - {self._flows[0].server}, so it may belong to another "
                 "connection"
             )
-        for way, (direction, _, _) in enumerate(found):
+        for way, direction in enumerate(directions):
             self._warn(name, way, direction, warnings)
         tokens = [group.token(way) for way in (TO_SERVER, TO_CLIENT)]
         return Connection(
@@ -254,19 +255,15 @@ class _Connecting:
             complete=complete,
             fallback=group.fallback or self._is_infinite(),
             subflows=subflows,
-            directions=[each[0] for each in found],
-            series=[each[1] for each in found],
+            directions=[*directions],
+            series=[*series],
         )
 
     def _is_infinite(self) -> bool:
         """Whether there is an infinite mapping, which is a fallback to TCP."""
-        packets = self._packets
-        for flow in self._flows:
-            for mine in flow.views[0].ways:
-                has = packets.has[mine] & dissect.HAS_MAPPING != 0
-                if (has & (packets.mapped[mine] == 0)).any():
-                    return True
-        return False
+        has = self._packets.has & dissect.HAS_MAPPING != 0
+        infinite = has & (self._packets.mapped == 0)
+        return any(infinite[mine].any() for flow in self._flows for mine in flow.views[0].ways)
 
     def _warn(
         self, name: str, way: int, direction: ConnectionDirection, warnings: list[str]
@@ -276,7 +273,7 @@ class _Connecting:
                 f"{name}, {DIRECTIONS[way]}: {direction.unmapped_bytes} bytes have no mapping in "
                 "the captures and count in no figure of the connection"
             )
-        files = {flow.views[0 if way else -1].file for flow in self._flows}
+        files = {flow.last(way).file for flow in self._flows}
         if direction.data_packets and len(files) > 1:
             warnings.append(
                 f"{name}, {DIRECTIONS[way]}: arrivals come from {len(files)} files, whose clocks "
@@ -320,11 +317,10 @@ class _Connecting:
     def _direction(self, way: int) -> tuple[ConnectionDirection, Series, list[SubflowDirection]]:
         """All figures of one direction: of the connection, over time, and of each subflow."""
         packets = self._packets
-        near, far = (0, -1) if way == TO_SERVER else (-1, 0)
         answer_ns = self._answer_ns(way)
         sent, arrived, in_order, ways = [], [], [], []
         for flow, bases in zip(self._flows, self._bases, strict=True):
-            first, last = flow.views[near], flow.views[far]
+            first, last = flow.first(way), flow.last(way)
             out = streams.sent(packets, first, way, bases[way])
             in_ = out if first is last else streams.sent(packets, last, way, bases[way])
             acked = acknowledged(packets, first, way, bases[way])
@@ -341,11 +337,8 @@ class _Connecting:
             ways.append(figures)
 
         direction = ConnectionDirection()
-        direction.data_fin = any(
-            bool((packets.has[view.ways[way]] & dissect.DATA_FIN).any())
-            for flow in self._flows
-            for view in flow.views[:1]
-        )
+        all_has = (packets.has[flow.views[0].ways[way]] for flow in self._flows)
+        direction.data_fin = any(bool((has & dissect.DATA_FIN).any()) for has in all_has)
         base = self._group.first_dsn(way)
         self._reinjections(sent, base, direction, ways)
         series = self._arrivals(arrived, in_order, base, way, direction, ways)
@@ -411,17 +404,13 @@ class _Connecting:
             direction.duplicate_bytes = new_to_tcp - direction.arrived_bytes
             direction.delivered_bytes, queue = self._queue(arrived, in_order, base or 0, way, last)
             _queue_figures(direction, *queue, first, last)
-            direction.ofo_seen_at = self._receiver(way)
+            places = {flow.last(way).place for flow in self._flows}
+            direction.ofo_seen_at = ", ".join(sorted(places))
         if last > first:
             direction.goodput_bps = 8e9 * direction.delivered_bytes / (last - first)
             for figures in ways:
                 figures.goodput_bps = 8e9 * figures.delivered_bytes / (last - first)
         return Series(arrivals, *queue)
-
-    def _receiver(self, way: int) -> str:
-        """Where arrivals were seen: the place of all subflows, or all places."""
-        places = {flow.views[-1 if way == TO_SERVER else 0].place for flow in self._flows}
-        return ", ".join(sorted(places))
 
     def _queue(
         self, arrived: list[Sent], in_order: list[InOrder], base: int, way: int, last: int
@@ -461,7 +450,7 @@ class _Connecting:
         """How long the receiver takes to answer, seen where data arrives; None if unknown."""
         longest = _DELAYED_NS
         for flow in self._flows:
-            reach_ns = flow.views[-1 if way == TO_SERVER else 0].reach_ns[way]
+            reach_ns = flow.last(way).reach_ns[way]
             if reach_ns is None:
                 return None
             longest = max(longest, 2 * reach_ns)
@@ -470,11 +459,8 @@ class _Connecting:
     def _data_acknowledged(self, way: int, base: int) -> tuple[Array, Array]:
         """How far each packet acknowledges the connection's stream, and when."""
         packets = self._packets
-        back = []
-        for flow in self._flows:
-            mine = flow.views[-1 if way == TO_SERVER else 0].ways[1 - way]
-            back.append(mine[packets.has[mine] & dissect.HAS_DATA_ACK != 0])
-        merged = np.concatenate(back)
+        merged = np.concatenate([flow.last(way).ways[1 - way] for flow in self._flows])
+        merged = merged[packets.has[merged] & dissect.HAS_DATA_ACK != 0]
         merged = merged[np.argsort(packets.time_ns[merged], kind="stable")]
         return unwrapped(packets.data_ack[merged], base), packets.time_ns[merged]
 

@@ -167,8 +167,7 @@ def _port(packets: Packets, mine: Sequence[Flow], start_ns: int) -> list[UdpFlow
 
 def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigures, UdpSeries]:
     """A direction of a flow, but for what depends on other flows."""
-    near, far = (0, -1) if way == TO_SERVER else (-1, 0)
-    sent, arrived = (flow.views[place].ways[way] for place in (near, far))
+    sent, arrived = flow.first(way).ways[way], flow.last(way).ways[way]
     sent_ns, arrived_ns = packets.time_ns[sent], packets.time_ns[arrived]
     figures: dict[str, Any] = {
         "client": str(flow.client),

@@ -201,11 +201,7 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
     total = np.zeros(max(len(edges) - 1, 0))
     for connection in side.connections:
         total += rate(connection, "delivered_bytes")
-    return Goodput(
-        time_s=(edges[1:] - begin - bin_ns / 2) / NS_PER_S,
-        paths=paths,
-        total=total,
-    )
+    return Goodput(time_s=(edges[1:] - begin - bin_ns / 2) / NS_PER_S, paths=paths, total=total)
 
 
 def _decisions_per_s(sender: HostRecords) -> float | None:

@@ -24,12 +24,7 @@ from mptcplab.metrics.compute import (
     queue_metrics,
     run_metrics,
 )
-from mptcplab.metrics.definitions import (
-    RUN_METRICS,
-    ConnectionFigures,
-    LinkFigures,
-    RunFigures,
-)
+from mptcplab.metrics.definitions import RUN_METRICS, ConnectionFigures, LinkFigures, RunFigures
 from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
@@ -82,10 +77,7 @@ class OfConnection:
 
 
 def connections(
-    scenario: Scenario,
-    samples: Mapping[str, Samples],
-    guest: Mapping[str, Any],
-    messages: Records,
+    scenario: Scenario, samples: Mapping[str, Samples], guest: Mapping[str, Any], messages: Records
 ) -> list[OfConnection]:
     """Each connection of a run; `samples` are by host, `messages` those of all connections."""
     found, number = [], 0

@@ -9,16 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mptcplab.metrics.schema import (
-    Figures,
-    Real,
-    Recipe,
-    Trait,
-    Whole,
-    counter,
-    figure,
-    metrics_of,
-)
+from mptcplab.metrics.schema import Figures, Real, Recipe, Trait, Whole, counter, figure, metrics_of
 
 SUM, PROBE, DECISIONS = Trait
 
@@ -81,10 +72,7 @@ class TransportFigures(Figures):
     longer for 99 % of the measured time.
     """
     blocked_share: Real = figure(
-        "",
-        "(blocked_us at t1 - blocked_us at t0) / (t1 - t0)",
-        _RECEIVER,
-        PROBE,
+        "", "(blocked_us at t1 - blocked_us at t0) / (t1 - t0)", _RECEIVER, PROBE
     )
     """Part of the measured time in which data waited at the receiver for an earlier byte
     (head-of-line blocking), to the microsecond. Several connections add up. 0 for plain TCP, whose
@@ -354,17 +342,13 @@ class PathFigures(Figures):
     not yet established.
     """
     queue_packets_mean: Real = figure(
-        "packets",
-        "mean of the samples of queue_packets in [t0, t1]",
-        _PATH_QUEUE,
+        "packets", "mean of the samples of queue_packets in [t0, t1]", _PATH_QUEUE
     )
     """Mean over time of the packets that wait in front of the path, including the one that is being
     sent. Packets on their way do not count.
     """
     queue_packets_max: Whole = figure(
-        "packets",
-        "maximum of the samples of queue_packets in [t0, t1]",
-        _PATH_QUEUE,
+        "packets", "maximum of the samples of queue_packets in [t0, t1]", _PATH_QUEUE
     )
     """Highest of these samples."""
     queue_delay_ms_mean: Real = figure(
@@ -375,9 +359,7 @@ class PathFigures(Figures):
     )
     """Mean time of a packet in the queue, including the time to send it."""
     queue_dropped_packets: Whole = figure(
-        "packets",
-        "dropped_packets - lost_packets, last sample less first",
-        _PATH_QUEUE,
+        "packets", "dropped_packets - lost_packets, last sample less first", _PATH_QUEUE
     )
     """Packets that the queue dropped, because it was full or its discipline chose to. Covers all
     from T0 on, warm-up included.

@@ -93,8 +93,7 @@ def standard_deviation(values: Sequence[float]) -> float:
 
 
 def differences(
-    values: Mapping[str, Mapping[int, float | None]],
-    pairs: Iterable[tuple[str, str]] | None = None,
+    values: Mapping[str, Mapping[int, float | None]], pairs: Iterable[tuple[str, str]] | None = None
 ) -> dict[tuple[str, str], Difference]:
     """The difference of each scheduler from each one before it; `values` are by scheduler and seed.
 

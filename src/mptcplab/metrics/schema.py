@@ -109,7 +109,7 @@ def figure(unit: str, formula: str | Recipe, source: str, *traits: Trait, **opti
     """
     if "default_factory" not in options:
         options.setdefault("default", None)
-    about = {"unit": unit, "formula": str(formula), "source": source}
+    about: Any = {"unit": unit, "formula": str(formula), "source": source}
     field: Any = Field(**options, json_schema_extra=about)
     recipe = formula if isinstance(formula, Recipe) else None
     # pydantic keeps metadata that it does not know

@@ -110,11 +110,7 @@ def run_series(
     panels: list[Panel] = []
     for direction in directions:
         sender, receiver = (client, server) if direction == "up" else (server, client)
-        grid = _Grid(
-            tuple(path.name for path in scenario.paths),
-            begin,
-            edges,
-        )
+        grid = _Grid(tuple(path.name for path in scenario.paths), begin, edges)
         rates = timeline.rates(scenario, direction)
         played = {path: source for (path, d), source in (traces or {}).items() if d == direction}
         found = (
@@ -423,11 +419,7 @@ class _Grid:
 
 
 def _goodput(
-    grid: _Grid,
-    receiver: Samples,
-    rates: Mapping[str, Sequence[tuple[int, int]]],
-    *,
-    shared: bool,
+    grid: _Grid, receiver: Samples, rates: Mapping[str, Sequence[tuple[int, int]]], *, shared: bool
 ) -> Panel:
     """The paths together can carry the sum of their rates, unless they share a link."""
     seconds = np.diff(grid.edges_ns) / NS_PER_S
@@ -474,15 +466,10 @@ def _sinr(grid: _Grid, traces: Mapping[str, Source], interval_ns: int) -> Iterat
 
 def _round_trips(grid: _Grid, sender: Samples) -> Panel:
     # it is 0 before the first measurement
-    found = [
-        grid.sampled(
-            select(records, records["srtt_us"] > 0),
-            *("srtt_us", "srtt_ms", path),
-            mean=True,
-            scale=1000,
-        )
-        for path, records in grid.by_path(sender)
-    ]
+    found = []
+    for path, records in grid.by_path(sender):
+        known = select(records, records["srtt_us"] > 0)
+        found.append(grid.sampled(known, "srtt_us", "srtt_ms", path, mean=True, scale=1000))
     return Panel("Round-trip time, smoothed", "ms", tuple(found))
 
 
@@ -521,11 +508,7 @@ def _buffers(grid: _Grid, sender: Samples, receiver: Samples, *, of_sockets: boo
 
 def _sent_again(grid: _Grid, sender: Samples) -> Panel:
     found = [
-        Series(
-            "retransmitted_packets",
-            path,
-            grid.counted(records, "retransmitted_packets"),
-        )
+        Series("retransmitted_packets", path, grid.counted(records, "retransmitted_packets"))
         for path, records in grid.by_path(sender)
     ]
     reinjected = grid.counted(sender.connection, "reinjected_bytes")

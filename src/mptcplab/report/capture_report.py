@@ -382,7 +382,4 @@ def _thinned(times: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Sequ
     ends = np.append(times[starts[1:]], times[-1])
     middle = (times[starts] + ends) // 2
     order = np.argsort(np.concatenate([times[starts], middle]), kind="stable")
-    return (
-        np.concatenate([times[starts], middle])[order],
-        np.concatenate([high, low])[order],
-    )
+    return (np.concatenate([times[starts], middle])[order], np.concatenate([high, low])[order])

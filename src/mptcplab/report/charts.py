@@ -15,12 +15,7 @@ import numpy as np
 
 from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
-from mptcplab.metrics.definitions import (
-    PATH_METRICS,
-    RUN_METRICS,
-    ConnectionFigures,
-    PathFigures,
-)
+from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures, PathFigures
 from mptcplab.metrics.inference import Summary, summary
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
@@ -333,25 +328,17 @@ def _lines(collection: Collection, figure: _Figure, along: int) -> Iterator[Line
         groups = [each for each in collection.groups if _other_values(each, along) == others]
         lines = []
         for scheduler in _schedulers(groups):
-            points = sorted(
-                (
-                    (x, over)
-                    for group in groups
-                    if isinstance(x := group.values[along], int | float)
-                    and (over := summary(_values(group, scheduler, figure)))
-                ),
-                key=lambda point: point[0],
+            found = (
+                (at, over)
+                for group in groups
+                if isinstance(at := group.values[along], int | float)
+                and (over := summary(_values(group, scheduler, figure)))
             )
+            points = sorted(found, key=lambda point: point[0])
             if points:
-                lines.append(
-                    Line(
-                        scheduler,
-                        tuple(x for x, _ in points),
-                        tuple(each.median for _, each in points),
-                        tuple(each.low for _, each in points),
-                        tuple(each.high for _, each in points),
-                    )
-                )
+                x, over = zip(*points, strict=True)
+                y, low, high = zip(*((o.median, o.low, o.high) for o in over), strict=True)
+                lines.append(Line(scheduler, x, y, low, high))
         rest = (axis for n, axis in enumerate(collection.axes) if n != along)
         where = [in_words(axis, value) for axis, value in zip(rest, others, strict=True)]
         if lines:
@@ -557,9 +544,7 @@ def _distributions(group: Group) -> Iterator[Lines]:
         if (run.directory / MESSAGES).exists():
             guest = documents.read(run.directory / GUEST_OUTCOME, documents.GUEST)
             own = completion_times_ms(
-                run.scenario,
-                records.read_messages(run.directory / MESSAGES),
-                guest.start_ns,
+                run.scenario, records.read_messages(run.directory / MESSAGES), guest.start_ns
             )
             messages.setdefault(scheduler, []).append(np.array(own, dtype=np.float64))
         receiver = SERVER_SAMPLES if measured_direction(run.scenario) == "up" else CLIENT_SAMPLES

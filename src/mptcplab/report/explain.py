@@ -489,10 +489,7 @@ def _blocking_paths(scenario: Scenario, flow: Flow) -> npt.NDArray[np.int64]:
 
 
 def _troubled(
-    scenario: Scenario,
-    flow: Flow,
-    causes: Sequence[npt.NDArray[np.str_]],
-    start_ns: int,
+    scenario: Scenario, flow: Flow, causes: Sequence[npt.NDArray[np.str_]], start_ns: int
 ) -> npt.NDArray[np.bool_]:
     """Whether a path (row) has an event that lowers its rate, or a retransmission timeout."""
     at_ns = flow.times - start_ns

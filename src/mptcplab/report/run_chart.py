@@ -314,10 +314,7 @@ def _shade(
 
 
 def _draw_events(
-    axis: Axes,
-    spans: Mapping[str, Sequence[_Span]],
-    colours: Mapping[str | None, str],
-    end_ns: int,
+    axis: Axes, spans: Mapping[str, Sequence[_Span]], colours: Mapping[str | None, str], end_ns: int
 ) -> None:
     """A row for each path, with a bar for each state, and its name where there is room."""
     axis.set_title("Events", loc="left", fontsize="medium", pad=3)

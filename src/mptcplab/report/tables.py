@@ -453,11 +453,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 
 def _spread(
-    values: Sequence[float | None],
-    unit: float,
-    digits: int,
-    between: str = "\n",
-    after: str = "",
+    values: Sequence[float | None], unit: float, digits: int, between: str = "\n", after: str = ""
 ) -> str:
     """The median and, of values that differ, the range; in `unit`, `digits` significant ones."""
     known = [value / unit for value in values if value is not None]

@@ -261,9 +261,12 @@ class _Connecting:
 
     def _is_infinite(self) -> bool:
         """Whether there is an infinite mapping, which is a fallback to TCP."""
-        has = self._packets.has & dissect.HAS_MAPPING != 0
-        infinite = has & (self._packets.mapped == 0)
-        return any(infinite[mine].any() for flow in self._flows for mine in flow.views[0].ways)
+        has, mapped = self._packets.has, self._packets.mapped
+        return any(
+            ((has[mine] & dissect.HAS_MAPPING != 0) & (mapped[mine] == 0)).any()
+            for flow in self._flows
+            for mine in flow.views[0].ways
+        )
 
     def _warn(
         self, name: str, way: int, direction: ConnectionDirection, warnings: list[str]

@@ -2,8 +2,8 @@
 """Figures from captures alone: connections, subflows, and what happened to their data.
 
 The way from packets to figures: `dissect` reads them, `flows` finds which belong together,
-`streams` turns them into ranges of bytes, and this module counts and times these. `udp` has what is
-not TCP.
+`streams` turns them into ranges of bytes, and this module counts and times these. `udp` does the
+same for UDP.
 
 docs/analyze.md defines every figure. All times here are in ns of the capture's clock.
 """
@@ -133,7 +133,7 @@ class Series:
 
 @dataclass
 class Connection:
-    """One MPTCP connection, or what is known of it; `directions` are in the order of DIRECTIONS."""
+    """One MPTCP connection, as far as it is known; `directions` are in the order of DIRECTIONS."""
 
     number: int
     token_client: str | None
@@ -495,7 +495,7 @@ def _way(
 
 
 def _control_again(packets: Packets, view: View, way: int) -> int:
-    """Packets without payload that were sent again: those with SYN or FIN."""
+    """Packets without payload, with SYN or FIN, that were sent again."""
     mine = view.ways[way]
     again = 0
     for flag in (dissect.SYN, dissect.FIN):

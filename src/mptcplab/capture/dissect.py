@@ -126,9 +126,9 @@ class Option:
 class Packets:
     """All TCP packets of some files, in the order of the files; an array per field.
 
-    `udp` are those of UDP, of which `time_ns`, `track`, `forward`, `payload`, `ttl` are the same,
-    `seq` and `ack` the halves of a number by which a packet is recognised at another place, and
-    the rest 0.
+    `udp` has the packets of UDP: `time_ns`, `track`, `forward`, `payload` and `ttl` are the same,
+    `seq` and `ack` are the halves of a number by which a packet is recognised at another place, and
+    the rest is 0.
 
     `time_ns` is the file's timestamp, `track` an index of `tracks`, `forward` whether `a` sent it,
     `payload` its bytes of data as sent (not as captured), `ttl` the time to live or hop limit,
@@ -141,7 +141,7 @@ class Packets:
     tracks: list[Track]
     options: list[Option]
     columns: dict[str, Array]
-    others: int = 0  # packets that are not TCP, those of UDP among them
+    others: int = 0  # packets that are not TCP, including UDP
     warnings: list[str] = field(default_factory=list)
     udp: Packets | None = None
 
@@ -398,7 +398,7 @@ class _Reader:
             "seq": print_ >> np.uint64(32),
             "ack": print_ & np.uint64(0xFFFFFFFF),
             "ttl": heads.ttl,
-            # the whole one, of which the packet may be the first fragment
+            # the whole datagram; the packet may be its first fragment
             "payload": u16[heads.at + 4].astype(np.int64) - _UDP_HEAD_BYTES,
         }
         self._udp.add(number, heads, content, columns)
@@ -587,7 +587,7 @@ def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _H
         kind = u16[np.minimum(ip - 2, end)]
     to = u32[begin].astype(np.uint64) << np.uint64(16) | u16[begin + 4]
     from_ = u32[begin + 6].astype(np.uint64) << np.uint64(16) | u16[begin + 10]
-    # the product is the same in both directions, and rarely that of two other addresses
+    # the product is the same in both directions, and rarely the product of two other addresses
     return ip, _family(kind), to * from_
 
 

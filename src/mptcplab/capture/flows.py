@@ -216,7 +216,7 @@ def _are_twins(packets: Packets, few: tuple[Array, Array], many: tuple[Array, Ar
             found[at[sample[at] == theirs]] = True
             times, their_times = packets.time_ns[mine], packets.time_ns[others]
             if times[0] <= their_times[-1] and their_times[0] <= times[-1]:
-                # all of those that look the same; of an end that moved, they would be others
+                # all packets that look the same; if an end had moved, they would be others
                 found = found[np.searchsorted(sample, sample)]
             same += int(found.sum())
         asked += len(sample)

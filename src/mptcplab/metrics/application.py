@@ -2,7 +2,7 @@
 """What the applications saw: figures from the records of the messages of a workload.
 
 Times are whole nanoseconds, and sums are taken before the one division at the end, so that a figure
-is the same to the last bit on every machine. docs/metrics.md lists them beside those of the
+is the same to the last bit on every machine. docs/metrics.md lists them beside the figures of
 connections.
 """
 
@@ -87,10 +87,10 @@ def next_choice(last: int, level: int, sizes: Sequence[int], reservoir: int, cus
 def application_figures(
     scenario: Scenario, records: Records | None, start_ns: int
 ) -> ApplicationFigures:
-    """What the applications saw; None for figures that the workload does not have.
+    """The applications' figures; None for figures that the workload does not have.
 
-    `records` are those of messages.records, None if there are none; `start_ns` is T0. Raises
-    RunError if they do not match the messages of this scenario.
+    `records` has the content of messages.records, or is None without that file; `start_ns` is T0.
+    Raises RunError if the records do not match the messages of this scenario.
     """
     load = scenario.workload
     if records is None or isinstance(load, Bulk):
@@ -122,10 +122,10 @@ def application_figures(
 
 
 def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> list[float]:
-    """How long each message took that counts for the figures and has arrived, in the order of the
-    messages.
+    """The durations of the messages that count for the figures and have arrived, in the order of
+    the messages.
 
-    Empty for bulk data. Arguments and errors are those of `application_figures`.
+    Empty for bulk data. Arguments and errors are as in `application_figures`.
     """
     load = scenario.workload
     if isinstance(load, Bulk):

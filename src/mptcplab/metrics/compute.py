@@ -56,9 +56,9 @@ STATE_METRICS = {
 
 @dataclass(frozen=True)
 class RunMetrics:
-    """The figures of one run; those of the paths are in the order of the scenario.
+    """The figures of one run; paths are in the order of the scenario.
 
-    `connections` are those of a scenario with connections, `links` has each direction of each
+    `connections` is empty without connections in the scenario; `links` has each direction of each
     shared link.
     """
 
@@ -91,7 +91,7 @@ def run_metrics(
 ) -> RunMetrics:
     """All figures of one run except aggregation_benefit, which needs further runs.
 
-    With `is_part`, those of one of several connections, which may have come up after the last
+    With `is_part`, the figures of one of several connections, which may have come up after the last
     sample. `guest` is the content of guest.json; without `links` the figures of queues are missing.
     Raises RunError if the records do not cover the measured interval, an end has no connection, or
     a subflow belongs to no path.

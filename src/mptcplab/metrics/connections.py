@@ -79,7 +79,7 @@ class OfConnection:
 def connections(
     scenario: Scenario, samples: Mapping[str, Samples], guest: Mapping[str, Any], messages: Records
 ) -> list[OfConnection]:
-    """Each connection of a run; `samples` are by host, `messages` those of all connections."""
+    """Each connection of a run; `samples` are by host, `messages` cover all connections."""
     found, number = [], 0
     for pair, own in zip(scenario.pairs(), plan.messages_of(scenario), strict=True):
         mine = messages[number : number + len(own)].copy()

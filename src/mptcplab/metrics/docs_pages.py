@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The pages that say what is recorded and measured: docs/records.md and docs/metrics.md.
+"""The pages about records and figures: docs/records.md and docs/metrics.md.
 
 `python -m mptcplab.metrics.docs_pages records` prints the one, `... metrics` the other. Their text
 is in the templates beside this file, their tables come from the definitions.

@@ -238,7 +238,7 @@ def summed(parts: Sequence[Records], field: str, flow: Flow) -> npt.NDArray[np.i
 
 
 def at(flow: Flow, records: Records) -> npt.NDArray[np.int64]:
-    """The index of each of these records among the flow's times, of which each has one."""
+    """The index of each of these records among the flow's times; each record has one."""
     return np.searchsorted(flow.times, records["time_ns"].astype(np.int64)).astype(np.int64)
 
 
@@ -264,7 +264,7 @@ def latest(records: Records, field: str, times: Times) -> npt.NDArray[np.int64]:
 def both_ends(flow: Flow) -> Iterator[tuple[Records, Records]]:
     """The records of each connection that both ends have seen: the sender's, the receiver's.
 
-    The ends may number them in another order. The ports of its initial subflow tell which is which.
+    The ends may number them in another order. The ports of its initial subflow identify it.
     """
     sending = _by_ports(flow.sender, "local_port", "remote_port")
     receiving = _by_ports(flow.receiver, "remote_port", "local_port")

@@ -25,7 +25,7 @@ Real = Annotated[float, _BOUNDS] | None
 class Stored(BaseModel):
     """A part of a document, as it is written and read: unknown keys stay.
 
-    The file may have been changed, or be of another version: a ValidationError says what is wrong.
+    The file may have been changed, or be of another version: a ValidationError names the mistake.
     """
 
     model_config = ConfigDict(

@@ -45,7 +45,7 @@ _KIB = 1024.0
 
 @dataclass(frozen=True)
 class Series:
-    """A value for each bin; NaN where there is none. The unit ends the name of the metric.
+    """A value for each bin, or NaN. The unit ends the name of the metric.
 
     `path` is the name of the path it belongs to, None for the connection; `what` distinguishes it
     where a panel shows several figures. `low` and `high` are the lowest and highest sample in the
@@ -64,7 +64,7 @@ class Series:
 class Panel:
     """Series that are shown together: their values / `scale`, in `unit`.
 
-    `kind` is lines, or counts, most of which are 0. `side` is the direction of the data, "" if the
+    `kind` is lines, or counts, which are mostly 0. `side` is the direction of the data, "" if the
     run has only one.
     """
 
@@ -92,9 +92,9 @@ def run_series(
     *,
     of_sockets: bool = False,
 ) -> RunSeries:
-    """All series of a run; `traces` are those that were played, by name of the path and direction.
+    """All series of a run; `traces` were played, by name of the path and direction.
 
-    With `of_sockets`, those that sockets.py knows.
+    With `of_sockets`, only series that sockets.py knows.
 
     Raises MptcplabError for records without a sample or of a path that is not in the scenario, and
     for a trace that cannot be read.
@@ -258,7 +258,7 @@ def parquet(table: pl.DataFrame) -> bytes:
 
 
 def to_table(run: RunSeries) -> pl.DataFrame:
-    """Series as a table: COLUMNS, the first of which identify the row.
+    """Series as a table with COLUMNS; the first ones identify the row.
 
     Values are in the unit that ends the metric's name, as floats of 32 bits; null where there is
     none. `scale` and `unit` are what a panel shows them in.
@@ -327,7 +327,7 @@ def read(file: Path) -> RunSeries:
 def read_parquet(file: Path) -> pl.DataFrame:
     """The table in a Parquet file.
 
-    Raises MptcplabError, naming the file, if there is none, MachineError if Polars is missing.
+    Raises MptcplabError, naming the file, if it is missing, MachineError if Polars is missing.
     """
     extras.require("results", f"{file}: reading it", "polars")
     import polars as pl

@@ -25,7 +25,7 @@ UNKNOWN, UNKNOWN_OF_PATH = (
 
 
 def known(found: RunMetrics) -> RunMetrics:
-    """The same figures without those that are unknown."""
+    """The same figures without the unknown ones."""
     unknown = dict.fromkeys(UNKNOWN)
     of_path = dict.fromkeys(UNKNOWN_OF_PATH)
     return replace(

@@ -44,7 +44,7 @@ _LEGEND_COLUMNS = 3
 _PANEL_HEIGHT, _FRAME_HEIGHT = 2.1, 0.9  # inches
 # With more connections a picture of all would be too long to look at: the largest are shown.
 _MAX_CONNECTIONS = 4
-# A capture of a whole host has thousands of flows, as of DNS.
+# A capture of a whole host has thousands of flows, such as DNS.
 _MAX_PORTS, _MAX_FLOWS = 4, 8
 _MAX_WARNINGS = 20
 _LONGEST_STEPS = 4000  # points of the curve of a queue: at least one per dot
@@ -232,7 +232,7 @@ def _notes(analysis: Analysis) -> list[str]:
 
 
 def _with_data(analysis: Analysis) -> list[tuple[Connection, int]]:
-    """Which directions of which connections carried data: the largest, in their order."""
+    """The connections and directions that carried most data, in their order."""
     found = [
         (connection, way)
         for connection in analysis.connections
@@ -345,7 +345,7 @@ def _draw_delays(axis: Axes, analysis: Analysis, flows: Sequence[UdpFlow], way: 
 
 
 def _frame(axis: Axes, what: str) -> None:
-    """Of a panel: what is drawn, from 0 on, and no lines above and on the right."""
+    """Label a panel, begin it at 0, and leave out the lines above and on the right."""
     axis.set_ylabel(what)
     axis.set_ylim(bottom=0)
     axis.spines[["top", "right"]].set_visible(False)

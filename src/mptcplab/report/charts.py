@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The charts of a report as data: what is drawn, not how.
+"""The charts of a report as data, without their looks.
 
-`page` draws them with Plotly, `paper_figures` with Matplotlib, from the same numbers.
+`html_page` draws them with Plotly, `paper_figures` with Matplotlib, from the same numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
 METRICS = {metric.name: metric for metric in RUN_METRICS}
 _MBIT = 1e6
 _Part = ConnectionFigures | PathFigures
-_CDF_POINTS = 200  # more than can be told apart on a screen
+_CDF_POINTS = 200  # more than a screen can show apart
 _MANY = 5  # from this many scenarios on, a distribution is drawn
 _MOST_CLUSTERS = 12  # clusters of bars: more are hard to compare
 # Charts of lines beside each other, of another number or of names, and how long lines are then; a
@@ -117,7 +117,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Trace:
-    """A line over time; `number` is that of its path or connection, None for all together.
+    """A line over time; `number` counts paths or connections, None for all together.
 
     `is_limit`: it is what the path, or all together, can carry, in steps.
     """
@@ -131,7 +131,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class OverTime:
-    """The goodput of a run over time, of a scheduler; what is above `top` is cut off, if any."""
+    """The goodput of a scheduler's run over time; values above `top`, if set, are cut off."""
 
     title: str
     x_label: str
@@ -237,7 +237,7 @@ def title(metric: Metric) -> str:
 
 
 def _figures(groups: Sequence[Group]) -> list[_Figure]:
-    """The figures worth a chart, not those that are 0 everywhere; and those of connections."""
+    """The figures worth a chart, of runs and connections, without figures that are 0 everywhere."""
     entries = [entry for group in groups for entry in ended_well(group.entries())]
     kinds = dict.fromkeys(group.scenario.workload.kind for group in groups)
     first = [name for kind in kinds for name in shown_metrics(kind)]
@@ -493,7 +493,7 @@ def has_series(run: Found) -> bool:
 
 def _goodput(run: Found) -> list[Trace]:
     """The goodput of a run in Mbit/s: of each path, or of each connection, and of all together."""
-    assert run.directory is not None, "first_runs gives those with files"
+    assert run.directory is not None, "first_runs gives runs with files"
     found = store.read_series(run.directory)
     edges_s = [edge / NS_PER_S for edge in found.edges_ns.tolist()]
     middle_s = tuple((a + b) / 2 for a, b in pairwise(edges_s))

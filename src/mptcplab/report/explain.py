@@ -4,7 +4,7 @@
 What the links could have carried is compared with what they did, sample by sample. A link that had
 nothing to send is missed capacity, and the reason is what kept the sender from sending over its
 paths when it should have. What the links carried beyond goodput is headers, duplicates, and the
-data of other connections. The parts add up to what is missing, except for a remainder, which is
+data of other connections. The parts add up to the missing goodput, except for a remainder, which is
 reported. Each of several connections is explained on its own.
 """
 
@@ -103,7 +103,7 @@ class Explanation:
         )
 
     def parts(self) -> list[tuple[str, str]]:
-        """What adds up to what is missing, as rates and texts; small reasons are one part."""
+        """The parts of the missing goodput, as rates and texts; small reasons are one part."""
         named = [r for r in self.reasons if abs(r.bps) >= _WORTH_TELLING * self.capacity_bps]
         found = [(_rate(reason.bps), reason.text) for reason in named]
         small = sum(reason.bps for reason in self.reasons if reason not in named)
@@ -165,7 +165,7 @@ def of_run(
     connection: str | None = None,
     whole: Scenario | None = None,
 ) -> Explanation:
-    """Explain a connection by its records and figures, and those of all links.
+    """Explain a connection by its records and figures, and the records of all links.
 
     `start_ns` is T0. `others` has what other connections had over each link, in bit/s, by the names
     of links and of connections, and `whole` is the scenario with all of these.
@@ -332,7 +332,7 @@ class _Place:
 
     def arriving(self) -> float:
         """The part of the packets that it did not drop or lose: of cross traffic, which is not
-        recorded, as many as of all.
+        recorded, it is the same part.
         """
         sent, dropped = (
             increase(self.queue, name, self._flow.interval)
@@ -356,8 +356,8 @@ class _Place:
         """The state of its sender, by name, at the flow's times: on several paths, that which is
         closest to sending.
 
-        `delayed`: the state when what is due at that time should have been sent: earlier by the
-        delay of the path.
+        `delayed`: the state when the data that is due at that time should have been sent: earlier
+        by the delay of the path.
         """
         times = self._flow.times
         found: npt.NDArray[np.str_] | None = None

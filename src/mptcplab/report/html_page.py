@@ -107,7 +107,7 @@ class _Page:
 
     def overview(self, charts: Sequence[Sequence[Chart]]) -> Json:
         """The part above the scenarios: charts over all of them, figure by figure."""
-        # of figures with a chart or two some at once, of heat maps those of one figure
+        # several figures with a chart or two, but the heat maps of a single figure
         few = max(1, _FIRST_CHARTS // max(map(len, charts)))
         first = self._frames([chart for own in charts[:few] for chart in own])
         rest = charts[few:]
@@ -161,7 +161,7 @@ class _Page:
         return [self._frame(chart) for chart in charts]
 
     def _frame(self, chart: Chart) -> Json:
-        """The frame of a chart; what is drawn in it goes with those of its section."""
+        """The frame of a chart; its data goes with the data of its section."""
         self._plots.append(plot(chart, self.looks))
         picture = ""
         if self._previews < _PREVIEWS:

@@ -111,7 +111,7 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> Json:
         look, meta = looks[line.scheduler], {"scheduler": line.scheduler}
         kind = {"type": "scatter", "mode": "lines+markers"}
         shape = "hv" if chart.steps else "linear"
-        # long lines get few markers, so that they can be told apart; 0 is all
+        # long lines get few markers, to keep these apart; 0 is all
         most = 0 if chart.markers else _MARKERS_OF_A_LINE
         traces.append(
             _trace(

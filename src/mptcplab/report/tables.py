@@ -2,7 +2,7 @@
 """Tables of a comparison and of a sweep.
 
 The table of a comparison is made from its document, never from a live run, so that it can be made
-again from what is stored.
+again from the store.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def how(connection: ConnectionFigures) -> str:
 
 
 def _round_trip_ms(run: Entry, paths: Sequence[str]) -> float | None:
-    """The mean RTT over those of its paths that have one."""
+    """The mean RTT of its paths that have one."""
     found = [path.srtt_ms_mean for path in run.paths if path.name in paths]
     known = [value for value in found if value is not None]
     return sum(known) / len(known) if known else None
@@ -258,7 +258,7 @@ def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
             (flow.reordered_packets, 1, 0),
         )
         if flow.alike_packets:
-            # those of the others: the alike ones may be lost, too, or overtake and be overtaken
+            # of the other packets: the alike ones may be lost, too, or overtake and be overtaken
             lost, reordered = (each if each == "-" else f">={each}" for each in (lost, reordered))
         table.add_row(name, payload, share, sent, lost, *delays, reordered)
     return table
@@ -269,7 +269,7 @@ def udp_notes(found: Sequence[UdpRow]) -> list[str]:
     notes = []
     for name, flow in found:
         if flow.alike_packets:
-            # of those that arrived, some may be duplicates
+            # some packets that arrived may be duplicates
             missing = (flow.packets or 0) - (flow.arrived_packets or 0)
             least = f"; at least {missing} of all did not arrive" if missing > 0 else ""
             notes.append(
@@ -350,9 +350,7 @@ def _seeds_note(runs: Sequence[Entry]) -> str:
 
 
 def _kernel_note(document: Document) -> list[str]:
-    """Which kernel it is if one was named, and whose arithmetic the figures have if not that of the
-    kernels that most people run.
-    """
+    """The kernel, if it has a name, and its arithmetic, if most people's kernels have another."""
     like = document.build.get("kernel_like", choices.DEFAULT_FLAVOUR)
     notes = []
     if name := document.build.get("kernel_name"):
@@ -380,7 +378,7 @@ def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str
 
 
 def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]:
-    """The main figure of each scheduler minus that of the first one, on the same seeds."""
+    """The main figure of each scheduler minus the figure of the first one, on the same seeds."""
     values = by_seed(runs, column.metric)
     reference = next(iter(values), None)
     lines = []

@@ -152,7 +152,7 @@ def test_a_grid_is_a_heat_map_of_each_scheduler(opened: Opened, tmp_path: Path) 
 
 @pytest.mark.parametrize("width", [420, 1300])
 @pytest.mark.parametrize("colours", ["light", "dark"])
-def test_it_is_light_or_dark_as_the_system_is_and_fits_the_window(
+def test_it_is_light_or_dark_as_the_system_and_fits(
     opened: Opened, tmp_path: Path, colours: str, width: int
 ) -> None:
     comparison(tmp_path)
@@ -331,7 +331,7 @@ def test_each_connection_of_a_real_run_is_shown(opened: Opened, tmp_path: Path) 
         assert any(title.startswith(panel) for title in titles), panel
 
 
-def test_what_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:
+def test_unreadable_and_unwritable_files_are_errors(tmp_path: Path) -> None:
     nothing = mptcplab("report", str(tmp_path), "-o", str(tmp_path / "report.html"))
     assert nothing.returncode == 2
     assert "no runs there; accepted is" in nothing.stderr

@@ -75,7 +75,7 @@ def test_a_gap_that_is_filled_after_the_warm_up_brings_no_goodput() -> None:
     assert measured(client, server).metrics.goodput_bps == 40e6
 
 
-def test_a_gap_within_a_path_that_is_filled_after_the_warm_up_brings_no_goodput() -> None:
+def test_a_gap_in_a_path_filled_after_warm_up_brings_no_goodput() -> None:
     client, server = synthetic.run(FAST, SLOW)
     fast = server.subflow["n"] == 0
     waits = fast & (server.subflow["time_ns"] < T0 + 1500 * MS)
@@ -140,7 +140,7 @@ def test_shares_add_up_to_one() -> None:
     assert [path["goodput_bps"] for path in paths] == [32e6, 8e6]
 
 
-def test_paths_are_told_by_address_and_not_by_the_order_of_subflows() -> None:
+def test_addresses_identify_paths_not_the_order_of_subflows() -> None:
     paths = measured(*synthetic.run(SLOW, FAST)).paths
     assert [(path.name, path.share) for path in paths] == [("fast", 0.8), ("slow", 0.2)]
 
@@ -189,7 +189,7 @@ def test_round_trip_window_and_flight_are_means_over_the_measured_time() -> None
     assert (fast["srtt_ms_mean"], fast["cwnd_mean"], fast["in_flight_mean"]) == (30.0, 40.0, 36.0)
 
 
-def test_the_out_of_order_queue_has_a_mean_and_a_99th_percentile_over_time() -> None:
+def test_the_out_of_order_queue_has_mean_and_percentiles_over_time() -> None:
     # 0 bytes in the sample at T0, 1 in the next, 1000 in the last. Warm-up of 500 ms leaves the
     # 951 samples 50..1000: their mean is 525, and 99 % of them, 941.49, do not exceed the 942nd,
     # 991. (Interpolation would give 990.5, which no sample has.)
@@ -201,7 +201,7 @@ def test_the_out_of_order_queue_has_a_mean_and_a_99th_percentile_over_time() -> 
     assert (metrics["ofo_bytes_p50"], metrics["ofo_bytes_p95"]) == (525, 953)
 
 
-def test_the_99th_percentile_ignores_a_peak_of_less_than_a_hundredth_of_the_time() -> None:
+def test_the_99th_percentile_ignores_a_shorter_peak_than_a_hundredth() -> None:
     # 901 measured samples: a peak of 9 is within the 1 %, 9.01, one of 10 is not.
     assert figures(FAST, SLOW, ofo_bytes=[0] * 992 + [5000] * 9)["ofo_bytes_p99"] == 0
     assert figures(FAST, SLOW, ofo_bytes=[0] * 991 + [5000] * 10)["ofo_bytes_p99"] == 5000
@@ -284,7 +284,7 @@ def test_records_that_end_early_fail_the_run() -> None:
         measured(client, server)
 
 
-def test_an_interval_with_a_single_sample_fails_the_run_with_a_way_out() -> None:
+def test_an_interval_with_a_single_sample_fails_with_a_way_out() -> None:
     scenario = synthetic.scenario(warmup_ns=9 * SECOND, sample_interval_ns=20 * SECOND)
     client, server = synthetic.run(FAST, SLOW, interval_ns=20 * SECOND)
     with pytest.raises(RunError, match="choose a sample_interval shorter than 20s"):
@@ -387,7 +387,7 @@ def directed(direction: str, scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"workload": workload})
 
 
-def test_blocking_is_told_in_total_and_of_its_path() -> None:
+def test_blocking_has_a_total_and_a_part_of_each_path() -> None:
     client, server = synthetic.run(FAST, SLOW)
     # 10 us per ms, all of it for the slow path
     elapsed_ms = (server.connection["time_ns"] - T0) // MS
@@ -421,7 +421,7 @@ def test_the_longest_gap_is_one_in_which_something_should_have_come() -> None:
     assert found.longest_gap_s == 4.0
 
 
-def test_a_wait_that_is_cut_counts_for_its_path_as_far_as_it_is_measured() -> None:
+def test_the_measured_part_of_a_wait_counts_for_its_path() -> None:
     # From 0.9 to 1.2 s, of which 0.2 s are measured, and from 9.5 s on, without an end.
     client, server = synthetic.run(FAST, SLOW)
     elapsed_ms = ((server.connection["time_ns"] - T0) // MS).astype(np.int64)
@@ -521,7 +521,7 @@ def test_without_records_of_links_queues_are_missing() -> None:
     assert fast["queue_packets_mean"] is fast["queue_delay_ms_mean"] is fast["lost_packets"] is None
 
 
-def test_a_queue_is_told_over_the_measured_time() -> None:
+def test_figures_of_a_queue_cover_the_measured_time() -> None:
     # samples at 0, 10, 20, 30 and 40 ms; the second to the fourth are measured
     queue = np.zeros(5, LINK_DTYPE)
     queue["time_ns"] = np.arange(0, 50, 10) * MS
@@ -561,7 +561,7 @@ def test_what_several_dips_took_has_a_mean_and_a_maximum() -> None:
     assert compute._of_several("x", [None]) == {"x_mean": None, "x_max": None}
 
 
-def test_a_path_tells_how_fast_a_dip_was_noticed_and_made_up_for() -> None:
+def test_a_path_has_the_times_to_notice_and_overcome_a_dip() -> None:
     """The path is down from 4 to 5 s, and the sender goes on as if it were not."""
     client, server = synthetic.run(FAST, SLOW)
     down = Event(at_ns=4 * SECOND, path="fast", action="down", lasts_ns=SECOND)
@@ -619,7 +619,7 @@ def test_a_wait_belongs_to_the_subflow_that_ends_it(at_ns: int, caused: list[int
     assert compute._caused_us(connection, subflows, at_ns) == caused
 
 
-def test_of_several_that_end_a_wait_at_a_time_it_is_that_with_the_longest() -> None:
+def test_of_several_ends_of_a_wait_the_longest_counts() -> None:
     connection, subflows = of_waits([0, 5, 10], [0, 0, 3], [0, 0, 7], [0, 0, 0])
     assert compute._caused_us(connection, subflows, 10) == [0, 5, 0]
     # all that is told has ended
@@ -658,7 +658,7 @@ def test_each_path_has_the_out_of_order_queue_of_its_own_subflows() -> None:
     assert [path.ofo_bytes_mean for path in paths] == [300 + 901 / 901, 700 + 501 / 901]
 
 
-def test_a_path_is_used_as_far_as_the_link_in_the_way_of_the_data_is() -> None:
+def test_utilisation_is_of_the_link_in_the_direction_of_the_data() -> None:
     client, server = synthetic.run(FAST, SLOW)
     scenario = directed("down", synthetic.scenario())
     fast, slow = scenario.paths

@@ -86,7 +86,7 @@ def test_records_begin_with_their_head_and_have_the_sizes_of_the_probe() -> None
     assert (records.DECISION_DTYPE.itemsize, records.MESSAGE_DTYPE.itemsize) == (48, 64)
 
 
-def test_kinds_are_told_apart_in_a_mixed_file(tmp_path: Path) -> None:
+def test_kinds_are_separated_in_a_mixed_file(tmp_path: Path) -> None:
     path = tmp_path / "server.samples"
     path.write_bytes(
         connection_record(5) + subflow_record(5) + subflow_record(6) + connection_record(6)

@@ -126,7 +126,7 @@ def test_packets_that_are_overtaken_are_reordered(tmp_path: Path) -> None:
     assert to_server.delay_ms_max == 7.5
 
 
-def test_what_is_sent_after_the_last_that_arrived_may_be_on_its_way(tmp_path: Path) -> None:
+def test_packets_after_the_last_arrival_may_be_on_their_way(tmp_path: Path) -> None:
     up = sent(10)
     to_server = one(analysed(tmp_path, up, later(up, 5, 2, 7, 8, 9))).ways[0]
     assert (to_server.lost_packets, to_server.pending_packets) == (1, 3)
@@ -143,7 +143,7 @@ def test_if_nothing_arrives_all_of_it_may_be_on_its_way(tmp_path: Path) -> None:
     assert to_client.arrived_packets == 2
 
 
-def test_of_packets_that_look_the_same_nothing_is_claimed_also_if_all_arrive(
+def test_packets_that_look_the_same_prove_nothing_even_if_all_arrive(
     tmp_path: Path,
 ) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, bytes([n % 3])) for n in range(100)]
@@ -205,7 +205,7 @@ def test_packets_that_look_the_same_are_lost_if_none_of_them_arrives(tmp_path: P
     assert to_server.alike_packets == 2
 
 
-def test_the_last_that_arrived_may_be_the_first_of_those_that_look_the_same(tmp_path: Path) -> None:
+def test_the_last_arrival_may_be_the_first_of_equal_packets(tmp_path: Path) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, look) for n, look in enumerate((b"b", b"x", b"b"))]
     # and then it arrived twice, or the last one did, too
     for delays_ms in (20, 20.5), (20, 22):

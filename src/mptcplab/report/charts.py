@@ -422,14 +422,10 @@ def _shares(group: Group) -> Iterator[Shares]:
     shares: dict[str, dict[str, float]] = {part.name: {} for part in parts}
     for scheduler, runs in compared(group.entries()).items():
         for name, own in shares.items():
-            found = summary(
-                [
-                    part.share
-                    for run in ended_well(runs)
-                    for part in (run.connections if several else run.paths)
-                    if part.name == name
-                ]
+            of_runs: Iterator[Sequence[_Part]] = (
+                run.connections if several else run.paths for run in ended_well(runs)
             )
+            found = summary([part.share for all_ in of_runs for part in all_ if part.name == name])
             if found:
                 own[scheduler] = 100 * found.median
     if any(shares.values()) and (several or len(shares) > 1):

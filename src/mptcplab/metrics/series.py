@@ -136,7 +136,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
     edges = _edges(end - begin, scenario.sample_interval_ns)
     seconds = np.diff(edges) / NS_PER_S
     goodput: list[Series] = []
-    paths: list[list[Series]] = [[], [], []]
+    of_paths: list[Panel] = []
     for pair in scenario.pairs():
         names = tuple(path.name for path in pair.paths)
         grid = _Grid(names, begin, edges, pair.first)
@@ -145,10 +145,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
         sender, receiver = (samples[host] for host in hosts)
         bps = grid.counted(receiver.connection, "delivered_bytes") * _BITS_PER_BYTE / seconds
         goodput.append(Series("goodput_bps", pair.connection.name, bps, what="goodput"))
-        panels = (_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender))
-        for found, panel in zip(paths, panels, strict=True):
-            # reinjections are in the figures of the connection
-            found += [series for series in panel.series if series.path is not None]
+        of_paths += [_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender)]
     grid = _Grid((), begin, edges)
     waiting = []
     for direction in DIRECTIONS:
@@ -161,18 +158,15 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
             metric = "queue_packets" if direction == "up" else "queue_down_packets"
             what = f"queue {direction}"
             waiting.append(grid.sampled(records, "queue_packets", metric, link.name, what=what))
-    panels_ = [Panel("Goodput", "Mbit/s", tuple(goodput), scale=1e6)]
+    panels = [Panel("Goodput", "Mbit/s", tuple(goodput), scale=1e6)]
     if waiting:
-        panels_.append(Panel("Queues of links", "packets", tuple(waiting)))
-    return RunSeries(
-        edges,
-        (
-            *panels_,
-            Panel("Round-trip time, smoothed", "ms", tuple(paths[0])),
-            Panel("Congestion window, and in flight", "packets", tuple(paths[1])),
-            Panel("Retransmissions", "packets", tuple(paths[2]), kind="counts"),
-        ),
-    )
+        panels.append(Panel("Queues of links", "packets", tuple(waiting)))
+    for first in of_paths[:3]:
+        every = (series for each in of_paths if each.title == first.title for series in each.series)
+        # reinjections are in the figures of the connection
+        series = tuple(each for each in every if each.path is not None)
+        panels.append(replace(first, series=series))
+    return RunSeries(edges, tuple(panels))
 
 
 def decision_panels(

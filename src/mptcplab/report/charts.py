@@ -336,8 +336,8 @@ def _lines(collection: Collection, figure: _Figure, along: int) -> Iterator[Line
             )
             points = sorted(found, key=lambda point: point[0])
             if points:
-                x, over = zip(*points, strict=True)
-                y, low, high = zip(*((o.median, o.low, o.high) for o in over), strict=True)
+                x, summaries = zip(*points, strict=True)
+                y, low, high = zip(*((s.median, s.low, s.high) for s in summaries), strict=True)
                 lines.append(Line(scheduler, x, y, low, high))
         rest = (axis for n, axis in enumerate(collection.axes) if n != along)
         where = [in_words(axis, value) for axis, value in zip(rest, others, strict=True)]

@@ -82,7 +82,7 @@ class TransportFigures(Figures):
     """Number of times that data began to wait for an earlier byte."""
     longest_gap_s: Real = figure(
         "s",
-        "longest time from t0 or a begin to the next begin or t1; a begin is a sample at which "
+        "longest time from t0 or a start to the next start or t1; a start is a sample at which "
         "delivered_bytes of the connection has grown, or before which written_bytes of its sender "
         "had all been delivered",
         "connection at both ends",
@@ -344,13 +344,13 @@ class PathFigures(Figures):
     queue_packets_mean: Real = figure(
         "packets", "mean of the samples of queue_packets in [t0, t1]", _PATH_QUEUE
     )
-    """Mean over time of the packets that wait in front of the path, including the one that is being
-    sent. Packets on their way do not count.
+    """Mean over time of the packets in the queue, including the one that is being sent. Packets on
+    their way do not count.
     """
     queue_packets_max: Whole = figure(
         "packets", "maximum of the samples of queue_packets in [t0, t1]", _PATH_QUEUE
     )
-    """Highest of these samples."""
+    """Most packets in the queue at any sample."""
     queue_delay_ms_mean: Real = figure(
         "ms",
         "mean of the samples of queue_bytes in [t0, t1] / ((sent_bytes at t1 - sent_bytes at "
@@ -370,19 +370,19 @@ class PathFigures(Figures):
     """
     detection_s_mean: Real = figure(
         "s",
-        "begin of the first bin of 50 ms in which 8 x (growth of sent_bytes) <= 1.1 x the capacity "
+        "start of the first bin of 50 ms in which 8 x (growth of sent_bytes) <= 1.1 x the capacity "
         "of the link; without one, the length of the event",
         "subflow at the sender; scenario",
     )
-    """Mean time from the begin of an event until the sender sends no more over the path than it
+    """Mean time from the start of an event until the sender sends no more over the path than it
     then carries. An event counts if it lowers the rate of the path and is undone: one with lasts,
     or a down until up. This figure and the next five are missing without such an event.
     """
     detection_s_max: Real = figure("s", "as detection_s_mean", "subflow at the sender; scenario")
-    """Longest of these times."""
+    """Longest detection time."""
     recovery_s_mean: Real = figure(
         "s",
-        "begin of the first 100 ms that end at a sample, begin after the event, and in which "
+        "start of the first 100 ms that end at a sample, begin after the event, and in which "
         "received_bytes grows by 90 % of its mean in the second before the event; without one, the "
         "time until the next event of the path or t1",
         "subflow at the receiver; scenario",
@@ -391,7 +391,7 @@ class PathFigures(Figures):
     which the path carried nothing do not count.
     """
     recovery_s_max: Real = figure("s", "as recovery_s_mean", "subflow at the receiver; scenario")
-    """Longest of these times."""
+    """Longest recovery time."""
     resumption_s_mean: Real = figure(
         "s",
         "time from the end of the event to the first sample with more received_bytes + ofo_bytes "
@@ -404,7 +404,7 @@ class PathFigures(Figures):
     resumption_s_max: Real = figure(
         "s", "as resumption_s_mean", "subflow at the receiver; scenario"
     )
-    """Longest of these times."""
+    """Longest resumption time."""
 
 
 PATH_METRICS = metrics_of(PathFigures)
@@ -530,7 +530,7 @@ class ConnectionFigures(Figures):
     """Its part of the goodput of all connections in the common time."""
     takeover_s: Real = figure(
         "s",
-        "begin of the first of the bins of 100 ms from T0 + end on in which received_bytes of the "
+        "start of the first of the bins of 100 ms from T0 + end on in which received_bytes of the "
         "others grows by 90 % of the mean of all in the second before",
         "subflow at the receivers",
     )

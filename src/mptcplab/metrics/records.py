@@ -200,7 +200,7 @@ LINK_FIELDS = _fields("""
 _KINDS = ", ".join(f"{number}: {name}" for number, name in enumerate(DECISIONS))
 DECISION_FIELDS = _fields(f"""
     u64 time_ns [ns]: virtual CLOCK_MONOTONIC of the decision
-    u64 seq [bytes]: begin of the segment in the byte stream of the connection, whose first 8 bytes
+    u64 seq [bytes]: start of the segment in the byte stream of the connection, whose first 8 bytes
         are the greeting of the traffic program
     u32 connection: number of the connection, from 1 in the order of first sight
     u32 length [bytes]: length of the pick; of an event its number, which the scheduler's page
@@ -285,7 +285,7 @@ SUBFLOW_STATE_FIELDS = _fields(f"""
 """)
 
 ANSWER_FIELDS = _fields("""
-    u64 seq [bytes]: begin of the segment in the byte stream of the connection
+    u64 seq [bytes]: start of the segment in the byte stream of the connection
     u32 subflow: number of the subflow, from 1; 0: none
     u32 bytes [bytes]: answer: at most this part of it, 0: all; done: bytes that were sent
     u8 what: as the kind of a decision record; an answer is 0 to 4

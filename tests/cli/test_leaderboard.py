@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.cli import leaderboard as command
+from mptcplab.cli.commands import leaderboard as command
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.leaderboard import sets
 from tests.interrupts import interrupted

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from mptcplab.cli.leaderboard import MOST_CHANCE
+from mptcplab.cli.commands.leaderboard import MOST_CHANCE
 from mptcplab.leaderboard import play, sets
 from mptcplab.leaderboard.sets import BULK, Drawn
 from mptcplab.runs import cost

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from mptcplab.cli.actions import common
-from mptcplab.cli.machine import kernel_list
+from mptcplab.cli.commands.kernel import kernel_list
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel_names, stock_machine, stock_package
 from mptcplab.lab.engine import RunOutcome

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from mptcplab.advice import advise, advise_report
-from mptcplab.cli.actions import asked, common
+from mptcplab.cli.actions import common
 from mptcplab.runs import experiment
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
@@ -38,9 +38,9 @@ def advise_on(
     wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
     if file is None and _has_direction(options["workload"]):
         wanted["direction"] = options["direction"] or "down"
-    request = asked.request(file, wanted, single=False)
+    request = common.request(file, wanted, single=False)
     advise.check(request)
-    asked.require_no_kernels(request, "advice is for the current kernel")
+    common.require_no_kernels(request, "advice is for the current kernel")
     known_to = uncertainty.parse(uncertain, request.base)
     timed = file is not None or any(options[name] is not None for name in _TIMES)
     timed = timed or (options["workload"] or "").partition(":")[0] == WORKLOADS[0]

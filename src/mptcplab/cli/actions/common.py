@@ -20,10 +20,12 @@ import click
 from click.core import ParameterSource
 
 from mptcplab import files, units
-from mptcplab.errors import MptcplabError, RunCancelledError, from_program
+from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError, from_program
 from mptcplab.lab.choices import Limits
-from mptcplab.scenario import congestion
+from mptcplab.scenario import congestion, resolve
+from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
 
 if TYPE_CHECKING:
     from mptcplab.lab.kernel import KernelBuild
@@ -60,6 +62,27 @@ def running(options: Mapping[str, Any], **more: Any) -> Iterator[Runner]:
         raise click.UsageError("--cluster-key is for --cluster ADDRESS")
     with experiment.on_cluster(address, say, key) as workers, interruptible() as cancel:
         yield runner(options, workers=workers, cancel=cancel, **more)
+
+
+def flags(options: Mapping[str, Any]) -> Flags:
+    """The options that describe a scenario."""
+    names = Flags.__dataclass_fields__
+    return Flags(**{name: value for name, value in options.items() if name in names})
+
+
+def request(file: Path | None, options: Mapping[str, Any], *, single: bool) -> Request:
+    """The request of a file, of options, or of both."""
+    given = flags(options)
+    if file is None:
+        return resolve.from_flags(given, single=single)
+    return resolve.load_file(file, given, single=single)
+
+
+def require_no_kernels(request: Request, why: str) -> None:
+    """Raises InputError, with the reason, if a request names kernels."""
+    if request.kernels:
+        names = ", ".join(request.kernels)
+        raise InputError([Problem("kernel", "", names, f"{why}; leave it out")])
 
 
 def title(item: Scenario, kernel: str | None = None) -> str:

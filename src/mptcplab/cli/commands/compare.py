@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab run and compare."""
+"""Compare schedulers, congestion controls or kernels.
+
+All have the same paths and seeds; the result is a table and a picture. --scheduler all compares
+all schedulers of mptcplab scheduler list; --kernel takes names of mptcplab kernel list.
+
+\b
+mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\
+    --scheduler default,roundrobin --duration 20s --repeat 5
+mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --cc reno,lia,olia
+mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --kernel 6.12,mine
+mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --sweep path.lte.delay=10ms,40ms
+"""
 
 from __future__ import annotations
 
@@ -12,33 +23,8 @@ from mptcplab.cli import completion, options
 from mptcplab.scenario import option_keys
 
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path), required=False)
-@options.scheduler_option
-@options.scenario_options
-@options.pcap_option
-@options.decisions_option
-@options.states_option
-@options.expect_options
-def run(file: Path | None, **given: Any) -> None:
-    """Run one scenario, from a FILE or from flags.
-
-    With both, the flags override the file.
-    """
-    options.check_shown(given)
-    from mptcplab.cli.actions import asked
-
-    request = asked.request(file, given, single=True)
-    from mptcplab.cli.actions import expect_option
-
-    wanted = expect_option.read(given, (request.runs(), []), kernels=request.kernels)
-    from mptcplab.cli.actions import runs
-
-    runs.make(request, given, wanted)
-
-
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.command("compare", help=__doc__)
+@options.scenario_file
 @options.listed_option(
     "--scheduler",
     "-s",
@@ -61,28 +47,16 @@ def run(file: Path | None, **given: Any) -> None:
     "--repeat says more; docs/sweep.md.",
 )
 @options.dry_run_option
-@options.scenario_options
+@options.scenario_options()
 @options.pcap_option
 @options.decisions_option
 @options.states_option
 @options.expect_options
 @options.cluster_options
 @options.storage_option
-def compare(
+def command(
     file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **given: Any
 ) -> None:
-    """Compare schedulers, congestion controls or kernels.
-
-    All have the same paths and seeds; the result is a table and a picture. --scheduler all compares
-    all schedulers of mptcplab scheduler list; --kernel takes names of mptcplab kernel list.
-
-    \b
-    mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\
-        --scheduler default,roundrobin --duration 20s --repeat 5
-    mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --cc reno,lia,olia
-    mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --kernel 6.12,mine
-    mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms --sweep path.lte.delay=10ms,40ms
-    """
     options.check_shown(given)
     if given["only_plan"] and (axes or dry_run):
         raise click.UsageError("--plan is for a single setting; leave out --sweep and --dry-run")
@@ -91,9 +65,9 @@ def compare(
 
         sweeps.compare(file, axes, given, baseline=baseline, dry_run=dry_run)
         return
-    from mptcplab.cli.actions import asked
+    from mptcplab.cli.actions import common
 
-    request = asked.request(file, given, single=False).compared()
+    request = common.request(file, given, single=False).compared()
     from mptcplab.cli.actions import expect_option
 
     settings = request.runs(), request.baselines() if baseline else []

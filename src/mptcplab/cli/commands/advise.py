@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab advise."""
+"""Say which scheduler and congestion control suit your paths.
+
+It answers for throughput, for latency, and for when a path fails; with the figures, and how
+sure it is.
+
+It runs the catalogue on variations of the paths, since nobody knows theirs exactly. The
+scheduler, the congestion control and the number of seeds of a FILE are ignored. Without a FILE,
+data goes to the client: --direction down.
+
+\b
+mptcplab advise --path dsl:50mbit,10ms --path lte:30mbit,30ms,loss=0.1% --direction down
+mptcplab advise --path dsl --path lte --uncertain 10%,lte=40% --workload video --quick
+"""
 
 from __future__ import annotations
 
@@ -8,20 +20,14 @@ from typing import Any
 
 import click
 
-from mptcplab.cli import completion, options
+from mptcplab.cli import options
 from mptcplab.scenario import option_keys
 
-# The scenario's options that advice has, too; it chooses schedulers, congestion controls and seeds.
-_ADVISED = (
-    *("path", "link", "event", "direction", "start", "duration", "warmup"),
-    *("send_buffer", "receive_buffer", "seed_delay", "sample_interval"),
-    *("jobs", "wall_limit", "disk_limit", "as_json"),
-)
 GOALS = ("throughput", "latency", "resilience")
 
 
-@click.command("advise")
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.command("advise", help=__doc__)
+@options.scenario_file
 @click.option(
     "--uncertain",
     "-u",
@@ -68,13 +74,9 @@ GOALS = ("throughput", "latency", "resilience")
     metavar="NAME,...",
     text="Try only these congestion controls, see mptcplab cc list.  [all]",
 )
-@click.option(
-    "--workload",
-    "-w",
-    shell_complete=completion.workloads,
-    metavar="KIND[:KEY=VALUE,...]",
-    help="What your application does, e.g. video or requests:interval=1s; for latency and, if it "
-    "lasts for a duration, resilience; docs/workloads.md.  [a stream of blocks]",
+@options.workload_option(
+    "What your application does, e.g. video or requests:interval=1s; for latency and, if it lasts "
+    "for a duration, resilience; docs/workloads.md.  [a stream of blocks]"
 )
 @click.option(
     "--seed", help="Seed of the first variation; each further one has the next seed.  [1]"
@@ -83,8 +85,13 @@ GOALS = ("throughput", "latency", "resilience")
     Path("advice-out"),
     "Directory for the runs, the picture and the document; runs found there are reused.",
 )
-@options.some_of_scenario_options(_ADVISED)
-def advise_command(
+# it chooses schedulers, congestion controls and seeds itself
+@options.scenario_options(
+    *("path", "link", "event", "direction", "start", "duration", "warmup"),
+    *("send_buffer", "receive_buffer", "seed_delay", "sample_interval"),
+    *("jobs", "wall_limit", "disk_limit", "as_json"),
+)
+def command(
     file: Path | None,
     uncertain: tuple[str, ...],
     count: int | None,
@@ -93,19 +100,6 @@ def advise_command(
     quick: bool,
     **options: Any,
 ) -> None:
-    """Say which scheduler and congestion control suit your paths.
-
-    It answers for throughput, for latency, and for when a path fails; with the figures, and how
-    sure it is.
-
-    It runs the catalogue on variations of the paths, since nobody knows theirs exactly. The
-    scheduler, the congestion control and the number of seeds of a FILE are ignored. Without a FILE,
-    data goes to the client: --direction down.
-
-    \b
-    mptcplab advise --path dsl:50mbit,10ms --path lte:30mbit,30ms,loss=0.1% --direction down
-    mptcplab advise --path dsl --path lte --uncertain 10%,lte=40% --workload video --quick
-    """
     if both := [name for name in goals if name in give_up]:
         raise click.UsageError(f"{both[0]} is the goal, and given up; leave out one of them")
     from mptcplab.cli.actions import advise

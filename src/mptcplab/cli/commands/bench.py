@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab bench."""
+"""Measure how fast runs are here, and how well paths are filled."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import click
 from mptcplab.cli import options
 
 
-@click.command("bench")
+@click.command("bench", help=__doc__)
 @click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True)
 @options.json_option
-def bench_command(repeat: int, as_json: bool) -> None:
-    """Measure how fast runs are here, and how well paths are filled."""
+def command(repeat: int, as_json: bool) -> None:
     from mptcplab.cli.actions import bench
 
     bench.measure(repeat, as_json=as_json)

@@ -1,5 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab leaderboard."""
+"""Rank all schedulers, and yours, on scenarios of all kinds.
+
+Rates from 0.5 to 500 Mbit/s, round trips from 5 to 600 ms, 1 to 4 paths, losses, buffers, eight
+workloads and three congestion controls, drawn so that they fill this space evenly. It says
+which scheduler is nearest to the best of each scenario, how sure that is, and where yours
+loses. docs/leaderboard.md
+
+Stored runs are not repeated, so after Ctrl-C the same command resumes. The exit status is 1 as
+long as any run is missing or failed.
+
+\b
+mptcplab leaderboard --dry-run
+mptcplab leaderboard --scheduler ./mine.c --set training --count 32
+"""
 
 from __future__ import annotations
 
@@ -17,7 +30,7 @@ SETS, SIZE, QUARTER = ("judged", "training"), 600, 150
 MOST_CHANCE = 24
 
 
-@click.command("leaderboard")
+@click.command("leaderboard", help=__doc__)
 @options.listed_option(
     "--scheduler",
     "-s",
@@ -70,7 +83,7 @@ MOST_CHANCE = 24
     "Directory for the runs, the chart and the document; runs found there are reused.",
 )
 @options.json_option
-def leaderboard_command(
+def command(
     scheduler: str | None,
     only: bool,
     set_name: str,
@@ -79,20 +92,6 @@ def leaderboard_command(
     docs: Path | None,
     **options: Any,
 ) -> None:
-    """Rank all schedulers, and yours, on scenarios of all kinds.
-
-    Rates from 0.5 to 500 Mbit/s, round trips from 5 to 600 ms, 1 to 4 paths, losses, buffers, eight
-    workloads and three congestion controls, drawn so that they fill this space evenly. It says
-    which scheduler is nearest to the best of each scenario, how sure that is, and where yours
-    loses. docs/leaderboard.md
-
-    Stored runs are not repeated, so after Ctrl-C the same command resumes. The exit status is 1 as
-    long as any run is missing or failed.
-
-    \b
-    mptcplab leaderboard --dry-run
-    mptcplab leaderboard --scheduler ./mine.c --set training --count 32
-    """
     if only and not scheduler:
         raise click.UsageError("--only needs --scheduler: it runs these and default")
     if docs and (set_name != SETS[0] or count < QUARTER or only):

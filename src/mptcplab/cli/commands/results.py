@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab results: all runs as one table."""
+"""All runs of an output directory as one table.
+
+The table is OUT/runs.parquet; docs/results-store.md.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,11 @@ import click
 
 from mptcplab.cli import options
 
-
-@click.group("results")
-def results_group() -> None:
-    """All runs of an output directory as one table.
-
-    The table is OUT/runs.parquet; docs/results-store.md.
-    """
+command = click.Group("results", help=__doc__)
 
 
-@results_group.command("list")
-@click.argument(
-    "directory", metavar="[OUT]", required=False, type=click.Path(path_type=Path, file_okay=False)
-)
+@command.command("list")
+@click.argument("directory", metavar="[OUT]", required=False, type=options.DIRECTORY)
 @options.out_option
 @options.json_option
 def results_list(directory: Path | None, out: Path, as_json: bool) -> None:
@@ -38,7 +33,7 @@ def results_list(directory: Path | None, out: Path, as_json: bool) -> None:
     results.list_runs(out, as_json=as_json)
 
 
-@results_group.command("schema")
+@command.command("schema")
 def results_schema() -> None:
     """Print the JSON Schema of comparison.json, which --json prints.
 
@@ -49,7 +44,7 @@ def results_schema() -> None:
     results.schema()
 
 
-@results_group.command("fetch")
+@command.command("fetch")
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @options.out_option
 def results_fetch(keys: tuple[str, ...], out: Path) -> None:
@@ -62,14 +57,14 @@ def results_fetch(keys: tuple[str, ...], out: Path) -> None:
     results.fetch(keys, out)
 
 
-@results_group.command("query")
+@command.command("query")
 @click.argument("sql", metavar="SQL")
 @options.out_option
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 @click.option("--json", "form", flag_value="json", help="Print a JSON document: a list of rows.")
 @click.option(
     "--parquet",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FILE,
     metavar="FILE",
     help="Write the answer as Parquet instead.",
 )

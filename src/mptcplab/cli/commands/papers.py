@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab papers."""
+"""Published experiments: run them again, see which claims hold."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ import click
 
 from mptcplab.cli import completion, options
 
-
-@click.group("papers")
-def papers_group() -> None:
-    """Published experiments: run them again, see which claims hold."""
+command = click.Group("papers", help=__doc__)
 
 
 _papers_out = options.out_option_of(
@@ -34,7 +31,7 @@ _variant_option = click.option(
 )
 
 
-@papers_group.command("list")
+@command.command("list")
 def papers_list() -> None:
     """List the experiments, with the number of runs of each.
 
@@ -51,7 +48,7 @@ def papers_list() -> None:
         click.echo(line)
 
 
-@papers_group.command("run")
+@command.command("run")
 @click.argument(
     "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
 )
@@ -79,7 +76,7 @@ def papers_run(names: tuple[str, ...], **options: Any) -> None:
     papers.run(names, options)
 
 
-@papers_group.command("show")
+@command.command("show")
 @click.argument(
     "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
 )
@@ -92,8 +89,8 @@ def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
     papers.show(names, out, quick=quick)
 
 
-@papers_group.command("publish")
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@command.command("publish")
+@click.argument("directory", type=options.DIRECTORY)
 @_papers_out
 def papers_publish(directory: Path, out: Path) -> None:
     """Write a page per paper, a summary, and all data, into DIRECTORY.

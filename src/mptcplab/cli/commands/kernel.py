@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab kernel and doctor: what runs need."""
+"""The lab kernel: Linux, built as an ordinary program."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,23 +15,19 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.cli import completion, options
-from mptcplab.lab import doctor, kernel, kernel_names, stock_package
+from mptcplab.lab import kernel, kernel_names, stock_package
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import Named, Piece
-from mptcplab.runs import tls
 
 _WIDE = 1000
 
-
-@click.group("kernel")
-def kernel_group() -> None:
-    """The lab kernel: Linux, built as an ordinary program."""
+command = click.Group("kernel", help=__doc__)
 
 
-@kernel_group.command("build")
+@command.command("build")
 @click.option(
     "--source",
-    type=click.Path(path_type=Path),
+    type=options.PLACE,
     help="Archive or directory of a Linux source; remembered for later builds unless it gets a "
     "name.  [Debian's package linux-source-6.12]",
 )
@@ -106,7 +101,7 @@ def _named(name: str, source: Path | None, variant: str | None) -> Named:
     )
 
 
-@kernel_group.command("list")
+@command.command("list")
 def kernel_list() -> None:
     """List the kernels, their names, and which are current.
 
@@ -164,10 +159,10 @@ def _made(build: KernelBuild) -> str:
     return datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
 
 
-@kernel_group.command("compare")
+@command.command("compare")
 @click.argument("a", metavar="A", shell_complete=completion.compared_kernels)
 @click.argument("b", metavar="B", shell_complete=completion.compared_kernels)
-@click.argument("files", metavar="[SCENARIO.toml]...", type=click.Path(path_type=Path), nargs=-1)
+@click.argument("files", metavar="[SCENARIO.toml]...", type=options.PLACE, nargs=-1)
 @click.option("--only", metavar="TEXT", help="Only the scenarios whose names contain it.")
 @click.option(
     "--but",
@@ -178,7 +173,7 @@ def _made(build: KernelBuild) -> str:
 @click.option(
     "--equal",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FILE,
     help="If nothing differs, add that to FILE, such as docs/results/data/equal.json, so that "
     "published results do not count as stale.",
 )
@@ -208,7 +203,7 @@ def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> Non
     kernels.compare_kernels((a, b), files, given)
 
 
-@kernel_group.command("remove")
+@command.command("remove")
 @click.argument("name", shell_complete=completion.kernels)
 def kernel_remove(name: str) -> None:
     """Remove a kernel by its name, with what only it needs.
@@ -222,7 +217,7 @@ def kernel_remove(name: str) -> None:
         click.echo(f"{name} can be built again: its source is {named.source}")
 
 
-@kernel_group.command("prune")
+@command.command("prune")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def kernel_prune(dry_run: bool) -> None:
     """Remove what is for no name, and no run uses without a name.
@@ -244,37 +239,3 @@ def _say_gone(pieces: Sequence[Piece], freed: str) -> None:
 
 def _size(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:.1f} MB"
-
-
-@click.group("cluster")
-def cluster_group() -> None:
-    """Clusters that run scenarios: make the key that protects one."""
-
-
-@cluster_group.command("key")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-def cluster_key_command(file: Path) -> None:
-    """Make the key of a cluster.
-
-    Whoever has FILE can run code on all its machines, and nobody else can. docs/cluster.md.
-
-    \b
-    mptcplab cluster key cluster.pem
-    dask scheduler --protocol tls --tls-ca-file cluster.pem --tls-cert cluster.pem
-    dask worker tls://HOST:8786 --tls-ca-file cluster.pem --tls-cert cluster.pem --nthreads 1
-    mptcplab sweep FILE.toml --cluster tls://HOST:8786 --cluster-key cluster.pem
-    """
-    tls.make(file)
-    click.echo(f"key:  {file}")
-    click.echo("next: copy it to each machine of the cluster, as a file that only you can read")
-
-
-@click.command("doctor")
-def doctor_command() -> None:
-    """Say what this machine lacks, and the command that fixes it."""
-    built = kernel.current()
-    came_along = built is not None and kernel.came_along(built)
-    identity = built.id if built else None
-    found = doctor.checks(identity, came_along=came_along, source=kernel.source_check())
-    Console().print(doctor.table(found), crop=False)
-    sys.exit(doctor.exit_status(found))

@@ -21,18 +21,18 @@ from mptcplab.metrics.series import Panel, RunSeries, Series
 from mptcplab.papers import (
     catalogue,
     chart,
-    claims,
     data,
     document,
     looks,
     publish,
     reproduce,
+    samples,
     stale,
     timeline,
 )
 from mptcplab.papers.catalogue import PUBLISHED, TODAY, Published
-from mptcplab.papers.claims import Row
 from mptcplab.papers.reproduce import Ran
+from mptcplab.papers.samples import Row
 from mptcplab.papers.stale import Equal, Now
 from mptcplab.report.palette import COLOURS, MARKERS, PATH_COLOURS
 from mptcplab.runs import store
@@ -255,7 +255,7 @@ def test_a_chart_names_its_series_and_is_the_same_each_time(options: dict[str, A
 def first_panel(of: Published, rows: list[Row]) -> Any:
     """Of a chart over these runs; what is claimed of others is left out."""
     of.experiment.claim[:] = [each for each in of.experiment.claim if each.not_testable]
-    own = Ran(claims.results(of.experiment, rows), provenance(of, PUBLISHED))
+    own = Ran(samples.results(of.experiment, rows), provenance(of, PUBLISHED))
     found = reproduce.assembled(of, {PUBLISHED: own})
     labels = list(dict.fromkeys(str(row.point["scheduler"]) for row in rows))
     return chart._figure(chart.Content(found, looks.looks([labels]))).axes[0]

@@ -15,9 +15,9 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Parts
-from mptcplab.papers import catalogue, claims, reproduce
+from mptcplab.papers import catalogue, reproduce, samples
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
-from mptcplab.papers.claims import Column
+from mptcplab.papers.samples import Column
 from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner
@@ -107,8 +107,8 @@ def test_more_seeds_run_only_what_is_new(fake: FakeKernel, tmp_path: Path) -> No
     run(published, tmp_path / "out", quick=True)
     found = run(published, tmp_path / "out", quick=True, repeat=2)
     assert len(fake.ran) == 8
-    assert found.repeat == 2
-    assert reproduce.read(published, tmp_path / "out", quick=True).repeat == 2
+    assert found.own.provenance.repeat == 2
+    assert reproduce.read(published, tmp_path / "out", quick=True).own.provenance.repeat == 2
 
 
 def test_a_baseline_is_run_once_for_all_schedulers(fake: FakeKernel, tmp_path: Path) -> None:
@@ -130,7 +130,6 @@ def test_the_figures_are_those_of_the_runs(fake: FakeKernel, tmp_path: Path) -> 
     # the goodputs of both schedulers are the same, and no seed changes anything
     (judged,) = found.judged
     assert (judged.verdict, judged.p_holds) == ("inconclusive", 0)
-    assert found.build == {"kernel": "k1", "guest": "g1", "mptcplab": "0.1.0"}
 
 
 def test_a_run_that_fails_is_told_and_nothing_is_judged(
@@ -228,13 +227,13 @@ def test_a_quick_part_that_is_compared_has_as_many_seeds_as_variants(
     text = VARIED.replace("[quick]", "[quick]\nsays = 's'\nscenario.workload.duration = '9s'")
     published = load(tmp_path, text)
     out = tmp_path / "out"
-    assert run(published, out, quick=True).repeat == 1
+    assert run(published, out, quick=True).own.provenance.repeat == 1
     assert list(reproduce.read(published, out, quick=True).missing) == [PUBLISHED, TODAY, "wait=2"]
     found = run(published, out, parts=[PUBLISHED, QUICK, *published.experiment.variants()])
     assert found.ran[QUICK].provenance.repeat == 3
     # it stays when only the quick part is asked for, unless the number of seeds is given
-    assert run(published, out, quick=True).repeat == 3
-    assert run(published, out, quick=True, repeat=2).repeat == 2
+    assert run(published, out, quick=True).own.provenance.repeat == 3
+    assert run(published, out, quick=True, repeat=2).own.provenance.repeat == 2
     assert len(fake.ran) == 24 + 12 + 20 + 12
 
 
@@ -282,13 +281,13 @@ def test_rows_that_are_not_from_runs_are_judged_alike(fake: FakeKernel, tmp_path
     found = run(published, tmp_path / "out", parts=[PUBLISHED, TODAY])
     assert fake.ran
     stored = {
-        part: reproduce.Ran(claims.results(published.experiment, of.results.rows), of.provenance)
+        part: reproduce.Ran(samples.results(published.experiment, of.results.rows), of.provenance)
         for part, of in found.ran.items()
     }
     again = reproduce.assembled(published, stored)
     assert again.judged == found.judged
     assert again.judged_today == found.judged_today
-    assert again.directories == ()
+    assert again.own.directories == ()
     with pytest.raises(MptcplabError, match="paper2020/fig1: has not been run"):
         reproduce.assembled(published, {})
 
@@ -304,7 +303,7 @@ def test_what_is_missing_costs_what_runs_like_it_have_cost(
         TODAY: None,
         "wait=2": None,
     }
-    for directory in found.directories:
+    for directory in found.own.directories:
         scenario = next(s for s in fake.ran if store.run_key(s, KERNEL, GUEST) == directory.name)
         store.write_json(directory / store.SCENARIO, scenario)
         store.write_json(directory / store.COST, {"user_s": 1.5, "system_s": 0.5})

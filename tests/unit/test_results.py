@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mptcplab.papers import catalogue, claims, data, results, tables, wording
+from mptcplab.papers import catalogue, claims, data, results, samples, tables, wording
 from mptcplab.papers.catalogue import (
     QUICK,
     Because,
@@ -67,26 +67,26 @@ def reproduced(**chart: Any) -> Reproduced:
         ],
     )
     rows = [
-        claims.Row({"scheduler": scheduler, "queue": queue}, seed, {"goodput": first + i + seed})
+        samples.Row({"scheduler": scheduler, "queue": queue}, seed, {"goodput": first + i + seed})
         for scheduler, first in (("minrtt", 1.0), ("blest", 31.0))
         for i, queue in enumerate((300, 1000))
         for seed in (1, 2)
     ]
     paper = Paper(title="On queues", authors="A", published="2020", findings=["Queues fill."])
     published = Published("paper2020/fig1", Path("fig1.toml"), paper, own)
-    found = claims.results(own, rows)
+    found = samples.results(own, rows)
     made = Provenance("d1", 2, "k1", "b1", {}, "g1", "0.1.0", "mptcplab papers run")
     runs = [Path(f"runs/{number}") for number in range(len(rows))]
     judged = claims.judge(published, {QUICK: found}, QUICK)
     return Reproduced(published, QUICK, {QUICK: Ran(found, made, runs)}, judged)
 
 
-def with_rows(found: Reproduced, rows: list[claims.Row]) -> Reproduced:
+def with_rows(found: Reproduced, rows: list[samples.Row]) -> Reproduced:
     """The same of other runs, with the same verdicts."""
     ran = dataclasses.replace(
         found.ran[QUICK],
-        results=claims.results(found.published.experiment, rows),
-        directories=found.directories[: len(rows)],
+        results=samples.results(found.published.experiment, rows),
+        directories=found.own.directories[: len(rows)],
     )
     return dataclasses.replace(found, ran={QUICK: ran})
 

@@ -187,7 +187,11 @@ def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any
         look = styles[str(series)]
         shift = (number - (len(all_series) - 1) / 2) * _APART
         wanted = {**panel, own.series: series}
-        known = [(x, over) for x in xs if (over := _summary(content, metric, wanted | {own.x: x}))]
+        known = [
+            (x, over)
+            for x in xs
+            if (over := summary(_values(content, metric, wanted | {own.x: x})))
+        ]
         places = [scale.shifted(x, shift) for x, _ in known]
         medians, ends = [over.median for _, over in known], _ends([over for _, over in known])
         axis.errorbar(places, medians, ends, label=str(series), **_line(look))
@@ -216,8 +220,11 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
         wanted = {**panel, own.series: series}
         shift = 0.0 if alone else (place - (len(all_series) - 1) / 2) * width
         own_xs = [series] if alone else xs
-        overs = [(x, _summary(content, metric, wanted | {own.x: x})) for x in own_xs]
-        known = [(xs.index(x) + shift, over) for x, over in overs if over]
+        known = [
+            (xs.index(x) + shift, over)
+            for x in own_xs
+            if (over := summary(_values(content, metric, wanted | {own.x: x})))
+        ]
         look = styles[str(series)]
         medians = [over.median for _, over in known]
         values += medians
@@ -384,10 +391,6 @@ def _ends(overs: Sequence[Summary]) -> list[list[float]] | None:
 def _values(content: Content, metric: Metric, wanted: Mapping[str, Any]) -> list[float]:
     rows = content.found.results.where(**wanted)
     return [value for row in rows if (value := row.figures[metric.name]) is not None]
-
-
-def _summary(content: Content, metric: Metric, wanted: Mapping[str, Any]) -> Summary | None:
-    return summary(_values(content, metric, wanted))
 
 
 def _line(look: Style) -> dict[str, Any]:

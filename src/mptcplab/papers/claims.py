@@ -13,9 +13,8 @@ a division by zero, of which the figures are to blame: then the claim is inconcl
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -32,12 +31,7 @@ from mptcplab.papers.catalogue import (
     Experiment,
     Published,
 )
-from mptcplab.papers.samples import Column as Column
-from mptcplab.papers.samples import NotRunError, Resamples, Scope, resamples
-from mptcplab.papers.samples import Results as Results
-from mptcplab.papers.samples import Row as Row
-from mptcplab.papers.samples import results as results
-from mptcplab.papers.samples import row as row
+from mptcplab.papers.samples import NotRunError, Resamples, Results, Scope, resamples, results
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
@@ -157,8 +151,7 @@ def _judged(
     explained: Sequence[Explained],
     others: Mapping[str, ClaimOutcome],
 ) -> Judged:
-    fields = {each.name: getattr(found, each.name) for each in dataclasses.fields(found)}
-    return Judged(claim=claim, explained=explained, by_variant=others, **fields)
+    return Judged(**vars(found), claim=claim, explained=explained, by_variant=others)
 
 
 def _with_quick_part(own: Experiment, by_part: Mapping[str, Results]) -> dict[str, Results]:
@@ -208,9 +201,9 @@ def _varied(own: Experiment, found: Judged, quick: ClaimOutcome | None) -> Judge
             not_varied.append(name)
     if reference and untold and found.verdict in _DEFINITE:
         told = f"the quick part alone: {reference.verdict}, which does not tell about"
-        found = dataclasses.replace(found, reasons=[*found.reasons, f"{told} {', '.join(untold)}"])
+        found = replace(found, reasons=[*found.reasons, f"{told} {', '.join(untold)}"])
     depends = Verdict.DIRECTION if verdicts <= _SAME_DIRECTION else Verdict.INCONCLUSIVE
-    return dataclasses.replace(
+    return replace(
         found,
         verdict=depends if reasons else found.verdict,
         reasons=[*found.reasons, *reasons],

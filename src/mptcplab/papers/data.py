@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from mptcplab.errors import MptcplabError
-from mptcplab.papers import claims
 from mptcplab.papers.catalogue import Experiment, Published
-from mptcplab.papers.claims import Row
 from mptcplab.papers.reproduce import Provenance, Ran, Reproduced
+from mptcplab.papers.samples import Row, results
 from mptcplab.papers.tables import differences
 
 #: The folder of the data, below that of the pages.
@@ -135,7 +134,7 @@ def parsed(
     except (KeyError, TypeError, ValueError) as error:
         raise MptcplabError(f"{where}: not the data of {published.name}: {error!r}") from None
     return {
-        part: Ran(claims.results(own, found[part]), provenance[part], ())
+        part: Ran(results(own, found[part]), provenance[part])
         for part in _ordered(own, found)
         if part in provenance
     }

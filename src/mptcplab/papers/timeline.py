@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,8 +105,3 @@ def _of_run(drawn: RunSeries, series: str, panel: str, run: str) -> Iterable[Tra
 def _short(values: Any) -> tuple[float, ...]:
     """With a few digits, those that the file has."""
     return tuple(float(f"{value:.{_DIGITS}g}") for value in np.asarray(values).tolist())
-
-
-def keys(of: Sequence[Track]) -> dict[str, tuple[str, str]]:
-    """The series and the panel of each run, by its key."""
-    return {each.run: (each.series, each.panel) for each in of}

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.cli.commands import leaderboard as command
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.leaderboard import sets
 from tests.interrupts import interrupted
 
 #: Two scenarios, with bulk data and with frames, and two schedulers; TCP over each of two paths.
@@ -28,12 +26,6 @@ def leaderboard(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done
-
-
-def test_help_says_what_the_sets_are() -> None:
-    # the command does not import them, to be quick
-    assert {*command.SETS} == {*sets.NAMES}
-    assert (command.SIZE, command.QUARTER) == (sets.SIZE, sets.QUARTER)
 
 
 def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(

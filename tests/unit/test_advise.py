@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from mptcplab.advice import advise, advise_report
+from mptcplab.advice import Name, advise, advise_report
 from mptcplab.advice.advise import REFERENCE, Advice, Effort, GivenUp, Overall, Question
-from mptcplab.advice.goals import Name
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.engine import Rig
 from mptcplab.runs.runner import Runner

@@ -182,10 +182,7 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
         )
         files = [out_dir / f"{PICTURE}.{form}" for form in ("png", "svg")]
         for file in files:
-            store.write(
-                file,
-                draw.drawn(figure, file.suffix[1:], draw.DOTS_PER_INCH),
-            )
+            store.write(file, draw.drawn(figure, file.suffix[1:], draw.DOTS_PER_INCH))
         return files
 
 
@@ -321,8 +318,7 @@ def _filled(head: str, sentences: Sequence[str]) -> str:
 
 
 def _introduced(label: str) -> str:
-    by_itself = ", Linux's default" if label == REFERENCE.label else ""
-    return f"{_name(label)}{by_itself}"
+    return _name(label) + (", Linux's default" if label == REFERENCE.label else "")
 
 
 def _name(label: str) -> str:

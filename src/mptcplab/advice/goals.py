@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from mptcplab.advice import Name
 from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_direction
@@ -22,8 +22,6 @@ from mptcplab.scenario import resolve_workload, workload
 from mptcplab.scenario.limits import DIRECTIONS, Direction
 from mptcplab.scenario.model import LONGEST_NS, Change, Event, Scenario
 from mptcplab.scenario.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
-
-Name = Literal["throughput", "latency", "resilience"]
 
 # A stream of half the rate of the slowest path, so that each path could carry it alone in all
 # variations, and at most that of a video in full HD, since its bytes cost most of the CPU time;

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from mptcplab.leaderboard import sets
+from mptcplab.leaderboard import SIZE
 from mptcplab.leaderboard.play import Asked
 from mptcplab.leaderboard.standings import (
     COPIES,
@@ -61,23 +61,29 @@ def table(board: Board) -> Group:
     for each in board.standings:
         low, high = each.places
         failed = f"\n{each.failed} failed" if each.failed else ""
-        grid.add_row(
-            f"{each.place}\n{low}..{high}", each.name + failed, _percent(each.score), *_cells(each)
-        )
+        place, score = f"{each.place}\n{low}..{high}", _percent(each.score)
+        grid.add_row(place, each.name + failed, score, *_narrow(each))
     grid.add_section()
     for limit in board.limits:
-        grid.add_row("", limit.name, "", *_cells(limit))
+        grid.add_row("", limit.name, "", *_narrow(limit))
     return Group(grid, Text(), *(Text(line) for line in _notes(board)))
 
 
 def _cells(each: Reached) -> list[str]:
-    """The columns of the table for what is reached."""
-    goodput, delay = each.goodput or (None, None), each.delay or (None, None)
+    """What is reached: medians and tails, each with its interval in a second line."""
     return [
-        *(_percent(goodput[0]), _alone(_percent(goodput[1]))),
-        *(_times(delay[0]), _alone(_times(delay[1]))),
+        *map(_percent, each.goodput or (None, None)),
+        *map(_times, each.delay or (None, None)),
         *(_against(each.default), _against(each.tcp), _holds(each)),
     ]
+
+
+def _narrow(each: Reached) -> list[str]:
+    """The same for a terminal, which has no room for the intervals of tails."""
+    cells = _cells(each)
+    for tail in (1, 3):
+        cells[tail] = cells[tail].partition("\n")[0]
+    return cells
 
 
 def text_of(board: Board, what: Asked, name: str, out: Path) -> str:
@@ -211,9 +217,9 @@ def markdown(
     The page explains the columns.
     """
     count = len(board.played)
-    is_all = "all" if count == sets.SIZE else f"the first {count}"
+    is_all = "all" if count == SIZE else f"the first {count}"
     lines = [
-        f"`{command}`: {is_all} of the {sets.SIZE} scenarios of the set `{what.set_name}`, "
+        f"`{command}`: {is_all} of the {SIZE} scenarios of the set `{what.set_name}`, "
         f"{sum(each.is_goodput for each in board.played)} of them with bulk data"
         + (f", and {len(board.left_out)} in which every run failed" if board.left_out else "")
         + f"; kernel `{builds['kernel']}`, guest `{builds['guest']}`.",
@@ -275,15 +281,7 @@ def markdown(
 
 
 def _columns(each: Reached) -> str:
-    """The columns of the page for what is reached."""
-    return " | ".join(
-        [
-            *_flat(*map(_percent, each.goodput or (None, None))),
-            *_flat(*map(_times, each.delay or (None, None))),
-            *_flat(_against(each.default), _against(each.tcp)),
-            _holds(each),
-        ]
-    )
+    return " | ".join(_flat(*_cells(each)))
 
 
 def _meanings() -> list[str]:
@@ -347,11 +345,6 @@ def _against(own: Against | None) -> str:
     if own is None:
         return "-"
     return f"{100 * own.below / own.scenarios:.0f}\n{100 * own.worst:.0f}"
-
-
-def _alone(cell: str) -> str:
-    """A figure without its interval, for which a terminal has no room."""
-    return cell.partition("\n")[0]
 
 
 def _flat(*cells: str) -> list[str]:

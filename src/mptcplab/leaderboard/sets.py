@@ -13,10 +13,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
 from mptcplab.formulas import designs
 from mptcplab.formulas.designs import Point, Range
+from mptcplab.leaderboard import SIZE, Name
 from mptcplab.plan import timeline
 from mptcplab.scenario import presets, resolve, scheduler
 from mptcplab.scenario.limits import DIRECTIONS, PACKET_BYTES, Direction
@@ -26,11 +27,6 @@ from mptcplab.scenario.scheduler import Scheduler
 
 T = TypeVar("T")
 
-Name = Literal["training", "judged"]
-NAMES: tuple[Name, ...] = get_args(Name)
-#: Scenarios of a set.
-SIZE = 600
-QUARTER = SIZE // 4
 # The seed of the design, and the one before that of the first run: each scenario has its own.
 _SEEDS: Mapping[Name, tuple[int, int]] = {"training": (1, 0), "judged": (2, 10_000)}
 # So far apart are the seeds of further runs of a scenario: beyond those of both sets.

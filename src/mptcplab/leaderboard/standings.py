@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab.advice.ranking import resamples
 from mptcplab.metrics import inference
 from mptcplab.scenario import scheduler
 
@@ -35,7 +36,6 @@ GOODPUT, DELAY, LEAST = (0.97, 0.90), (1.1, 1.5), 0.95
 MOST_TIMES = 100.0
 _WORST_SCENARIOS = 5
 _FEWEST_OF_A_LEVEL = 3  # scenarios: the median of fewer is that of any of them
-_RESAMPLES, _SEED = 1999, 1
 
 Floats = npt.NDArray[np.float64]
 
@@ -171,7 +171,7 @@ def board(played: Sequence[Played], catalogue: Collection[str]) -> Board | None:
     parts = {name: _part(good, merits[name], oracle) for name in names}
     capped = {name: np.minimum(part, 1.0) for name, part in parts.items()}
     score = {name: float(each.mean()) for name, each in capped.items()}
-    drawn = _drawn(len(good))
+    drawn = resamples(len(good))
     scores = np.array([capped[name][drawn].mean(axis=1) for name in names])
     order = sorted(names, key=lambda name: (-score[name], name))
     standings = []
@@ -243,17 +243,12 @@ def _part(good: Sequence[Played], mine: Floats, other: Floats) -> Floats:
     return np.where(np.isnan(other), 1.0, failed)
 
 
-def _drawn(count: int) -> npt.NDArray[np.int64]:
-    """Resamples of the numbers below `count`; the same each time."""
-    return np.random.default_rng(_SEED).integers(0, count, (_RESAMPLES, count))
-
-
 def _estimate(values: Floats, statistic: Callable[..., Floats]) -> Estimate:
     """A statistic that NumPy computes along an axis, with its interval (percentiles)."""
     value = float(statistic(values))
     if len(values) == 1:
         return Estimate(value, None, None)
-    low, high = _ends(statistic(values[_drawn(len(values))], axis=1))
+    low, high = _ends(statistic(values[resamples(len(values))], axis=1))
     return Estimate(value, low, high)
 
 

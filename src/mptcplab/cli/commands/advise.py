@@ -20,10 +20,9 @@ from typing import Any
 
 import click
 
+from mptcplab.advice import GOALS
 from mptcplab.cli import options
 from mptcplab.scenario import option_keys
-
-GOALS = ("throughput", "latency", "resilience")
 
 
 @click.command("advise", help=__doc__)
@@ -60,8 +59,8 @@ GOALS = ("throughput", "latency", "resilience")
     "--quick",
     is_flag=True,
     help="An answer in about a minute on 2 CPUs, but less sure: 5 variations instead of 16, runs "
-    "of 3 to 12 s instead of 20 s, all schedulers with one congestion control on one variation, "
-    "the 6 best pairs of a goal on 3, the 2 best on all. Other pairs are left out.",
+    "of 3 to 12 s instead of 20 s, and the best schedulers with 3 congestion controls instead of "
+    "all.",
 )
 @options.listed_option(
     "--scheduler",
@@ -91,17 +90,9 @@ GOALS = ("throughput", "latency", "resilience")
     *("send_buffer", "receive_buffer", "seed_delay", "sample_interval"),
     *("jobs", "wall_limit", "disk_limit", "as_json"),
 )
-def command(
-    file: Path | None,
-    uncertain: tuple[str, ...],
-    count: int | None,
-    goals: tuple[str, ...],
-    give_up: tuple[str, ...],
-    quick: bool,
-    **options: Any,
-) -> None:
-    if both := [name for name in goals if name in give_up]:
+def command(file: Path | None, **given: Any) -> None:
+    if both := [name for name in given["goals"] if name in given["give_up"]]:
         raise click.UsageError(f"{both[0]} is the goal, and given up; leave out one of them")
     from mptcplab.cli.actions import advise
 
-    advise.advise_on(file, uncertain, (goals, give_up), options, quick=quick, count=count)
+    advise.advise_on(file, given)

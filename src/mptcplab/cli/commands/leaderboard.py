@@ -22,10 +22,11 @@ from typing import Any
 import click
 
 from mptcplab.cli import options
+from mptcplab.leaderboard import NAMES, QUARTER, SIZE
 from mptcplab.scenario import option_keys
 
-# Those of leaderboard.sets, which would be slow to import.
-SETS, SIZE, QUARTER = ("judged", "training"), 600, 150
+# The set of the verdict.
+_JUDGED = NAMES[1]
 # Together with its own seed a scheduler then has about as many runs as the catalogue.
 MOST_CHANCE = 24
 
@@ -47,8 +48,8 @@ MOST_CHANCE = 24
 @click.option(
     "--set",
     "set_name",
-    type=click.Choice(SETS),
-    default=SETS[0],
+    type=click.Choice(NAMES[::-1]),
+    default=_JUDGED,
     show_default=True,
     help="The scenarios: training is for those who design a scheduler, judged is for the verdict.",
 )
@@ -73,7 +74,7 @@ MOST_CHANCE = 24
     "--docs",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="A page that gets the result between its marks, and the chart in its folder images; for "
-    f"the whole catalogue on the set {SETS[0]}, from {QUARTER} scenarios on.",
+    f"the whole catalogue on the set {_JUDGED}, from {QUARTER} scenarios on.",
 )
 @options.wall_limit_option
 @options.disk_limit_option
@@ -83,22 +84,15 @@ MOST_CHANCE = 24
     "Directory for the runs, the chart and the document; runs found there are reused.",
 )
 @options.json_option
-def command(
-    scheduler: str | None,
-    only: bool,
-    set_name: str,
-    count: int,
-    chance: int,
-    docs: Path | None,
-    **options: Any,
-) -> None:
-    if only and not scheduler:
+def command(**given: Any) -> None:
+    if given["only"] and not given["scheduler"]:
         raise click.UsageError("--only needs --scheduler: it runs these and default")
-    if docs and (set_name != SETS[0] or count < QUARTER or only):
+    if given["docs"] and (
+        given["set_name"] != _JUDGED or given["count"] < QUARTER or given["only"]
+    ):
         raise click.UsageError(
-            f"--docs is for the whole catalogue on {QUARTER} scenarios or more of the set {SETS[0]}"
+            f"--docs is for the whole catalogue on {QUARTER} scenarios or more of the set {_JUDGED}"
         )
     from mptcplab.cli.actions import leaderboard
 
-    specs = (scheduler or "").split(",")
-    leaderboard.rank((set_name, count), specs, options, only=only, chance=chance, docs=docs)
+    leaderboard.rank(given)

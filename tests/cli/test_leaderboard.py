@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mptcplab.lab.kernel import KernelBuild
+from tests.cli.calls import mptcplab
 from tests.interrupts import interrupted
 
 #: Two scenarios, with bulk data and with frames, and two schedulers; TCP over each of two paths.
@@ -19,21 +18,11 @@ SMALL = ("--set", "training", "--count", "2", "--only", "-s", "minrtt")
 RUNS = 2 * 2 + 2
 
 
-def leaderboard(*arguments: object) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-m", "mptcplab", "leaderboard", *map(str, arguments)]
-    done = subprocess.run(
-        call, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
 def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
     lab_kernel: KernelBuild, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    dry = leaderboard(*SMALL, "--out", out, "--dry-run")
-    assert dry.returncode == 0, dry.stderr
+    dry = mptcplab("leaderboard", *SMALL, "--out", out, "--dry-run")
     assert "runs:     4, at 2 points, and 2 of plain TCP over a path alone" in dry.stdout
     assert not out.exists()
 
@@ -45,8 +34,7 @@ def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
     kept = len(list(out.glob("runs/*")))
     assert 2 <= kept < RUNS
 
-    done = leaderboard(*SMALL, "--out", out)
-    assert done.returncode == 0, done.stderr
+    done = mptcplab("leaderboard", *SMALL, "--out", out)
     assert f"stored:   {kept}\nto run:   {RUNS - kept}\nexpected: " in done.stderr
     assert f"{RUNS - kept}/{RUNS - kept} runs" in done.stderr
     lines = done.stdout.partition("picture:")[0].splitlines()
@@ -56,8 +44,7 @@ def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
     assert f"picture:  {out / 'leaderboard.png'}\n" in done.stdout
     assert (out / "leaderboard.png").is_file()
 
-    again = leaderboard(*SMALL, "--out", out, "--json")
-    assert again.returncode == 0, again.stderr
+    again = mptcplab("leaderboard", *SMALL, "--out", out, "--json")
     assert "to run:   0\n" in again.stderr
     document = json.loads(again.stdout)
     assert document == json.loads((out / "leaderboard.json").read_text())
@@ -91,8 +78,7 @@ def test_mistakes_are_told_before_anything_is_run(
     tmp_path: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     out = tmp_path / "out"
-    done = leaderboard(*arguments, "--out", out)
-    assert done.returncode == 2
+    done = mptcplab("leaderboard", *arguments, "--out", out, status=2)
     assert expected in done.stderr
     assert done.stdout == ""
     assert not out.exists()
@@ -106,8 +92,7 @@ def test_a_page_has_a_quarter_of_the_judged_set_or_nothing(
 ) -> None:
     file = tmp_path / "page.md"
     file.write_text("as before")
-    done = leaderboard("--docs", file, *arguments)
-    assert done.returncode == 2
+    done = mptcplab("leaderboard", "--docs", file, *arguments, status=2)
     assert (
         "--docs is for the whole catalogue on 150 scenarios or more of the set judged"
         in " ".join(done.stderr.split())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -47,11 +48,20 @@ def test_the_kernel_is_like_the_one_that_is_asked_for(
     assert str(done.exception) == f"built {'cloud' if asked else 'lab'}"
 
 
-def test_every_command_is_found_and_no_other() -> None:
+def every_command() -> Iterator[tuple[str, ...]]:
+    """The words of each command, and of those within groups."""
     for name in cli.commands:
-        found = CliRunner().invoke(cli, [name, "--help"])
+        yield (name,)
+        command = load(name)
+        if isinstance(command, click.Group):
+            yield from ((name, each) for each in command.commands)
+
+
+def test_every_command_is_found_and_no_other() -> None:
+    for words in every_command():
+        found = CliRunner().invoke(cli, [*words, "--help"])
         assert found.exit_code == 0, found.output
-        assert f"Usage: cli {name} " in found.output
+        assert f"Usage: cli {' '.join(words)} " in found.output
     missing = CliRunner().invoke(cli, ["fetch"])
     assert missing.exit_code == 2
     assert "No such command 'fetch'" in missing.output

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,59 +13,28 @@ from click.testing import CliRunner
 from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild, Parts
+from mptcplab.lab.kernel import Parts
 from mptcplab.papers import catalogue, reproduce, samples
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
 from mptcplab.papers.samples import Column
 from mptcplab.runs import experiment, store
-from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner
-from mptcplab.runs.store import Store
-from mptcplab.runs.tasks import Task
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
-from tests.unit.stored import with_figures
+from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, pretend
 from tests.unit.test_papers import FIGURE, load
 from tests.unit.test_results import reproduced
 
-KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
-GUEST = Guest("g1", Path("guest"))
-#: Told of the scenarios that are run; True for those that fail.
-Fails = Callable[[Scenario], bool]
+
+def by_queue(scenario: Scenario) -> Given:
+    """Every run has the goodput of its queue, in Mbit/s for packets."""
+    return Given(scenario.paths[0].up.queue_packets or 0, 0, 0)
 
 
-class FakeKernel:
-    """Takes the place of Runner.perform: every run has the goodput of its queue."""
-
-    def __init__(self, fails: Fails = lambda _scenario: False) -> None:
-        self.ran: list[Scenario] = []
-        self.fails = fails
-
-    def perform(self, runner: Runner, tasks: Sequence[Task]) -> Generator[Entry]:
-        for task in tasks:
-            scenario = task.scenario
-            self.ran.append(scenario)
-            entry = run_entry(
-                scenario,
-                status="failed" if self.fails(scenario) else "ok",
-                reason="no power",
-                virtual_s=20.0,
-                wall_s=1.0,
-                run_metrics=None,
-                directory=None,
-            )
-            queue = scenario.paths[0].up.queue_packets or 0
-            entry = with_figures(entry, goodput_bps=1e6 * queue)
-            if entry.status == "ok":
-                with Store(runner.out).new_run(task.key) as directory:
-                    store.write_json(directory / store.RESULT, entry)
-            yield entry
-
-
-def pretend(fake: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Runner, "perform", lambda runner, tasks: fake.perform(runner, tasks))
+def failing(fails: Callable[[Scenario], bool]) -> FakeKernel:
+    """A kernel on which some runs fail."""
+    return FakeKernel(lambda scenario: None if fails(scenario) else by_queue(scenario))
 
 
 def run(published: catalogue.Published, out: Path, **options: Any) -> reproduce.Reproduced:
@@ -82,9 +51,9 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
-    found = FakeKernel()
+    found = FakeKernel(by_queue)
     pretend(found, monkeypatch)
     return found
 
@@ -123,8 +92,7 @@ def test_a_baseline_is_run_once_for_all_schedulers(fake: FakeKernel, tmp_path: P
     assert found.results.values(Column("goodput")) == [1, 1]
 
 
-def test_the_figures_are_those_of_the_runs(fake: FakeKernel, tmp_path: Path) -> None:
-    assert not fake.ran
+def test_the_figures_are_those_of_the_runs(tmp_path: Path) -> None:
     found = run(load(tmp_path, FIGURE), tmp_path / "out")
     assert {row.figures["goodput"] for row in found.results.where(queue=20)} == {20}
     # the goodputs of both schedulers are the same, and no seed changes anything
@@ -135,26 +103,21 @@ def test_the_figures_are_those_of_the_runs(fake: FakeKernel, tmp_path: Path) -> 
 def test_a_run_that_fails_is_told_and_nothing_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(scenario: Scenario) -> bool:
-        return scenario.seed == 2
-
-    broken = FakeKernel(fails)
-    pretend(broken, monkeypatch)
+    pretend(failing(lambda scenario: scenario.seed == 2), monkeypatch)
     published = load(tmp_path, FIGURE)
     with pytest.raises(MptcplabError, match="8 of 24 runs failed, the first with minrtt, seed 2"):
         run(published, tmp_path / "out")
     assert not (tmp_path / "out" / f"{published.name}.json").exists()
     # and only those are run again
-    mended = FakeKernel()
+    mended = FakeKernel(by_queue)
     pretend(mended, monkeypatch)
     run(published, tmp_path / "out")
     assert {scenario.seed for scenario in mended.ran} == {2}
     assert len(mended.ran) == 8
 
 
-def test_an_experiment_that_changed_is_not_shown(fake: FakeKernel, tmp_path: Path) -> None:
+def test_an_experiment_that_changed_is_not_shown(tmp_path: Path) -> None:
     run(load(tmp_path, FIGURE), tmp_path / "out")
-    assert fake.ran
     # what a claim says may change: it is judged anew
     again = load(tmp_path, FIGURE.replace("more > ", "more >= "))
     found = reproduce.read(again, tmp_path / "out", quick=False)
@@ -237,9 +200,8 @@ def test_a_quick_part_that_is_compared_has_as_many_seeds_as_variants(
     assert len(fake.ran) == 24 + 12 + 20 + 12
 
 
-def test_what_it_was_made_with_is_kept(fake: FakeKernel, parts: Parts, tmp_path: Path) -> None:
+def test_what_it_was_made_with_is_kept(parts: Parts, tmp_path: Path) -> None:
     found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[PUBLISHED, TODAY], repeat=2)
-    assert fake.ran
     made = found.ran[TODAY].provenance
     assert (made.kernel, made.base, made.guest, made.version) == ("k1", "b1", "g1", "0.1.0")
     assert made.files == {"sched/blest.c": "l1", "sched/minrtt.c": "m1"}
@@ -263,10 +225,9 @@ def test_congestion_controls_and_all_schedulers_of_connections_are_files_of_a_ru
     assert list(reproduce._files(scenario)) == ["sched/ecf.c", "cc/lia.c"]
 
 
-def test_a_part_that_changed_is_not_judged(fake: FakeKernel, tmp_path: Path) -> None:
+def test_a_part_that_changed_is_not_judged(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(load(tmp_path, VARIED), out, parts=[PUBLISHED, TODAY, "wait=2"])
-    assert fake.ran
     changed = load(tmp_path, VARIED.replace('"reno"', '"bbr"'))
     found = reproduce.read(changed, out, quick=False)
     assert list(found.ran) == [PUBLISHED, "wait=2"]
@@ -276,10 +237,9 @@ def test_a_part_that_changed_is_not_judged(fake: FakeKernel, tmp_path: Path) -> 
     assert TODAY not in found.judged[0].by_variant
 
 
-def test_rows_that_are_not_from_runs_are_judged_alike(fake: FakeKernel, tmp_path: Path) -> None:
+def test_rows_that_are_not_from_runs_are_judged_alike(tmp_path: Path) -> None:
     published = load(tmp_path, VARIED)
     found = run(published, tmp_path / "out", parts=[PUBLISHED, TODAY])
-    assert fake.ran
     stored = {
         part: reproduce.Ran(samples.results(published.experiment, of.results.rows), of.provenance)
         for part, of in found.ran.items()
@@ -319,7 +279,7 @@ def test_what_is_missing_costs_what_runs_like_it_have_cost(
 def test_a_part_that_failed_leaves_the_others_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretend(FakeKernel(lambda item: item.cc == "reno"), monkeypatch)
+    pretend(failing(lambda scenario: scenario.cc == "reno"), monkeypatch)
     published = load(tmp_path, VARIED)
     parts = [PUBLISHED, TODAY, "wait=2"]
     with pytest.raises(MptcplabError, match="20 of 56 runs failed"):
@@ -328,10 +288,9 @@ def test_a_part_that_failed_leaves_the_others_complete(
     assert list(found.ran) == [PUBLISHED, "wait=2"]
 
 
-def test_only_the_quick_part_is_hinted_at(fake: FakeKernel, tmp_path: Path) -> None:
+def test_only_the_quick_part_is_hinted_at(tmp_path: Path) -> None:
     published = load(tmp_path, FIGURE)
     run(published, tmp_path / "out", quick=True)
-    assert fake.ran
     with pytest.raises(MptcplabError, match=r"(?s)fig1\.json: does not exist.*only its quick part"):
         reproduce.read(published, tmp_path / "out", quick=False)
     assert reproduce.read(published, tmp_path / "out", quick=None).part == QUICK

@@ -109,7 +109,7 @@ def test_what_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> None:
         ((*PATHS, "--workload", "vidio"), "vidio"),
         (
             (*PATHS, "--goal", "latency", "--give-up", "latency"),
-            "latency is the goal, and given up; leave out one of them",
+            "latency is the goal, and given up; leave one of them out",
         ),
         (
             (*PATHS, "--event", "3s:b:close", "--goal", "resilience"),

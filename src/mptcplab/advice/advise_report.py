@@ -50,10 +50,10 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 _ROW_HEIGHT, _FRAME_HEIGHT = 0.28, 1.1  # inches
 
 _UNKNOWN = """\
-What this does not know: the CPU time that a scheduler takes on your machines;
-whether your paths share a bottleneck (--link) or have other traffic (cross=);
-how they change over time, but for events and traces that were given. Pairs that
-went out after the first variations were seen on these only."""
+The advice does not know the CPU time of a scheduler on your machines; whether
+your paths share a bottleneck (--link) or have other traffic (cross=); or how
+they change over time, except by the given events and traces. Pairs that went
+out after the first variations ran on these only."""
 
 
 def text(advice: Advice) -> str:

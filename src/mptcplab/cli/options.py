@@ -108,8 +108,8 @@ out_option = out_option_of(DEFAULT_OUT, "Directory for the runs and their result
 storage_option = click.option(
     "--storage",
     metavar="URL",
-    help="Keep records there, one object per run, and only their series here; mptcplab results "
-    "fetch brings them back.",
+    help="Keep records at this address, one object per run, and only their series in --out; "
+    "mptcplab results fetch brings them back.",
 )
 dry_run_option = click.option(
     "--dry-run",
@@ -127,15 +127,15 @@ pcap_option = click.option(
 states_option = click.option(
     "--states",
     is_flag=True,
-    help="Keep what the scheduler saw at each decision, and its answer: docs/oracle.md.",
+    help="Keep the scheduler's view at each decision, and its answer: docs/oracle.md.",
 )
 kernel_like_option = click.option(
     "--kernel-like",
     type=click.Choice(list(choices.FLAVOURS)),
     default=choices.DEFAULT_FLAVOUR,
     show_default=True,
-    help="Which kernels' arithmetic to use: that of distributions' kernels, or of their kernels "
-    "for virtual machines, with smaller buffers; docs/flavours.md.",
+    help="The arithmetic of distributions' kernels (amd64), or of their kernels for virtual "
+    "machines (cloud), with smaller buffers; docs/flavours.md.",
 )
 wall_limit_option = click.option(
     "--wall-limit",
@@ -191,10 +191,10 @@ decisions_option = _together(
 #: What runs have to meet, and the report of it.
 expect_options = _together(
     expect_option(
-        "What has to be true of the figures, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "
-        "0.98 * default.goodput'; exit status 4 if it is not. Repeatable; docs/expect.md."
+        "A formula that the figures have to meet, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "
+        "0.98 * default.goodput'; else the exit status is 4. Repeatable; docs/expect.md."
     ),
-    junit_option("Also write whether the expectations are met as a JUnit report, for CI."),
+    junit_option("Also write a JUnit report on the expectations, for CI."),
 )
 cluster_options = _together(
     click.option(
@@ -206,8 +206,8 @@ cluster_options = _together(
     click.option(
         "--cluster-key",
         metavar="FILE",
-        help="The cluster's key, made by mptcplab cluster key FILE; none for tcp:// in a network "
-        f"without others.  [${choices.KEY_VARIABLE}, or Dask's configuration]",
+        help="The cluster's key, made by mptcplab cluster key FILE; tcp:// has none, and is for "
+        f"your own network.  [${choices.KEY_VARIABLE}, or Dask's configuration]",
     ),
 )
 _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
@@ -227,8 +227,8 @@ _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
         multiple=True,
         shell_complete=completion.events,
         metavar="TIME:PATH:ACTION",
-        help=f"What happens to a path during the run, e.g. 3s:lte:down: {one_of(ACTIONS)}, "
-        "and keys such as lasts and every; docs/scenario.md.",
+        help=f"An event of a path during the run, e.g. 3s:lte:down. Actions: {one_of(ACTIONS)}; "
+        "keys such as lasts and every: docs/scenario.md.",
     ),
     "link": click.option(
         "--link",
@@ -248,8 +248,7 @@ _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
     ),
     **{name: _scenario_option(name) for name in ("cc", "kernel", "transport")},
     "workload": workload_option(
-        f"What is sent: {one_of(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; docs/workloads.md.  "
-        "[bulk]"
+        f"Workload: {one_of(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; docs/workloads.md.  [bulk]"
     ),
     **{
         name: _scenario_option(name)
@@ -279,7 +278,7 @@ def scenario_options(*names: str) -> Callable[[F], F]:
 program_options = _together(
     scenario_file,
     click.option(
-        "--server", default="", metavar="COMMAND", help="Run this program on the server, first."
+        "--server", default="", metavar="COMMAND", help="Run this program on the server first."
     ),
     click.option(
         "--listen",

@@ -239,9 +239,9 @@ def markdown(
         )
     lines += [
         "",
-        "What nobody can reach who chooses one of the catalogue: the best of each scenario, known "
+        "Limits that no choice from the catalogue passes: the best of each scenario, known "
         f"beforehand, of all and of all but `{COPIES}`, which sends everything on each path"
-        + ("; and one run beside the best of those with other seeds." if what.chance else "."),
+        + ("; and one run beside the best run with other seeds." if what.chance else "."),
         "",
         "| | goodput, % of the best's: median | 5th percentile | delay, times the best's: median | "
         "95th percentile | below 95 % of `default` | below 95 % of TCP | holds |",
@@ -296,10 +296,9 @@ def _meanings() -> list[str]:
         f"Holds: G goodput at least {goodput[0]} of the best's in the median and {goodput[1]} at "
         f"the 5th percentile, D delay at most {delay[0]} and {delay[1]} times at the 95th, "
         f"L never below {100 * LEAST:.0f} % of default, T never below that of TCP.",
-        "Last rows, what nobody can reach who chooses one of the catalogue: in each scenario the "
-        f"best; the best but {COPIES}, which sends everything on each path; and, with --chance, "
-        "one run beside the best of those of the same scheduler with other seeds, the mean over "
-        "which one is taken.",
+        "Last rows, limits that no choice from the catalogue passes: in each scenario the best; "
+        f"the best but {COPIES}, which sends everything on each path; and, with --chance, one run "
+        "beside the best run of the same scheduler with other seeds, in the mean over these runs.",
     ]
 
 

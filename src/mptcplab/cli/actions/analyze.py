@@ -44,7 +44,7 @@ def _captures(file: Path) -> list[Path]:
         return [file]
     found = sorted(each for each in file.iterdir() if each.suffix in (".pcapng", ".pcap"))
     if not found:
-        reason = "no capture in it, as *.pcapng or *.pcap; run and exec keep some with --pcap"
+        reason = "it has no capture, *.pcapng or *.pcap; run and exec keep captures with --pcap"
         raise InputError([Problem(str(file), "", "", reason)])
     return found
 
@@ -56,7 +56,7 @@ def _require_one_run(files: Sequence[Path]) -> None:
     runs = dict.fromkeys(file.parent for file in files if (file.parent / RESULT).exists())
     if len(runs) > 1:
         first, *others = runs
-        reason = f"another run than {first}; each run is analysed on its own"
+        reason = f"a different run from {first}; analyse each run on its own"
         raise InputError([Problem(str(other), "", "", reason) for other in others])
 
 

@@ -18,9 +18,7 @@ def measure(repeat: int, *, as_json: bool) -> None:
     """Measure, and show the table."""
     rig = Rig(*experiment.built())
     expected_s = bench.expected_s(repeat)
-    common.say(
-        f"takes some {units.duration(expected_s)} on a machine of 2024 with nothing else to do"
-    )
+    common.say(f"takes about {units.duration(expected_s)} on an idle machine of 2024")
     with common.interruptible() as cancel:
         results = bench.run(rig, repeat=repeat, say=common.say, cancel=cancel)
     if as_json:

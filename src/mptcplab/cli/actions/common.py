@@ -57,7 +57,9 @@ def running(options: Mapping[str, Any], **more: Any) -> Iterator[Runner]:
     address, key = options.get("cluster"), options.get("cluster_key")
     jobs = click.get_current_context().get_parameter_source("jobs")
     if address is not None and jobs is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
+        raise click.UsageError(
+            "--jobs is for this machine; a cluster runs as many as it has threads"
+        )
     if address is None and key is not None:
         raise click.UsageError("--cluster-key is for --cluster ADDRESS")
     with experiment.on_cluster(address, say, key) as workers, interruptible() as cancel:
@@ -107,7 +109,7 @@ def say_slow(
     if not stock:
         return
     if not scenarios:
-        say(f"runs in virtual machines take some {cost.TIMES_AS_LONG:g} times as long as others")
+        say(f"runs in virtual machines take about {cost.TIMES_AS_LONG:g} times as long as others")
         return
     sizes = [cost.size(item, kernel) for kernel in stock for item in scenarios]
     took = units.duration(cost.guess(sizes, at_a_time))

@@ -33,7 +33,7 @@ def compare_kernels(
     and 4 if the kernels differ.
     """
     if options["equal"] and (files or options["only"] is not None):
-        raise click.UsageError("--equal is for the project's own set, all of it")
+        raise click.UsageError("--equal is for all of the project's own set")
     if options["equal"] and options["but"] is not None:
         raise click.UsageError("--equal is for all fields; leave out --but")
     but = _fields(options["but"])
@@ -84,7 +84,7 @@ def _chosen(found: Sequence[cases.KernelCase], only: str | None) -> list[cases.K
     chosen = [each for each in found if only is None or only in each.name]
     if not chosen:
         names = "\n    ".join(each.name for each in found)
-        message = f"no scenario has a name with this; names are\n    {names}"
+        message = f"no name of a scenario contains this; the names are\n    {names}"
         raise InputError([Problem("--only", "", str(only), message)])
     return chosen
 
@@ -94,7 +94,10 @@ def _fields(text: str | None) -> list[str]:
     asked = [] if text is None else [name.strip() for name in text.split(",")]
     problems = [
         Problem(
-            "--but", "", name, f"no field of a packet; accepted are {', '.join(difference.FIELDS)}"
+            "--but",
+            "",
+            name,
+            f"not a field of a packet; accepted are {', '.join(difference.FIELDS)}",
         )
         for name in asked
         if name not in difference.FIELDS

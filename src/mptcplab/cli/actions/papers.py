@@ -157,6 +157,8 @@ def publish(directory: Path, out: Path) -> None:
     everything = [catalogue.load(name) for name in catalogue.names()]
     now = stale.now(directory / data.DATA)
     if now is None:
-        common.say("the kernel is not built: it is not known what is stale; mptcplab kernel build")
+        common.say(
+            "the kernel is not built, and stale results are not marked; mptcplab kernel build"
+        )
     for file in publishing.publish(directory, out, now, everything):
         click.echo(f"written: {file}")

@@ -119,7 +119,7 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path, *, table: 
         common.say(f"no figures of connections: {entry.no_figures}")
         assert isinstance(item.workload, Program)
         if not item.pcap:
-            common.say("with --pcap there are figures of each flow of UDP")
+            common.say("--pcap gives figures of each flow of UDP")
         if not item.workload.server:
             common.say("no program ran on the server; --server COMMAND starts one there")
     elif table:

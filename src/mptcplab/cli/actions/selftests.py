@@ -78,7 +78,7 @@ def _alone(out: Path) -> Iterator[None]:
             stack.enter_context(files.locked(out, wait=False))
         except BlockingIOError:
             raise MptcplabError(
-                f"another mptcplab selftests is at work in {out}: wait for its end, or choose "
+                f"another mptcplab selftests works in {out}: wait for its end, or choose "
                 "another directory with --out"
             ) from None
         yield
@@ -155,12 +155,12 @@ def _require(suites: Sequence[Suite]) -> None:
     broken = [suite for suite in suites if suite.broken]
     if broken:
         raise MptcplabError(
-            f"{len(broken)} of {len(suites)} scripts did not come to their end: "
+            f"{len(broken)} of {len(suites)} scripts did not end: "
             f"{broken[0].title}: {broken[0].broken}"
         )
     wrong = [suite for suite in suites if suite.problems()]
     if wrong:
         raise NotMetError(
-            f"{len(wrong)} of {len(suites)} scripts are not as they must be: "
+            f"{len(wrong)} of {len(suites)} scripts are not as expected: "
             f"{wrong[0].title}: {wrong[0].problems()[0]}"
         )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Say which scheduler and congestion control suit your paths.
 
-It answers for throughput, for latency, and for when a path fails; with the figures, and how
-sure it is.
+The advice is for throughput, for latency, and for a path that fails. It has the figures, and
+says how sure it is.
 
-It runs the catalogue on variations of the paths, since nobody knows theirs exactly. The
-scheduler, the congestion control and the number of seeds of a FILE are ignored. Without a FILE,
+mptcplab runs the catalogue on variations of the paths, since nobody knows paths exactly. It
+ignores the scheduler, the congestion control and the number of seeds of a FILE. Without a FILE,
 data goes to the client: --direction down.
 
 \b
@@ -32,8 +32,8 @@ from mptcplab.scenario import option_keys
     "-u",
     multiple=True,
     metavar="[[PATH.]KEY=]PERCENT",
-    help="How far the given values of the paths may be off, e.g. 20%, or for one key or path "
-    "loss=50%, lte=40%, lte.rate=60%; keys: rate, delay, loss, queue.  [20%]",
+    help="How far the values of the paths may be off, e.g. 20%; for one key or path: loss=50%, "
+    "lte=40%, lte.rate=60%. Keys: rate, delay, loss, queue.  [20%]",
 )
 @click.option(
     "--variations",
@@ -46,14 +46,14 @@ from mptcplab.scenario import option_keys
     "goals",
     multiple=True,
     type=click.Choice(GOALS),
-    help="Judge only this, several times for several.  [all]",
+    help="Judge this goal only. Repeatable.  [all]",
 )
 @click.option(
     "--give-up",
     multiple=True,
     type=click.Choice([*GOALS, "data"]),
-    help="What does not matter when all goals are weighed, several times for several; data: how "
-    "much is sent.  [nothing]",
+    help="A goal that does not matter when all are weighed; data: the amount of data sent. "
+    "Repeatable.  [none]",
 )
 @click.option(
     "--quick",
@@ -74,8 +74,8 @@ from mptcplab.scenario import option_keys
     text="Try only these congestion controls, see mptcplab cc list.  [all]",
 )
 @options.workload_option(
-    "What your application does, e.g. video or requests:interval=1s; for latency and, if it lasts "
-    "for a duration, resilience; docs/workloads.md.  [a stream of blocks]"
+    "Your application, e.g. video or requests:interval=1s. It judges latency and, if it lasts for "
+    "a duration, resilience; docs/workloads.md.  [a stream of blocks]"
 )
 @click.option(
     "--seed", help="Seed of the first variation; each further one has the next seed.  [1]"
@@ -92,7 +92,7 @@ from mptcplab.scenario import option_keys
 )
 def command(file: Path | None, **given: Any) -> None:
     if both := [name for name in given["goals"] if name in given["give_up"]]:
-        raise click.UsageError(f"{both[0]} is the goal, and given up; leave out one of them")
+        raise click.UsageError(f"{both[0]} is the goal, and given up; leave one of them out")
     from mptcplab.cli.actions import advise
 
     advise.advise_on(file, given)

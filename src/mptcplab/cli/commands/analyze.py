@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Compute figures from captures alone, in pcapng or pcap files.
 
-They are of MPTCP, and of UDP, such as QUIC and tunnels. FILE is a capture, or a
-directory with some, such as that of a run. They may be of the lab or of any other network.
-Several files of the same time, such as one from each end, are analysed together: where each was
-captured is detected, and no packet is counted twice.
+The figures describe MPTCP, and UDP, such as QUIC and tunnels. FILE is a capture, or a directory
+with captures, such as the directory of a run. Captures may come from the lab or from any other
+network. mptcplab analyses files of the same time together, such as one from each end. It detects
+where each was captured, and counts no packet twice.
 """
 
 from __future__ import annotations

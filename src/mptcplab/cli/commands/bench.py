@@ -9,7 +9,13 @@ from mptcplab.cli import options
 
 
 @click.command("bench", help=__doc__)
-@click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="Number of repetitions.",
+)
 @options.json_option
 def command(repeat: int, as_json: bool) -> None:
     from mptcplab.cli.actions import bench

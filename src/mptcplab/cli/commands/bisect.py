@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Find the commit of Linux that changed what a scenario gives.
+"""Find the commit of Linux that changed the result of a scenario.
 
-As git bisect, in a repository that is only read: builds what changed, runs the scenario, from a
-FILE or from flags, and looks whether --expect is met. A run is exact, so that one is enough.
-Commits that cannot be built or run are skipped. docs/bisect.md
+It works like git bisect, but only reads the repository. It builds the kernels of commits, runs
+the scenario of a FILE or of flags, and checks --expect. A run is exact: one is enough. It skips
+commits that cannot be built or run. docs/bisect.md
 
-Commits that were tried are not tried again, so after Ctrl-C the same command resumes. The exit
-status is 0 if the commit is found, 4 if --good or --bad is not what it should be, and 5 if
-commits that were skipped leave several.
+It tries no commit twice: after Ctrl-C the same command resumes. The exit status is 0 if the
+commit is found, 4 if --good is bad or --bad is good, and 5 if skipped commits leave several.
 
 \b
 mptcplab bisect --tree linux --good v6.12 --bad v6.12.40 \\
@@ -36,10 +35,10 @@ VARIANTS = ("lab", "cloud", "upstream", "engine")
     help="A git repository of Linux, with or without a work tree. Nothing is written there.",
 )
 @click.option("--good", metavar="COMMIT", required=True, help="A commit that meets --expect.")
-@click.option("--bad", metavar="COMMIT", required=True, help="A later one that does not.")
+@click.option("--bad", metavar="COMMIT", required=True, help="A later commit that does not.")
 @options.expect_option(
-    "What is true of the figures of a good commit, e.g. 'goodput >= 50mbit'. A commit is bad if "
-    "one is not true. Repeatable; docs/expect.md."
+    "A formula that the figures of a good commit meet, e.g. 'goodput >= 50mbit'. A bad commit does "
+    "not meet one. Repeatable; docs/expect.md."
 )
 @options.scheduler_option
 @click.option(
@@ -47,11 +46,11 @@ VARIANTS = ("lab", "cloud", "upstream", "engine")
     type=click.Choice(VARIANTS),
     default=VARIANTS[0],
     show_default=True,
-    help="The kernels that are built: with the arithmetic of kernels for virtual machines (cloud), "
-    "without our schedulers (upstream), or without any patch of ours for MPTCP (engine), so that "
-    "they apply to most commits.",
+    help="The kernels to build: with the arithmetic of kernels for virtual machines (cloud), "
+    "without our schedulers (upstream), or without any patch of ours for MPTCP (engine), which "
+    "fits most commits.",
 )
-@click.option("--retry-skipped", is_flag=True, help="Try again what could not be tried before.")
+@click.option("--retry-skipped", is_flag=True, help="Try skipped commits again.")
 @options.scenario_options(
     *("path", "event", "link", "connection", "cc", "transport", "workload", "direction"),
     *("start", "duration", "size", "warmup", "send_buffer", "receive_buffer"),
@@ -60,12 +59,12 @@ VARIANTS = ("lab", "cloud", "upstream", "engine")
 )
 @options.pcap_option
 @options.out_option_of(
-    Path("bisect-out"), "Directory for the runs and bisect.json, which says how far it is."
+    Path("bisect-out"), "Directory for the runs and bisect.json, the state of the search."
 )
 @options.json_option
 def command(file: Path | None, **given: Any) -> None:
     if not given["expect"]:
-        raise click.UsageError("--expect FORMULA says what a good commit is; docs/expect.md")
+        raise click.UsageError("--expect FORMULA defines a good commit; docs/expect.md")
     from mptcplab.cli.actions import common
 
     request = common.request(file, given, single=False)

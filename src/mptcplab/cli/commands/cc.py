@@ -15,7 +15,7 @@ command = click.Group("cc", help=__doc__)
 
 @command.command("list")
 def cc_list() -> None:
-    """List the congestion controls, with what they couple."""
+    """List the congestion controls, and what each couples."""
     Console().print(catalogue_tables.congestion_table(congestion.known().values()))
     click.echo("\nmptcplab cc show NAME says more.")
 

@@ -42,9 +42,9 @@ from mptcplab.scenario import option_keys
     multiple=True,
     shell_complete=completion.axes,
     metavar="KEY=VALUES",
-    help="Repeat it with each value of a key: path.lte.delay=10ms,20ms or 10ms..160ms:log5 "
-    "(five, by factors), :5 (evenly), :+10ms (in steps); several form a grid. With one seed unless "
-    "--repeat says more; docs/sweep.md.",
+    help="Repeat the comparison with each value of a key: path.lte.delay=10ms,20ms or "
+    "10ms..160ms:log5 (five, by factors), :5 (evenly), :+10ms (in steps); several form a grid. "
+    "With one seed unless --repeat says more; docs/sweep.md.",
 )
 @options.dry_run_option
 @options.scenario_options()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Print the script with which a shell completes commands.
 
-It completes their options, schedulers, parameters, presets and figures, too.
+It also completes options, schedulers, parameters, presets and figures.
 
 \b
 bash: eval "$(mptcplab completion bash)"      in ~/.bashrc

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run a program of this machine on the client, over MPTCP.
 
-It runs in virtual time. Its output is shown, and kept in the directory of the run; the table
-goes to standard error. The exit status is the program's. Without --server nothing listens on
-the server, which it can still reach, e.g. -- ping -c 3 server.
+The program runs in virtual time. Its output is shown, and kept in the directory of the run; the
+table goes to standard error. The exit status is the program's. Without --server nothing listens
+on the server, but the client can reach it, e.g. -- ping -c 3 server.
 
 \b
 mptcplab exec --path wifi:50mbit,10ms --path lte:20mbit,40ms \\
@@ -42,7 +42,7 @@ class _Command(click.Command):
     "--json",
     "as_json",
     is_flag=True,
-    help="Print one JSON document with the figures instead of the table; what the program prints "
+    help="Print one JSON document with the figures instead of the table; the program's output "
     "goes to standard error.",
 )
 def command(file: Path | None, **given: Any) -> None:

@@ -34,13 +34,13 @@ command = click.Group("kernel", help=__doc__)
 @click.option(
     "--name",
     shell_complete=completion.kernels,
-    help="Name for this kernel, for --kernel NAME of runs; of one that has it already, build it.",
+    help="Name for this kernel, for --kernel NAME of runs; a kernel that has it already is built.",
 )
 @click.option(
     "--engine-only",
     "variant",
     flag_value=kernel.ENGINE_ONLY,
-    help="Without our schedulers and mends of MPTCP, for a source that their patches do not fit.",
+    help="Without our schedulers and fixes of MPTCP, for a source that their patches do not fit.",
 )
 @click.option(
     "--variant",
@@ -78,8 +78,8 @@ def kernel_build(
             kernel_names.keep(named)
     if kernel.came_along(built):
         click.echo(
-            f"kernel {built.id} came with mptcplab: nothing to build; --source ARCHIVE builds one, "
-            "and mptcplab doctor says what that needs"
+            f"kernel {built.id} came with mptcplab: nothing to build; --source ARCHIVE builds "
+            "another, and mptcplab doctor lists the programs for it"
         )
     elif known == built:
         click.echo(f"kernel {built.id} is up to date")
@@ -105,8 +105,8 @@ def _named(name: str, source: Path | None, variant: str | None) -> Named:
 def kernel_list() -> None:
     """List the kernels, their names, and which are current.
 
-    A run uses the current one, or with --kernel those of some names, and builds them if they are
-    missing. Those of distributions' packages are listed once a run has used them.
+    A run uses the current kernel, or the kernels that --kernel names, and builds missing ones. The
+    kernel of a distribution's package is listed once a run has used it.
     """
     of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
     names = {each.name: (each, each.current()) for each in kernel_names.known().values()}
@@ -163,7 +163,7 @@ def _made(build: KernelBuild) -> str:
 @click.argument("a", metavar="A", shell_complete=completion.compared_kernels)
 @click.argument("b", metavar="B", shell_complete=completion.compared_kernels)
 @click.argument("files", metavar="[SCENARIO.toml]...", type=options.PLACE, nargs=-1)
-@click.option("--only", metavar="TEXT", help="Only the scenarios whose names contain it.")
+@click.option("--only", metavar="TEXT", help="Run only scenarios whose names contain this.")
 @click.option(
     "--but",
     metavar="FIELD,...",
@@ -174,24 +174,24 @@ def _made(build: KernelBuild) -> str:
     "--equal",
     metavar="FILE",
     type=options.FILE,
-    help="If nothing differs, add that to FILE, such as docs/results/data/equal.json, so that "
-    "published results do not count as stale.",
+    help="If nothing differs, note it in FILE, such as docs/results/data/equal.json; published "
+    "results then do not count as stale.",
 )
 @options.jobs_option
-@options.out_option_of(Path("kernel-compare-out"), "Directory for the runs and what differs.")
+@options.out_option_of(Path("kernel-compare-out"), "Directory for the runs and the differences.")
 @options.wall_limit_option
 @options.disk_limit_option
 @options.json_option
 def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> None:
     """Say where two kernels differ: in packets, records and figures.
 
-    Each scenario is run with both, on the project's own set of some hundred or on your files. What
-    is said of each that differs is the first packet that does, and the figures. A and B are names
-    (mptcplab kernel list), ids of kernels in the cache, or `current`; ID+GUEST has an old kernel
-    run the guest program that was made for it. docs/kernels.md
+    It runs each scenario with both kernels: the project's own set of about a hundred, or your
+    files. Of each scenario that differs it shows the first such packet, and the figures. A and B
+    are names (mptcplab kernel list), ids of kernels in the cache, or `current`; with ID+GUEST an
+    old kernel runs the guest program that was made for it. docs/kernels.md
 
-    Runs that are there are not made again, so after Ctrl-C the same command resumes. The exit
-    status is 0 if nothing differs but by random numbers, 4 if something does, 1 if a run failed.
+    It makes no run twice: after Ctrl-C the same command resumes. The exit status is 0 if nothing
+    differs but random numbers, 4 if something does, 1 if a run failed.
 
     \b
     mptcplab kernel compare 6.12 7.3
@@ -206,10 +206,9 @@ def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> Non
 @command.command("remove")
 @click.argument("name", shell_complete=completion.kernels)
 def kernel_remove(name: str) -> None:
-    """Remove a kernel by its name, with what only it needs.
+    """Remove a kernel by its name, and the files that only it needs.
 
-    Those that were built for its selftests go, too. What was built of a series of Linux is removed,
-    and its source stays.
+    The kernels for its selftests go, too. The source of a series of Linux stays.
     """
     named = kernel_names.find(name, "NAME", to_remove=True)
     _say_gone(kernel_names.remove(name), "freed")
@@ -218,12 +217,11 @@ def kernel_remove(name: str) -> None:
 
 
 @command.command("prune")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only list the files to remove.")
 def kernel_prune(dry_run: bool) -> None:
-    """Remove what is for no name, and no run uses without a name.
+    """Remove all kernels that have no name and are not current.
 
-    These are old kernels, their modules, unpacked sources with their objects, and what was taken
-    out of distributions' packages.
+    Their modules, unpacked sources with objects, and files from distributions' packages go, too.
     """
     if dry_run:
         _say_gone(kernel_names.unneeded(), "would be freed")

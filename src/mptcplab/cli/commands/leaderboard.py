@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Rank all schedulers, and yours, on scenarios of all kinds.
 
-Rates from 0.5 to 500 Mbit/s, round trips from 5 to 600 ms, 1 to 4 paths, losses, buffers, eight
-workloads and three congestion controls, drawn so that they fill this space evenly. It says
-which scheduler is nearest to the best of each scenario, how sure that is, and where yours
+The scenarios have rates from 0.5 to 500 Mbit/s, round trips from 5 to 600 ms, 1 to 4 paths,
+losses, buffers, eight workloads and three congestion controls, spread evenly. The result says
+which scheduler comes closest to the best of each scenario, how sure that is, and where yours
 loses. docs/leaderboard.md
 
-Stored runs are not repeated, so after Ctrl-C the same command resumes. The exit status is 1 as
-long as any run is missing or failed.
+Stored runs are not repeated: after Ctrl-C the same command resumes. The exit status is 1 while
+any run is missing or failed.
 
 \b
 mptcplab leaderboard --dry-run
@@ -42,7 +42,7 @@ MOST_CHANCE = 24
 @click.option(
     "--only",
     is_flag=True,
-    help="Run only these and default, not the rest of the catalogue; the best is then that of "
+    help="Run only these and default, not the rest of the catalogue; the best is then the best of "
     "fewer.",
 )
 @click.option(
@@ -51,30 +51,30 @@ MOST_CHANCE = 24
     type=click.Choice(NAMES[::-1]),
     default=_JUDGED,
     show_default=True,
-    help="The scenarios: training is for those who design a scheduler, judged is for the verdict.",
+    help="The scenarios: training to design a scheduler, judged for the verdict.",
 )
 @click.option(
     "--count",
     type=click.IntRange(1, SIZE),
     default=QUARTER,
     show_default=True,
-    help=f"How many scenarios, of {SIZE}; fewer are a part of more, and spread as evenly.",
+    help=f"Number of scenarios, of {SIZE}; fewer are a part of more, and spread as evenly.",
 )
 @click.option(
     "--chance",
     type=click.IntRange(0, MOST_CHANCE),
     default=0,
     show_default=True,
-    help="How many further seeds the first scheduler of --scheduler (else default) runs each "
-    "scenario with: how far one run is below the best of all is chance.",
+    help="Number of further seeds for the first scheduler of --scheduler (else default). They show "
+    "by how much one run misses the best of several by chance.",
 )
 @options.dry_run_option
 @click.option("--retry-failed", is_flag=True, help="Repeat runs that failed before.")
 @click.option(
     "--docs",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A page that gets the result between its marks, and the chart in its folder images; for "
-    f"the whole catalogue on the set {_JUDGED}, from {QUARTER} scenarios on.",
+    help="Page to write the result into, between its marks; the chart goes into its folder images. "
+    f"For the whole catalogue on the set {_JUDGED}, with {QUARTER} scenarios or more.",
 )
 @options.wall_limit_option
 @options.disk_limit_option

@@ -22,7 +22,7 @@ command = click.Group("results", help=__doc__)
 def results_list(directory: Path | None, out: Path, as_json: bool) -> None:
     """List how many runs there are of each kind in OUT, and which failed.
 
-    OUT may be given as --out, too, as to the other commands.
+    OUT may also be given as --out.
     """
     if directory is not None:
         if out not in (directory, options.DEFAULT_OUT):
@@ -50,7 +50,7 @@ def results_schema() -> None:
 def results_fetch(keys: tuple[str, ...], out: Path) -> None:
     """Fetch the records of runs that --storage keeps elsewhere.
 
-    Without a KEY, those of all runs.
+    Without a KEY, it fetches the records of all runs.
     """
     from mptcplab.cli.actions import results
 
@@ -71,7 +71,7 @@ def results_fetch(keys: tuple[str, ...], out: Path) -> None:
 def results_query(sql: str, out: Path, form: str | None, parquet: Path | None) -> None:
     """Query the tables runs and series, in DuckDB's SQL.
 
-    SQL is a single query, which cannot read other files or write any.
+    SQL is a single query. It cannot read other files, or write any.
 
     \b
     mptcplab results query 'SELECT scheduler, median(goodput_bps)/1e6 FROM runs GROUP BY 1'

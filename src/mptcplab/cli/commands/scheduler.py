@@ -48,7 +48,7 @@ def scheduler_show(name: str) -> None:
 def scheduler_new(name: str) -> None:
     """Write a scheduler to start from, and its test.
 
-    They are NAME.c and NAME_test.py in this directory.
+    The files are NAME.c and NAME_test.py in this directory.
     """
     for file in scheduler.new(name, Path(), scheduler.known()):
         click.echo(f"written: {file}")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run the kernel's own MPTCP tests, which have to pass.
 
-The scripts of the kernel's source, tools/testing/selftests/net/mptcp, first with upstream's
-MPTCP, then with ours; what cannot pass with a scheduler is listed with the reason. A kernel
-that was built with --engine-only has upstream's alone. docs/selftests.md
+It runs the scripts of the kernel's source, tools/testing/selftests/net/mptcp, with upstream's
+MPTCP, and then with ours. A list has the tests that cannot pass with a scheduler, with reasons. A
+kernel that was built with --engine-only has upstream's MPTCP alone. docs/selftests.md
 
 The exit status is 0 if nothing is worse than upstream, 4 if something is or if repeats differ,
-and 1 if a script did not come to its end. After Ctrl-C the same command resumes.
+and 1 if a script did not end. After Ctrl-C the same command resumes.
 
 \b
 mptcplab selftests --only simult_flows --scheduler minrtt,blest
@@ -50,19 +50,19 @@ from mptcplab.scenario import option_keys
     type=click.IntRange(1, 10_000),
     default=1,
     show_default=True,
-    help="Run each this often, and compare: everything that is printed has to be the same.",
+    help="Run each script this often; everything that it prints has to be the same.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**63 - 1),
     default=1,
     show_default=True,
-    help="Of all randomness.",
+    help="Seed of all randomness.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="What fails upstream, too, counts: for the CI of a kernel tree.",
+    help="Also count tests that fail upstream: for the CI of a kernel tree.",
 )
 @click.option(
     "--tap",
@@ -75,18 +75,18 @@ from mptcplab.scenario import option_keys
     "--packetdrill",
     type=options.FILE,
     metavar="PROGRAM",
-    help="Also run our scripts of packetdrill, with this program of yours.",
+    help="Also run our packetdrill scripts, with this program.",
 )
 @click.option(
     "--packetdrill-scripts",
     type=options.DIRECTORY,
     metavar="DIR",
-    help="And all scripts in this directory, with a tenth of their tolerances.",
+    help="Also run all scripts in this directory, with a tenth of their tolerances.",
 )
 @options.jobs_option
 @options.out_option_of(
     Path("selftests-out"),
-    "Directory for what the scripts print, and results.txt; what ran before is found there.",
+    "Directory for the output of scripts, and results.txt; scripts that ended are found there.",
 )
 def command(kernel: str | None, scheduler: str | None, **given: Any) -> None:
     from mptcplab.cli.actions import selftests

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Open a shell on the client, where ss, tc and tcpdump work.
 
-So does any other program. On a terminal it runs in real time; the commands of a script on
+Any other program works, too. On a terminal it runs in real time; the commands of a script on
 standard input run in virtual time. Nothing is kept.
 
 \b

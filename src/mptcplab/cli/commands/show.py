@@ -24,7 +24,7 @@ from mptcplab.report import palette
     metavar=f"{'|'.join(palette.FORMATS)}",
     multiple=True,
     type=click.Choice(palette.FORMATS),
-    help="Format of the picture; may be given several times.  [png]",
+    help="Format of the picture. Repeatable.  [png]",
 )
 @click.option("--data", is_flag=True, help="Also write the data as CSV.")
 @click.option(

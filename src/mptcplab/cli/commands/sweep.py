@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Run a scenario with many combinations of values from FILE.
 
-They are a grid, ranges, or points that fill a space: docs/sweep.md.
+The values are a grid, ranges, or points that fill a space: docs/sweep.md.
 
-Stored runs are not repeated, so an interrupted sweep resumes. The exit status is 1 as long as
-any run is missing or failed.
+Stored runs are not repeated: an interrupted sweep resumes. The exit status is 1 while any run is
+missing or failed.
 
 \b
 mptcplab sweep sweep.toml --dry-run
@@ -27,8 +27,8 @@ from mptcplab.cli import options
 @click.option(
     "--only",
     metavar="FORMULA",
-    help="Make only the runs for which this holds, e.g. 'rate >= 20 and scheduler == \"blest\"'; "
-    "a formula over the axes, as where in the file.",
+    help="Make only the runs that meet this formula over the axes, like where in the file, e.g. "
+    "'rate >= 20 and scheduler == \"blest\"'.",
 )
 @options.dry_run_option
 @click.option("--no-cache", "again", is_flag=True, help="Repeat runs that are stored already.")

@@ -24,9 +24,7 @@ def finalists(goal: dict[str, Any]) -> dict[str, dict[str, float]]:
     return {each["name"]: each["by_seed"] for each in goal["finalists"]}
 
 
-def test_advice_in_words_and_as_a_document_and_run_once(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_advice_is_text_and_document_and_runs_once(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = mptcplab("advise", *SMALL, "--out", out)
     for head in ("For throughput: ", "For latency: ", "For resilience: ", "For all of it: "):
@@ -118,9 +116,7 @@ def test_what_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> None:
         ((), "1 to 8 paths are needed"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_run(
-    tmp_path: Path, arguments: tuple[str, ...], expected: str
-) -> None:
+def test_mistakes_come_first(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     out = tmp_path / "out"
     done = mptcplab("advise", *arguments, "--out", out, status=2)
     assert expected in done.stderr

@@ -31,9 +31,7 @@ def without_wall_clock(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def test_compare_prints_a_table_and_draws_a_picture(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_compare_prints_a_table_and_a_picture(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = mptcplab("compare", *QUICK, "-s", "default,roundrobin", "--out", out)
     assert "default" in done.stdout
@@ -61,9 +59,7 @@ def test_all_compares_every_scheduler_with_an_overview(tmp_path: Path) -> None:
         assert (tmp_path / f"{name}.png").read_bytes().startswith(PNG)
 
 
-def test_json_is_one_document_and_the_same_each_time(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_json_is_one_document_and_always_the_same(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     command = ("compare", *QUICK, "-s", "default,roundrobin", "--repeat", "2", "--json", "--out")
     first = mptcplab(*command, tmp_path / "one", "--jobs", "1")
     second = mptcplab(*command, tmp_path / "two", "--jobs", "3")
@@ -509,9 +505,7 @@ def test_what_the_compiler_says_is_shown_with_file_and_line(tmp_path: Path) -> N
     ],
 )
 @pytest.mark.usefixtures("lab_kernel")
-def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
-    tmp_path: Path, what: str, told: str
-) -> None:
+def test_a_failed_scheduler_leaves_name_and_backtrace(tmp_path: Path, what: str, told: str) -> None:
     own_scheduler(
         tmp_path, "\tif (!head)\n", f"\tif (conn->una_seq > 20000)\n\t\t{what}\n\tif (!head)\n"
     )

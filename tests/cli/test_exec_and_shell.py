@@ -258,8 +258,6 @@ def test_a_shell_on_a_terminal(terminal: Callable[..., Terminal], tmp_path: Path
 
 
 @pytest.mark.usefixtures("lab_kernel")
-def test_a_shell_that_is_ended_leaves_the_terminal_as_it_was(
-    terminal: Callable[..., Terminal],
-) -> None:
+def test_a_shell_that_is_killed_restores_the_terminal(terminal: Callable[..., Terminal]) -> None:
     with typed_shell(terminal, 128 + signal.SIGTERM) as shell:
         shell._process.send_signal(signal.SIGTERM)

@@ -18,9 +18,7 @@ SMALL = ("--set", "training", "--count", "2", "--only", "-s", "minrtt")
 RUNS = 2 * 2 + 2
 
 
-def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_an_interrupted_ranking_resumes(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     out = tmp_path / "out"
     dry = mptcplab("leaderboard", *SMALL, "--out", out, "--dry-run")
     assert "runs:     4, at 2 points, and 2 of plain TCP over a path alone" in dry.stdout
@@ -74,9 +72,7 @@ def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
         (("--docs", "none.md"), "'none.md' does not exist"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_run(
-    tmp_path: Path, arguments: tuple[str, ...], expected: str
-) -> None:
+def test_mistakes_come_first(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     out = tmp_path / "out"
     done = mptcplab("leaderboard", *arguments, "--out", out, status=2)
     assert expected in done.stderr
@@ -87,9 +83,7 @@ def test_mistakes_are_told_before_anything_is_run(
 @pytest.mark.parametrize(
     "arguments", [("--count", "149"), ("--set", "training"), ("--only", "-s", "minrtt")]
 )
-def test_a_page_has_a_quarter_of_the_judged_set_or_nothing(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_a_page_needs_a_quarter_of_the_set(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     file = tmp_path / "page.md"
     file.write_text("as before")
     done = mptcplab("leaderboard", "--docs", file, *arguments, status=2)

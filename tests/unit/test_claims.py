@@ -397,9 +397,7 @@ def test_seeds_that_vary_nothing_are_no_samples() -> None:
         ("median(goodput) > 1", None, Verdict.CONTRADICTED),
     ],
 )
-def test_an_exact_experiment_needs_no_samples(
-    holds: str, direction: str | None, verdict: Verdict
-) -> None:
+def test_exact_runs_need_no_samples(holds: str, direction: str | None, verdict: Verdict) -> None:
     claim = {"holds": holds, "direction": direction}
     found = judged(claim, seeds(1), scenario={}, exact=True)
     assert (found.verdict, list(found.reasons), found.samples) == (verdict, [], 1)
@@ -491,9 +489,7 @@ def test_a_claim_that_depends_on_an_assumed_value_is_inconclusive() -> None:
         (-1, 1, Verdict.INCONCLUSIVE),
     ],
 )
-def test_a_size_that_depends_on_an_assumed_value_leaves_the_direction(
-    mbps: int, other: int, verdict: Verdict
-) -> None:
+def test_an_assumption_may_decide_the_size(mbps: int, other: int, verdict: Verdict) -> None:
     claim = {"holds": "median(goodput) > 3", "direction": "median(goodput) > 0"}
     same, different = seeds(*[mbps] * 5), seeds(*[other] * 5)
     others = {"limit=2": same, "limit=3": different}

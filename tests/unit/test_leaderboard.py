@@ -250,9 +250,7 @@ def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: P
     assert told.endswith("It loses nowhere.")
 
 
-def test_the_page_has_the_table_between_its_marks_and_nothing_else_changes(
-    tmp_path: Path,
-) -> None:
+def test_the_page_has_the_table_between_its_marks_alone(tmp_path: Path) -> None:
     what = play.asked("judged", 8, [])
     _, board = ranked(tmp_path / "out", what)
     file = tmp_path / "page.md"
@@ -345,18 +343,14 @@ def test_failed_runs_are_counted_with_their_reasons_and_the_status_says_so(
         call(tmp_path / "dead", all_fail, monkeypatch, *few)
 
 
-def test_runs_that_somebody_killed_are_no_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_runs_are_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = ("--set", "training", "--count", "2")
     with pytest.raises(MptcplabError, match="killed:  1: out of memory"):
         call(tmp_path, lambda _: 1.0, monkeypatch, *few, killed={"key": "out of memory"})
     assert not (tmp_path / outputs.DOCUMENT).exists()
 
 
-def test_the_page_is_written_with_its_chart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_is_written_with_a_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "docs" / "page.md"
     file.parent.mkdir()
     file.write_text(f"<!-- begin: {outputs.MARK} -->\n<!-- end: {outputs.MARK} -->\n")

@@ -37,9 +37,7 @@ def bases(drawn: Sequence[Drawn]) -> list[Scenario]:
     return [each.request.base for each in drawn]
 
 
-def test_a_set_is_a_function_of_its_name_and_fewer_are_a_prefix_of_more(
-    drawn: list[Drawn],
-) -> None:
+def test_a_set_depends_on_its_name_and_fewer_are_a_prefix(drawn: list[Drawn]) -> None:
     assert len(drawn) == SIZE >= 600
     assert [each.number for each in drawn] == list(range(1, SIZE + 1))
     name: Name = "training" if drawn[0].request.base.seed == 1 else "judged"

@@ -97,9 +97,7 @@ def test_pages_and_data_are_written(runs: dict[str, Ran], tmp_path: Path) -> Non
     ]
 
 
-def test_without_the_runs_the_same_is_made_of_the_data(
-    runs: dict[str, Ran], tmp_path: Path
-) -> None:
+def test_without_runs_the_data_gives_the_same(runs: dict[str, Ran], tmp_path: Path) -> None:
     of = published()
     runs |= {PUBLISHED: ran(of), TODAY: ran(of, TODAY, 10)}
     first = written(tmp_path, of)
@@ -169,9 +167,7 @@ def test_without_runs_and_data_there_are_no_pages(runs: dict[str, Ran], tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_what_the_file_has_no_longer_is_to_be_run_again(
-    runs: dict[str, Ran], tmp_path: Path
-) -> None:
+def test_a_changed_part_has_to_run_again(runs: dict[str, Ran], tmp_path: Path) -> None:
     of = published()
     runs |= {PUBLISHED: ran(of), TODAY: ran(of, TODAY, 10, digest="other")}
     page = written(tmp_path, of)["paper2020.md"]
@@ -188,9 +184,7 @@ def test_what_the_file_has_no_longer_is_to_be_run_again(
     assert files["data/paper2020-fig1.csv"].count("today,") == 24
 
 
-def test_what_was_run_with_another_kernel_is_stale_unless_it_was_shown_to_be_equal(
-    runs: dict[str, Ran], tmp_path: Path
-) -> None:
+def test_runs_of_an_unequal_kernel_are_stale(runs: dict[str, Ran], tmp_path: Path) -> None:
     of = published()
     runs[PUBLISHED] = ran(of, files={"sched/minrtt.c": "m0", "sched/blest.c": "l1"})
     mark = "> **Stale:** published was run with another sched/minrtt.c (m0, now m1)."

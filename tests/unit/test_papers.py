@@ -163,9 +163,7 @@ def test_a_drive_gives_the_traces(tmp_path: Path) -> None:
     assert "building=none" in text
 
 
-def test_a_drive_that_another_process_writes_meanwhile_is_no_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_may_write_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = FIGURE.replace("[grid]", "[drive]\nseed = 3\n[grid]").replace(
         "rtt = [10, 20]", "rtt = [20]"
     )
@@ -358,9 +356,7 @@ def test_parts_have_files_of_their_own() -> None:
         ("rtt = [10, 20]", "[design]\npoints = 8\nranges.rtt = {low = 1, high = 9}", True),
     ],
 )
-def test_seeds_are_samples_where_something_is_random(
-    tmp_path: Path, old: str, new: str, is_random: bool
-) -> None:
+def test_random_seeds_are_samples(tmp_path: Path, old: str, new: str, is_random: bool) -> None:
     certain = FIGURE.replace('name = "first"', 'name = "first"\nloss = "{loss}%"')
     text = certain.replace(old, new, 1).replace("{loss}", "0")
     assert load(tmp_path, text).experiment.part(PUBLISHED).is_random() is is_random

@@ -100,9 +100,7 @@ def test_the_figures_are_those_of_the_runs(tmp_path: Path) -> None:
     assert (judged.verdict, judged.p_holds) == ("inconclusive", 0)
 
 
-def test_a_run_that_fails_is_told_and_nothing_is_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_run_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(failing(lambda scenario: scenario.seed == 2), monkeypatch)
     published = load(tmp_path, FIGURE)
     with pytest.raises(MptcplabError, match="8 of 24 runs failed, the first with minrtt, seed 2"):
@@ -184,9 +182,7 @@ def test_a_variant_alone_is_judged_by_itself(fake: FakeKernel, tmp_path: Path) -
     assert [each.runs for each in found.missing.values()] == [24, 12]
 
 
-def test_a_quick_part_that_is_compared_has_as_many_seeds_as_variants(
-    fake: FakeKernel, tmp_path: Path
-) -> None:
+def test_a_compared_quick_part_has_the_seeds_of_variants(fake: FakeKernel, tmp_path: Path) -> None:
     text = VARIED.replace("[quick]", "[quick]\nsays = 's'\nscenario.workload.duration = '9s'")
     published = load(tmp_path, text)
     out = tmp_path / "out"
@@ -252,9 +248,7 @@ def test_rows_that_are_not_from_runs_are_judged_alike(tmp_path: Path) -> None:
         reproduce.assembled(published, {})
 
 
-def test_what_is_missing_costs_what_runs_like_it_have_cost(
-    fake: FakeKernel, tmp_path: Path
-) -> None:
+def test_missing_runs_cost_what_others_have_cost(fake: FakeKernel, tmp_path: Path) -> None:
     published, out = load(tmp_path, VARIED), tmp_path / "out"
     found = run(published, out, quick=True)
     assert len(fake.ran) == 4
@@ -276,9 +270,7 @@ def test_what_is_missing_costs_what_runs_like_it_have_cost(
     assert found.missing["wait=2"].cpu_s == pytest.approx(12 * 2, rel=0.05)
 
 
-def test_a_part_that_failed_leaves_the_others_complete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_parts_survive_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(failing(lambda scenario: scenario.cc == "reno"), monkeypatch)
     published = load(tmp_path, VARIED)
     parts = [PUBLISHED, TODAY, "wait=2"]
@@ -314,9 +306,7 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
     assert "INCONCLUSIVE" in result.output
 
 
-def test_a_figure_that_was_not_run_does_not_hide_the_others(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_figure_hides_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def read(published: catalogue.Published, *_out: object, **_options: object) -> Any:
         if published.name == "yang2014/fig3":
             raise MptcplabError("does not exist")

@@ -89,8 +89,8 @@ def test_table_and_explain_say_what_was_done_in_the_place_of_a_scheduler(tmp_pat
     sleepy = str(SCHEDULERS / "sleepy.c")
     out = ("--out", tmp_path)
     done = mptcplab("run", *QUICK, "-s", sleepy, *out)
-    told = mptcplab("explain", tmp_path)
-    for text in (done.stdout, told.stdout):
+    said = mptcplab("explain", tmp_path)
+    for text in (done.stdout, said.stdout):
         found = re.search(
             r"sleepy: next_segment\(\) let nothing leave with nothing in flight\s+(\d+)\s+"
             r"times:\s+a\s+segment\s+was\s+sent\s+for\s+it\.",
@@ -106,13 +106,13 @@ def test_explain_tells_why_a_run_is_not_faster(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = mptcplab("run", *QUICK, "-s", "first:queue=off", "--out", out, "--json")
     run = json.loads(done.stdout)["runs"][0]
-    told = mptcplab("explain", out)
-    assert told.stdout.startswith("first:queue=off, seed 1: ")
+    said = mptcplab("explain", out)
+    assert said.stdout.startswith("first:queue=off, seed 1: ")
     reason = (
         "path lte was idle 100.0 % of the time because the scheduler first:queue=off sent "
         "nothing over it"
     )
-    assert reason in told.stdout.splitlines()[2]
+    assert reason in said.stdout.splitlines()[2]
     # the same by its own directory, and once if it is named twice, as a document
     directory = str(out / run["directory"])
     (once,) = json.loads(mptcplab("explain", directory, out, "--json").stdout)
@@ -132,8 +132,8 @@ def test_explain_takes_an_output_directory_and_schedulers(tmp_path: Path) -> Non
     )
 
     def titles(*arguments: str) -> list[str]:
-        told = mptcplab("explain", out, *arguments, "--json")
-        return [each["title"] for each in json.loads(told.stdout)]
+        said = mptcplab("explain", out, *arguments, "--json")
+        return [each["title"] for each in json.loads(said.stdout)]
 
     # without plain TCP, whose runs are there, too
     assert titles() == ["first:queue=off, seed 1", "first, seed 1", "default, seed 1"]
@@ -314,13 +314,13 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["explain", "no-such-run"], "in no-such-run\n  there is no such file or directory"),
     ],
 )
-def test_bad_input_is_told_in_words_with_status_2(arguments: list[str], expected: str) -> None:
+def test_bad_input_is_reported_in_words_with_status_2(arguments: list[str], expected: str) -> None:
     done = mptcplab(*arguments, status=2)
     assert done.stdout == ""
     assert expected in done.stderr
 
 
-def test_several_mistakes_are_told_together(tmp_path: Path) -> None:
+def test_several_mistakes_are_reported_together(tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     file.write_text('schedular = "default"\n[[path]]\nname = "p"\nrate = "fast"\ndelay = "-1ms"\n')
     done = mptcplab("run", file, status=2)
@@ -330,14 +330,14 @@ def test_several_mistakes_are_told_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lab_kernel")
-def test_an_output_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_an_output_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = mptcplab("run", "-p", "p:10mbit,1ms", "-o", tmp_path / "file" / "out", status=1)
     assert "cannot write to" in done.stderr
 
 
 @pytest.mark.usefixtures("lab_kernel")
-def test_a_run_that_fails_is_told_and_sets_the_exit_status(tmp_path: Path) -> None:
+def test_a_run_that_fails_is_reported_and_sets_the_exit_status(tmp_path: Path) -> None:
     done = mptcplab(
         *("compare", "-p", "good:10mbit,10ms", "-p", "bad:10mbit,10ms,loss=99.9999999%"),
         *("--duration", "1s", "--json", "--no-baseline", "-o", tmp_path / "out"),
@@ -497,7 +497,7 @@ def test_what_the_compiler_says_is_shown_with_file_and_line(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
+    ("what", "said"),
     [
         ("*(volatile int *)8 = 0;", "crashed (oops)"),
         ("BUG();", "mine_next_segment"),
@@ -505,14 +505,14 @@ def test_what_the_compiler_says_is_shown_with_file_and_line(tmp_path: Path) -> N
     ],
 )
 @pytest.mark.usefixtures("lab_kernel")
-def test_a_failed_scheduler_leaves_name_and_backtrace(tmp_path: Path, what: str, told: str) -> None:
+def test_a_failed_scheduler_leaves_name_and_backtrace(tmp_path: Path, what: str, said: str) -> None:
     own_scheduler(
         tmp_path, "\tif (!head)\n", f"\tif (conn->una_seq > 20000)\n\t\t{what}\n\tif (!head)\n"
     )
     done = mptcplab("run", *QUICK, "-s", "./mine.c", "--json", cwd=tmp_path, status=1)
     (run,) = json.loads(done.stdout)["runs"]
     assert run["status"] == "failed"
-    assert told in run["reason"]
+    assert said in run["reason"]
     # the name, in the first line and decoded in the backtrace below it
     reason, _, below = run["reason"].partition("\n")
     assert "mine_next_segment" in reason

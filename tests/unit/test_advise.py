@@ -305,7 +305,7 @@ def test_what_is_there_is_not_run_again(ask: Ask) -> None:
     assert {run.seed for run in again.ran} == {7}
 
 
-def test_one_that_fails_is_not_advised_and_told(ask: Ask) -> None:
+def test_a_failed_candidate_is_not_advised(ask: Ask) -> None:
     def gives(scenario: Scenario) -> Given | None:
         failed = scenario.scheduler.name == "minrtt" and scenario.seed == 5
         return None if failed else minrtt_is_fast_and_blest_with_olia_prompt(scenario)

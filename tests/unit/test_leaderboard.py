@@ -178,11 +178,11 @@ def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
     ("spec", "expected"),
     [("minrt", 'did you mean "minrtt"'), ("./no.c", "no.c"), ("minrtt:rp=on", "named twice")],
 )
-def test_a_wrong_scheduler_is_told(spec: str, expected: str) -> None:
-    with pytest.raises(InputError) as told:
+def test_a_wrong_scheduler_is_reported(spec: str, expected: str) -> None:
+    with pytest.raises(InputError) as said:
         play.asked("judged", 1, [spec])
-    assert expected in str(told.value)
-    assert told.value.problems[0].where == "--scheduler"
+    assert expected in str(said.value)
+    assert said.value.problems[0].where == "--scheduler"
 
 
 def test_every_workload_is_judged_by_its_figure() -> None:
@@ -238,16 +238,16 @@ def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: P
     assert "1 failed" in shown
     (row,) = (line for line in lines if " mine " in line)
     assert row.split()[:3] == ["3", "mine", "91.7"]
-    told = outputs.text_of(board, what, "mine", tmp_path / "out")
-    assert told.startswith(f"mine is 3 of {len(scheduler.known()) + 1} (")
-    assert "  3: 0.0 % of " in told
+    said = outputs.text_of(board, what, "mine", tmp_path / "out")
+    assert said.startswith(f"mine is 3 of {len(scheduler.known()) + 1} (")
+    assert "  3: 0.0 % of " in said
     both = f"-s {tmp_path / 'mine.c'},"
-    (command,) = (line for line in told.splitlines() if "mptcplab compare" in line)
+    (command,) = (line for line in said.splitlines() if "mptcplab compare" in line)
     assert both in command
     place = Path(command.split()[2])
     assert (place.parent / store.RESULT).is_file()
-    told = " ".join(outputs.text_of(board, what, "roundrobin", tmp_path).split())
-    assert told.endswith("It loses nowhere.")
+    said = " ".join(outputs.text_of(board, what, "roundrobin", tmp_path).split())
+    assert said.endswith("It loses nowhere.")
 
 
 def test_the_page_has_the_table_between_its_marks_alone(tmp_path: Path) -> None:

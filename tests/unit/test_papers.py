@@ -224,7 +224,7 @@ def test_two_processes_may_write_a_drive(tmp_path: Path, monkeypatch: pytest.Mon
         ("[grid]", "[axis]\nrate = 'x'\n[grid]", "axis.rate", '"x"', "known: scheduler"),
     ],
 )
-def test_mistakes_are_told_with_file_key_and_value(
+def test_mistakes_are_reported_with_file_key_and_value(
     tmp_path: Path, old: str, new: str, key: str, value: str, message: str
 ) -> None:
     assert old in FIGURE
@@ -402,7 +402,7 @@ def test_random_seeds_are_samples(tmp_path: Path, old: str, new: str, is_random:
         ),
     ],
 )
-def test_mistakes_in_variants_and_claims_are_told(
+def test_mistakes_in_variants_and_claims_are_reported(
     tmp_path: Path, old: str, new: str, key: str, message: str
 ) -> None:
     if old == "holds =":
@@ -431,7 +431,7 @@ def test_the_values_of_axes_are_found_by_their_texts(tmp_path: Path) -> None:
     assert found["scheduler"].keys() == {"minrtt", "blest", "default"}
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     text = FIGURE.replace('x = "queue"', 'x = "a"').replace("more > ", "b > ")
     with pytest.raises(InputError) as caught:
         load(tmp_path, text)

@@ -328,7 +328,7 @@ def test_the_list_tells_the_number_of_runs() -> None:
     assert line.endswith("270 runs, quick 100, 12 variants 1250")
 
 
-def test_an_unknown_variant_is_told_with_those_that_there_are() -> None:
+def test_an_unknown_variant_is_reported_with_the_known_ones() -> None:
     result = CliRunner().invoke(cli, ["papers", "run", "yang2014", "--variant", "tody"])
     assert result.exit_code == 1
     assert isinstance(result.exception, InputError)

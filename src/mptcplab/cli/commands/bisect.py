@@ -37,8 +37,8 @@ VARIANTS = ("lab", "cloud", "upstream", "engine")
 @click.option("--good", metavar="COMMIT", required=True, help="A commit that meets --expect.")
 @click.option("--bad", metavar="COMMIT", required=True, help="A later commit that does not.")
 @options.expect_option(
-    "A formula that the figures of a good commit meet, e.g. 'goodput >= 50mbit'. A bad commit does "
-    "not meet one. Repeatable; docs/expect.md."
+    "A formula that the figures of a good commit meet, e.g. 'goodput >= 50mbit'. A commit is bad "
+    "if it does not meet one. Repeatable; docs/expect.md."
 )
 @options.scheduler_option
 @click.option(

@@ -70,8 +70,8 @@ def papers_list() -> None:
 def papers_run(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments, and judge the papers' claims by them.
 
-    PAPER/FIGURE is one experiment, PAPER all of a paper, and the word all every one. An interrupted
-    experiment resumes where it stopped.
+    Name one experiment as PAPER/FIGURE, a whole paper as PAPER, or everything as all. An
+    interrupted experiment resumes where it stopped.
     """
     from mptcplab.cli.actions import papers
 

@@ -273,7 +273,7 @@ def _distributions(
 ) -> list[float]:
     """The share of runs with no higher value; a few markers tell the lines apart.
 
-    A few values far from all others would squeeze these, and are told instead. Returns shares.
+    A few values far from all others would squeeze these: a note has them instead. Returns shares.
     """
     own, results = content.found.published.experiment.chart, content.found.results
     styles = content.style()

@@ -200,8 +200,8 @@ def _varied(own: Experiment, found: Judged, quick: ClaimOutcome | None) -> Judge
         if reference is None or None in others.values() or name in untold:
             not_varied.append(name)
     if reference and untold and found.verdict in _DEFINITE:
-        told = f"the quick part alone: {reference.verdict}, which does not tell about"
-        found = replace(found, reasons=[*found.reasons, f"{told} {', '.join(untold)}"])
+        alone = f"the quick part alone: {reference.verdict}, which does not tell about"
+        found = replace(found, reasons=[*found.reasons, f"{alone} {', '.join(untold)}"])
     depends = Verdict.DIRECTION if verdicts <= _SAME_DIRECTION else Verdict.INCONCLUSIVE
     return replace(
         found,

@@ -39,8 +39,8 @@ def readme(papers: Mapping[str, Sequence[Section]]) -> str:
         "does not give.",
         "",
     ]
-    told = (each for group in papers.values() for each in headlines.told(group))
-    if best := [f"- {each.text}" for each in told if not each.why][: headlines.MOST]:
+    every = (each for group in papers.values() for each in headlines.filled(group))
+    if best := [f"- {each.text}" for each in every if not each.why][: headlines.MOST]:
         lines += ["## What came out", "", *best, ""]
     lines += ["## Details", ""]
     for name, group in papers.items():

@@ -53,10 +53,10 @@ def compare_kernels(
         with common.running(options, show=partial(common.progress, titled=titled)) as runner:
             made = compare.make(todo, runner)
 
-    def told(count: int, of: Compared) -> None:
+    def report(count: int, of: Compared) -> None:
         common.say(f"[{count}/{len(pairs)}] {of.scenario}: {terminal.verdict(of)}")
 
-    compared = compare.compare(pairs, a, b, out, made, told, but)
+    compared = compare.compare(pairs, a, b, out, made, report, but)
     write_json(out.out / document.DOCUMENT, compared)
     _show(compared, out.out, as_json=options["as_json"])
     if compared.having("failed"):

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
-import click
+import json
 
+import click
+from rich.console import Console
+
+from mptcplab import units
 from mptcplab.cli import options
 
 
@@ -18,6 +22,16 @@ from mptcplab.cli import options
 )
 @options.json_option
 def command(repeat: int, as_json: bool) -> None:
-    from mptcplab.cli.actions import bench
+    from mptcplab.cli.actions import common
+    from mptcplab.lab.engine import Rig
+    from mptcplab.runs import bench, experiment
 
-    bench.measure(repeat, as_json=as_json)
+    rig = Rig(*experiment.built())
+    expected = units.duration(bench.expected_s(repeat))
+    common.say(f"takes about {expected} on an idle machine of 2024")
+    with common.interruptible() as cancel:
+        results = bench.run(rig, repeat=repeat, say=common.say, cancel=cancel)
+    if as_json:
+        click.echo(json.dumps(results, indent=1))
+    else:
+        Console().print(bench.table(results))

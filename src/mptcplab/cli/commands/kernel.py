@@ -113,36 +113,25 @@ def kernel_list() -> None:
     table = Table(box=None, pad_edge=False)
     for head in ("id", "name", "series", "variant", "like", "size", "built", "current", "source"):
         table.add_column(head, no_wrap=True)
+
+    def add(build: KernelBuild, name: str, series: object, source: object) -> None:
+        size = _size(kernel_names.size_bytes(build.image.parent))
+        put_s = build.image.stat().st_mtime
+        made = datetime.fromtimestamp(put_s).strftime("%Y-%m-%d %H:%M")
+        made = "with mptcplab" if kernel.came_along(build) else made
+        about = (str(series), build.variant, kernel.configured_flavour(build), size, made)
+        table.add_row(build.id, name, *about, "yes" if build in of_now else "", str(source))
+
     for build in kernel.built():
         own = [named for named, current in names.values() if current == build]
-        made = "with mptcplab" if kernel.came_along(build) else _made(build)
         about = kernel.about(build.image.parent)
-        series = [about.series] if about else [each.name for each in own if each.is_series]
-        source = [about.source] if about else [each.source for each in own]
-        table.add_row(
-            build.id,
-            ", ".join(each.name for each in own),
-            *(series[:1] or [""]),
-            build.variant,
-            kernel.configured_flavour(build),
-            _size(kernel_names.size_bytes(build.image.parent)),
-            made,
-            "yes" if build in of_now else "",
-            str(source[0]) if source else "",
-        )
+        series = about.series if about else next((e.name for e in own if e.is_series), "")
+        source = about.source if about else next((each.source for each in own), "")
+        add(build, ", ".join(each.name for each in own), series, source)
     for kept in stock_package.kept():
         assert kept.build.stock is not None
-        table.add_row(
-            kept.build.id,
-            kept.build.name,
-            ".".join(map(str, stock_package.series(kept.build.stock))),
-            kept.build.variant,
-            kernel.configured_flavour(kept.build),
-            _size(kernel_names.size_bytes(kept.build.image.parent)),
-            _made(kept.build),
-            "",
-            ", ".join(map(str, kept.packages)),
-        )
+        of = ".".join(map(str, stock_package.series(kept.build.stock)))
+        add(kept.build, kept.build.name, of, ", ".join(map(str, kept.packages)))
     for named, current in names.values():
         if current is None:
             what = (named.name if named.is_series else "", named.variant, "", "", "not built", "")
@@ -152,11 +141,6 @@ def kernel_list() -> None:
     click.echo(f"built ones are in {kernel.place()}, a directory for each")
     if stock_package.kept():
         click.echo(f"distributions' ({kernel.STOCK}) are in {stock_package.packages_dir()}")
-
-
-def _made(build: KernelBuild) -> str:
-    """When a kernel was put into the cache."""
-    return datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
 
 
 @command.command("compare")

@@ -6,6 +6,7 @@ The table is OUT/runs.parquet; docs/results-store.md.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -39,9 +40,9 @@ def results_schema() -> None:
 
     Entry in its $defs describes the result.json of a run.
     """
-    from mptcplab.cli.actions import results
+    from mptcplab.runs.entries import Document
 
-    results.schema()
+    click.echo(json.dumps(Document.model_json_schema(), indent=2))
 
 
 @command.command("fetch")
@@ -52,9 +53,10 @@ def results_fetch(keys: tuple[str, ...], out: Path) -> None:
 
     Without a KEY, it fetches the records of all runs.
     """
-    from mptcplab.cli.actions import results
+    from mptcplab.runs import arrivals
+    from mptcplab.runs.store import Store
 
-    results.fetch(keys, out)
+    click.echo(f"records of {arrivals.fetch(Store(out), keys)} runs fetched")
 
 
 @command.command("query")

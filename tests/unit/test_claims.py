@@ -31,7 +31,7 @@ from mptcplab.papers.catalogue import (
     Variant,
 )
 from mptcplab.papers.claims import Judged, Verdict
-from mptcplab.papers.samples import NotRunError, Results, Scope
+from mptcplab.papers.samples import Results, Scope
 from mptcplab.runs.entries import Entry
 
 METRICS = [
@@ -741,8 +741,3 @@ def test_a_claim_that_has_to_divide_by_zero_is_inconclusive() -> None:
     assert (found.verdict, found.p_holds) == (Verdict.INCONCLUSIVE, None)
     assert "division by zero" in found.unknown
     assert "division by zero" in found.reasons[0]
-
-
-def test_what_was_not_run_is_missing() -> None:
-    with pytest.raises(NotRunError):
-        value("median(goodput, variant='today')")

@@ -55,9 +55,9 @@ def warnings(sections: Sequence[Section]) -> Iterator[str]:
                 if not each.shown:
                     yield f"{name}:{claim.name}: not shown: {each.because.says} ({each.why})"
     for paper, group in by_paper(sections).items():
-        for each in headlines.filled(group):
-            if each.why:
-                yield f"{paper}: headline not shown: {each.headline.says} ({each.why})"
+        for found in headlines.filled(group):
+            if found.why:
+                yield f"{paper}: headline not shown: {found.headline.says} ({found.why})"
 
 
 def main(options: Sequence[str], results: Path = _ROOT / "docs" / "results") -> int:

@@ -127,7 +127,7 @@ def quick_span(base: Scenario) -> Span:
 
 
 def _cost_s(base: Scenario, span: Span) -> float:
-    """What a candidate's runs on a variation cost, of all goals, in seconds of CPU time."""
+    """The cost of a candidate's runs on a variation, for all goals, in seconds of CPU time."""
     found = 0.0
     for goal in goals(base, span):
         for scenario in goal.scenarios(base):
@@ -146,7 +146,7 @@ GivenUp = Name | Literal["data"]
 
 @dataclass(frozen=True)
 class Question:
-    """What advice is asked for: `request` has the paths and the schedulers to try, `ccs` are the
+    """A question for advice: `request` has the paths and the schedulers to try, `ccs` are the
     congestion controls, `only` the goals that are judged, if not all.
     """
 
@@ -291,7 +291,7 @@ def most_runs(question: Question) -> int:
 
 
 def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], None]) -> Advice:
-    """Run what is missing, and judge it; `say` is called with lines of progress for the user.
+    """Make missing runs, and judge them; `say` is called with lines of progress for the user.
 
     Raises MptcplabError if no candidate has a goal's figure, InputError as `wanted_goals`, and
     RunCancelledError.
@@ -381,7 +381,7 @@ def _finalists(measured: _Measured, question: Question) -> list[Candidate]:
 
 
 class _Measured:
-    """The known figures, by goal, candidate and variation; runs what is missing."""
+    """The known figures, by goal, candidate and variation; makes missing runs."""
 
     def __init__(
         self,
@@ -477,7 +477,7 @@ class _Measured:
         return list(dict.fromkeys(candidate for _, candidate in self._figures))
 
     def extra_of(self, candidate: Candidate) -> float | None:
-        """What a candidate sent beyond one copy of each byte, in %: the median."""
+        """The median of the data sent beyond one copy of each byte, in %."""
         found = self._extra.get(candidate)
         return statistics.median(found) if found else None
 

@@ -98,7 +98,7 @@ def table(advice: Advice) -> Group:
     ]
     notes += [
         "Median of the variations, and the range from lowest to highest. *: as good as the best.",
-        f"Sent besides: what was sent beyond one copy of each byte, in the runs for {steady}.",
+        f"Sent besides: data sent beyond one copy of each byte, in the runs for {steady}.",
         *(f"Failed: {line}" for line in advice.failures),
     ]
     return Group(grid, *(Text(note) for note in notes))
@@ -275,7 +275,7 @@ def _how_sure(judged: Judged) -> str:
 
 
 def _for_all(advice: Advice, overall: Overall, *others: Overall) -> str:
-    """The best for all goals, what it has of each, and what costs too much for that."""
+    """The best for all goals, its figures, and the candidates that cost too much."""
     sentences = []
     if overall.as_good:
         sentences.append(f"As good as the best for {one_of(overall.as_good, 'and')}.")

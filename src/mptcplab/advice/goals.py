@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What to optimise several paths for: throughput, low latency, resilience, each a figure of runs.
 
-Throughput is that of bulk data. Latency is that of the requested application or, without one, of a
+Throughput is the goodput of bulk data. Latency is the delay of the requested application or of a
 stream that any path could carry alone. Resilience is the latency of such an application while a
 path is in trouble; each path once, and the worst counts.
 """
@@ -105,7 +105,7 @@ def figure_of(kind: str) -> GoalFigure:
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal for the paths of a scenario: what is run for it, and what judges it.
+    """A goal for the paths of a scenario: its runs, and the figure that judges them.
 
     `load` is the workload; each of the paths `troubled` is in trouble in a run of its own; without
     any there is a single run.
@@ -141,7 +141,7 @@ class Goal:
         return max(known) if len(known) == len(values) else None
 
     def extra(self, scenario: Scenario, metrics: RunFigures) -> float | None:
-        """What was sent beyond one copy of each byte, in % of what arrived."""
+        """The data sent beyond one copy of each byte, in % of the data that arrived."""
         wasted, goodput = metrics.wasted_bytes, _goodput_bps(metrics)
         span_s = metrics.completion_s or (scenario.workload.duration_ns or 0) / 1e9
         if wasted is None or not goodput or not span_s:
@@ -186,7 +186,7 @@ def goals(base: Scenario, span: Span | None = None) -> list[Goal]:
 
 
 def capacity_bps(scenario: Scenario, direction: Direction) -> float:
-    """What the paths can carry together while measured; each shared link counts once."""
+    """The capacity of all paths while measured; each shared link counts once."""
     begin_ns = scenario.workload.warmup_ns
     end_ns = max(scenario.workload.duration_ns or LONGEST_NS, begin_ns + 1)
     rates = {

@@ -36,7 +36,7 @@ class _Lazy(click.Group):
 
 
 def _listed() -> dict[str, click.Command]:
-    """The commands by name, of which a list shows the first line of the file's docstring."""
+    """The commands by name, each with the first line of its file's docstring."""
     found = {}
     for file in sorted(_COMMANDS.glob("[!_]*.py")):
         _, _, text = file.read_text("utf-8").partition('"""')
@@ -83,7 +83,7 @@ def main() -> NoReturn:
 
 
 _AS_IT_IS = "mptcplab"
-#: The environment variable in which a shell says what it wants to complete.
+#: The environment variable in which a shell asks for suggestions.
 COMPLETE = "_MPTCPLAB_COMPLETE"
 
 
@@ -96,7 +96,7 @@ def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 class _Named(io.FileIO):
-    """A file descriptor whose errors carry its name, as those of files do."""
+    """A file descriptor whose errors carry its name, as errors of files do."""
 
     def __init__(self, number: int, called: str) -> None:
         super().__init__(number, "w", closefd=False)

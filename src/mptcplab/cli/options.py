@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Options shared by several commands. What they mean, and what commands do, is in `actions`, which
-is imported when a command runs: neither help nor a mistyped option waits for it.
+"""Options shared by several commands. `actions` has their meaning, and the work of commands; it is
+imported when a command runs: neither help nor a mistyped option waits for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Where runs are kept by default.
 DEFAULT_OUT = Path("mptcplab-out")
-#: What an argument or an option names: a file, a directory, or either.
+#: The types of arguments and options that name a file, a directory, or either.
 FILE = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
 PLACE = click.Path(path_type=Path)
@@ -75,7 +75,7 @@ def _scenario_option(name: str, *short: str) -> Callable[[F], F]:
 
 
 def workload_option(text: str) -> Callable[[F], F]:
-    """What is sent; `text` says it in the help."""
+    """The workload; `text` is its help."""
     return click.option(
         "--workload",
         "-w",
@@ -155,12 +155,12 @@ disk_limit_option = click.option(
 
 
 def junit_option(text: str) -> Callable[[F], F]:
-    """The report for continuous integration; `text` says of what in the help."""
+    """The report for continuous integration; `text` is its help."""
     return click.option("--junit", metavar="FILE", type=FILE, help=text)
 
 
 def expect_option(text: str) -> Callable[[F], F]:
-    """What runs have to meet; `text` says it in the help."""
+    """An expectation of runs; `text` is its help."""
     suggested = completion.expectations
     return click.option(
         "--expect", metavar="FORMULA", multiple=True, shell_complete=suggested, help=text
@@ -188,7 +188,7 @@ decisions_option = _together(
     # its name of before
     click.option("--trace", is_flag=True, hidden=True, expose_value=False, callback=_refuse_trace),
 )
-#: What runs have to meet, and the report of it.
+#: Expectations of runs, and the report on them.
 expect_options = _together(
     expect_option(
         "A formula that the figures have to meet, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "

@@ -48,7 +48,7 @@ RULE = (
 
 
 def table(board: Board) -> Group:
-    """A row per scheduler: what it reaches, and below that 95 % intervals. In 100 columns."""
+    """A row per scheduler: its figures, above their 95 % intervals. In 100 columns."""
     grid = ruled()
     grid.add_column("Place", justify="right", no_wrap=True)
     grid.add_column("Scheduler", overflow="fold")
@@ -303,7 +303,7 @@ def _meanings() -> list[str]:
 
 
 def _notes(board: Board) -> list[str]:
-    """What the columns mean, in lines, and what has to be known of these runs."""
+    """The meanings of the columns, and notes on these runs, in lines."""
     bulk = sum(each.is_goodput for each in board.played)
     notes = [
         f"Scenarios: {len(board.played)}, {bulk} of them with bulk data. Below figures are their "

@@ -98,7 +98,7 @@ def asked(
 
 
 def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
-    """All runs, as those of a sweep over the numbers of the scenarios."""
+    """All runs, as a sweep over the numbers of the scenarios."""
     runs: dict[str, Planned] = {}
     points = []
     alone_runs = 0
@@ -219,7 +219,7 @@ def levels(drawn: Drawn) -> dict[str, str]:
 
 
 def text(drawn: Drawn) -> str:
-    """A scenario in a line: what is sent, and the paths in that direction."""
+    """A scenario in a line: the workload, and the paths in its direction."""
     base = drawn.request.base
     buffer = base.receive_buffer_bytes
     parts = [drawn.workload, base.cc, _start(base)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The arithmetic of the leaderboard: from what each scheduler made of each scenario to its place.
+"""The arithmetic of the leaderboard: from each scheduler's figures in each scenario to its place.
 
 The measure of all is the best scheduler of the catalogue *for each scenario*, the oracle, which no
 single one is. A scheduler's part is its goodput, divided by the oracle's; or, where messages are
@@ -32,7 +32,7 @@ COPIES = "redundant"
 #: the oracle's goodput, in the median and at the 95th percentile its delay, in those of the
 #: oracle; and in every scenario this part of `default`, and of TCP alone on the best path.
 GOODPUT, DELAY, LEAST = (0.97, 0.90), (1.1, 1.5), 0.95
-#: A delay counts as no more than so many of the oracle's, and that of a failed run as these.
+#: A delay counts as at most so many of the oracle's; the delay of a failed run counts as these.
 MOST_TIMES = 100.0
 _WORST_SCENARIOS = 5
 _FEWEST_OF_A_LEVEL = 3  # scenarios: the median of fewer is that of any of them
@@ -97,7 +97,7 @@ class Worst:
 
 @dataclass(frozen=True)
 class Reached:
-    """What a scheduler reaches, or an imaginary one.
+    """The figures of a scheduler, or of an imaginary one.
 
     `goodput` and `delay` are the median and the tail of GOODPUT and DELAY, None without such
     scenarios; `default` and `tcp` are None where nobody is compared with them. `holds` says which

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The chart of a published experiment, as its file defines it, with the paper's own numbers.
 
-Lines, bars and distributions show all runs; what the paper reports is hollow. A chart over time
-shows one run of each scheduler, the one with the first seed: what each path delivered, and, dashed,
-what it could carry.
+Lines, bars and distributions show all runs; the numbers of the paper are hollow. A chart over time
+shows the run of each scheduler with the first seed: the goodput of each path, and, dashed, its
+capacity.
 """
 
 from __future__ import annotations
@@ -441,7 +441,7 @@ def _over_time(content: Content) -> Figure:
 
 
 def _paths(axis: Axes, of: Sequence[Track]) -> None:
-    """A line for each path, and a dashed one for what it could carry; a thin one for their sum."""
+    """A line for each path, a dashed one for its capacity, and a thin one for the sum."""
     paths = dict.fromkeys(each.path for each in of)
     colours = dict(zip(paths, itertools.cycle(PATH_COLOURS), strict=False))
     for each in of:

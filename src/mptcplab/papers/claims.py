@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a paper claims, judged by runs: formulas over the figures of all runs of an experiment.
+"""The claims of a paper, judged by runs: formulas over the figures of all runs of an experiment.
 
 A claim is tested by the bootstrap: its formulas are evaluated over resamples of the independent
 samples (`samples.py`), and the verdict follows from the share of these in which they are true. It
@@ -7,8 +7,8 @@ is found again over every other part of the experiment that has been run. If an 
 which the paper does not give, changes it, the claim is inconclusive; if that changes the size of
 the effect alone, it is the direction that is reproduced.
 
-A formula that cannot be evaluated over the published setting is an error, never a verdict, but for
-a division by zero, of which the figures are to blame: then the claim is inconclusive.
+A formula that cannot be evaluated over the published setting is an error, never a verdict. A
+division by zero, which the figures cause, makes the claim inconclusive.
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ def _with_quick_part(own: Experiment, by_part: Mapping[str, Results]) -> dict[st
 def _varied(own: Experiment, found: Judged, quick: ClaimOutcome | None) -> Judged:
     """The verdict in view of those with other assumed values, compared with the quick part's.
 
-    If these change the size of the effect, and not its direction, that is what is left of it.
-    If the latter or that of all runs is inconclusive, another value may have either. If it is
-    another one than that of all runs, it does not tell whether theirs depends on an assumed value.
+    If other values change the size of the effect, and not its direction, the direction is left. If
+    the quick part or all runs are inconclusive, another value may have either verdict. If the quick
+    part has another verdict than all runs, it cannot show on which values these depend.
     """
     not_varied, untold, reasons = [], [], []
     verdicts = {found.verdict}

@@ -18,7 +18,7 @@ from mptcplab.scenario import scheduler
 
 @dataclass(frozen=True)
 class Drawn:
-    """The chart of a part of an experiment; `note` says of which."""
+    """The chart of a part of an experiment; `note` names the part."""
 
     published: Published
     part: str

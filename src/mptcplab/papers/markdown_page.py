@@ -29,8 +29,8 @@ _READING = (
 class Section:
     """An experiment on the page of its paper.
 
-    `found` is None if it was not run, or is to be run again. `stale` has what is not as it was when
-    a part was run; `tracks` are those of a chart over time.
+    `found` is None if it was not run, or is to be run again. `stale` lists by part what has changed
+    since it was run; `tracks` are the lines of a chart over time.
     """
 
     published: Published
@@ -94,7 +94,7 @@ def anchor(section: Section, claim: Claim) -> str:
 
 
 def marks(section: Section) -> list[str]:
-    """What a reader has to know before the numbers: what is missing, stale, to be run again."""
+    """Notes before the numbers: parts that are missing, stale, or to be run again."""
     lines = []
     if section.found is None:
         what = "to be run again, since the experiment has changed" if section.outdated else ""
@@ -257,7 +257,7 @@ def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | No
 
 
 def _other_values(section: Section, claim: Claim, judged: Judged) -> Iterator[str]:
-    """What the claim comes to in the quick part, and with other values of what was assumed."""
+    """The verdicts in the quick part, and with other values of assumptions."""
     own = section.published.experiment
     of_assumed = [part for parts in own.sensitivity().values() for part in parts]
     parts = [part for part in of_assumed if part in judged.by_variant]

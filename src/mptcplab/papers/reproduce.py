@@ -43,13 +43,13 @@ _Item = TypeVar("_Item")
 _DRIVES = "drives"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
-# As many runs, evenly spaced, say what a part costs.
+# The cost of a part is estimated from as many runs, evenly spaced.
 _MOST_ESTIMATED = 50
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What the runs of a part were made with.
+    """The builds and files with which the runs of a part were made.
 
     `digest` is of what they depend on in the file. `kernel` is the id of the kernel, `base` that of
     everything in it but the packet schedulers and congestion controls, and `files` has the SHA-256
@@ -67,7 +67,7 @@ class Provenance:
     cpu_s: float | None = None
 
     def changed(self, now: lab_kernel.Parts, guest: str) -> list[str]:
-        """What the same runs would be made with now that is not the same."""
+        """The builds and files that have changed since."""
         changed = [file for file, own in self.files.items() if now.files.get(file) != own]
         kernel = ["kernel"] if self.base != now.base else []
         return [*kernel, *changed, *(["guest"] if self.guest != guest else [])]
@@ -94,8 +94,8 @@ class Missing:
 class Reproduced:
     """The result of an experiment: the figures of its parts, and its claims judged over `part`.
 
-    `ran` has the parts that were run, `outdated` those that were run with what is no longer in the
-    file, which are not judged, and `missing` all others.
+    `ran` has the parts that were run, `outdated` the parts that were run before the file
+    changed, which are not judged, and `missing` all others.
     """
 
     published: Published
@@ -229,7 +229,7 @@ def is_current(published: Published, part: str, ran: Ran) -> bool:
 
 
 class _Planned:
-    """The runs of a part, and those of them that are missing.
+    """The runs of a part, and the missing ones.
 
     Runs `without` are those of another part, which comes first.
     """
@@ -257,7 +257,7 @@ class _Planned:
         }
 
     def tasks(self, runner: Runner) -> Iterator[Task]:
-        """Those of the missing runs."""
+        """The tasks of the missing runs."""
         limits = Limits(wall_s=_WALL_LIMIT_S)
         for setting, item in self.missing.values():
             rig = Rig(self.kernel, self.guest, traces=setting.request.traces, limits=limits)
@@ -267,7 +267,7 @@ class _Planned:
         return store.run_key(scenario, self.kernel, self.guest)
 
     def is_complete(self) -> bool:
-        """Whether all runs are there, those of other parts, too."""
+        """Whether all runs are there, including those that other parts made."""
         return all(map(self.runs.has, self.all))
 
 
@@ -361,7 +361,7 @@ def file_of(published: Published, out: Path, part: str) -> Path:
 
 
 def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str) -> None:
-    """Raises MptcplabError if a part was not run, or with what is no longer in the file."""
+    """Raises MptcplabError if a part was not run, or the file has changed since."""
     own = published.experiment
     file = file_of(published, out, part)
     again = command(own.part(part), published.name, own.part(part).repeat)

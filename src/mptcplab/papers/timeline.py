@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the paths delivered over time: the data of a chart over time, NAME-series.csv.
+"""The goodput of the paths over time: the data of a chart over time, NAME-series.csv.
 
 Of each scheduler, in each panel of the chart, it is the run with the first seed.
 """

@@ -21,7 +21,7 @@ from mptcplab.runs.store import RESULT
 def analyze_files(files: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
     """Compute the figures of some captures, and show them or write them.
 
-    A directory stands for the captures in it. Raises InputError for those of several runs.
+    A directory stands for its captures. Raises InputError for captures of several runs.
     """
     # a file counts once, also if its directory is given as well
     found = {each.resolve(): each for file in files for each in _captures(file)}

@@ -85,7 +85,7 @@ def find(
 
 
 def _so_far(kept: Bisection, *, retry: bool) -> Bisection:
-    """What is known of a bisection, without what it came to: that is found again at once."""
+    """A bisection so far, without its result, which is found again at once."""
     tried = [each for each in kept.tried if not (retry and each.verdict == "skipped")]
     return Bisection(question=kept.question, tried=tuple(tried))
 

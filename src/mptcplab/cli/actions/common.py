@@ -151,7 +151,7 @@ def progress(
 ) -> Iterator[tuple[Progress, Ended]]:
     """A bar with the time left on a terminal, else a line per run; always on standard error.
 
-    With `pause_s`, no line comes sooner than that after the one before, but for runs that failed.
+    With `pause_s`, lines are at least that far apart, except for runs that failed.
     `titled` gives the short name of a run.
     """
     from rich.console import Console

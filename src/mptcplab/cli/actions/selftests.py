@@ -68,7 +68,7 @@ def _check_reports(options: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Keeps other calls from the output directory: they would remove what is run there.
+    """Keeps other calls from the output directory: they would remove its runs.
 
     Raises MptcplabError if it cannot be written to, or another call is at work there.
     """
@@ -87,7 +87,7 @@ def _alone(out: Path) -> Iterator[None]:
 def _suites(
     names: Sequence[str], wanted: Wanted, listed: Expectations, options: Mapping[str, Any]
 ) -> list[Suite]:
-    """Builds what is missing, runs all that is wanted, and judges it."""
+    """Builds missing kernels, runs the scripts, and judges them."""
     program: Path | None = options["packetdrill"]
     packets = [packetdrill.prepare(program, options["packetdrill_scripts"])] if program else []
     doctor.require(*doctor.RUN_CHECKS)
@@ -106,7 +106,7 @@ def _suites(
 
 
 def _given(options: Mapping[str, Any]) -> list[Script]:
-    """What can be run: the kernel's scripts, and those of packetdrill that there is a program for.
+    """The scripts that can run: the kernel's, and packetdrill's if there is a program for them.
 
     Raises click.UsageError for scripts of packetdrill without it.
     """

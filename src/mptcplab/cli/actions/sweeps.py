@@ -51,7 +51,7 @@ def compare(
     baseline: bool,
     dry_run: bool,
 ) -> None:
-    """A comparison at each value of some keys, or, without any, what it would run."""
+    """A comparison at each value of some keys; without keys, the list of its runs."""
     given = sweep.from_flags(file, common.flags(options), axes, baselines=baseline)
     # a comparison of a single setting makes all of its runs
     how = How(again=not axes, limits=common.limits(options))

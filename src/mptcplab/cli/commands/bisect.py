@@ -22,7 +22,7 @@ import click
 
 from mptcplab.cli import options
 
-# Those of lab.kernel that make runs, which would be slow to import.
+# The variants of lab.kernel that make runs; importing them would be slow.
 VARIANTS = ("lab", "cloud", "upstream", "engine")
 
 

@@ -88,7 +88,7 @@ def kernel_build(
 
 
 def _named(name: str, source: Path | None, variant: str | None) -> Named:
-    """What a name is to stand for, with what is not given as it was."""
+    """The kernel that a name shall stand for; whatever is not given stays as it was."""
     before = kernel_names.known().get(name)
     if before is None or not before.is_series:
         kernel_names.check(name)

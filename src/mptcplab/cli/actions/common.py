@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from mptcplab.runs.runner import Ended, Progress, Runner
 
 _SHARE_THAT_TELLS = 0.02
-_PAUSE_S = 10.0
 
 
 def limits(options: Mapping[str, Any]) -> Limits:
@@ -138,16 +138,12 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _title(item: Scenario, entry: Entry) -> str:
-    return title(item, entry.kernel)
-
-
 @contextmanager
 def progress(
     total: int,
     *,
     pause_s: float = 0.0,
-    titled: Callable[[Scenario, Entry], str] = _title,
+    titled: Callable[[Scenario, Entry], str] = lambda item, entry: title(item, entry.kernel),
 ) -> Iterator[tuple[Progress, Ended]]:
     """A bar with the time left on a terminal, else a line per run; always on standard error.
 
@@ -201,9 +197,8 @@ def progress(
         yield moved, ended
 
 
-def rare_progress(total: int) -> AbstractContextManager[tuple[Progress, Ended]]:
-    """As `progress`, for hundreds of runs: away from a terminal a line every 10 s at most."""
-    return progress(total, pause_s=_PAUSE_S)
+#: As `progress`, for hundreds of runs: away from a terminal a line every 10 s at most.
+rare_progress = partial(progress, pause_s=10.0)
 
 
 @contextmanager

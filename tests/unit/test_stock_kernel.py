@@ -271,7 +271,7 @@ def test_how_long_it_takes_is_said_before(
     common.say_slow([lab, debian], [base] * 4, 2)
     assert capsys.readouterr().err.startswith("4 runs in virtual machines take 63 s, with 2 at a ")
     common.say_slow([debian])
-    assert "some 70 times as long" in capsys.readouterr().err
+    assert "about 70 times as long" in capsys.readouterr().err
 
 
 def test_the_list_shows_what_is_in_the_cache_and_prune_removes_it(

@@ -97,7 +97,7 @@ def _fields(text: str | None) -> list[str]:
             "--but",
             "",
             name,
-            f"not a field of a packet; accepted are {', '.join(difference.FIELDS)}",
+            f"no field of a packet; accepted are {', '.join(difference.FIELDS)}",
         )
         for name in asked
         if name not in difference.FIELDS

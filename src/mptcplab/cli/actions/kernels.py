@@ -33,7 +33,7 @@ def compare_kernels(
     and 4 if the kernels differ.
     """
     if options["equal"] and (files or options["only"] is not None):
-        raise click.UsageError("--equal is for all of the project's own set")
+        raise click.UsageError("--equal is for the project's own set as a whole")
     if options["equal"] and options["but"] is not None:
         raise click.UsageError("--equal is for all fields; leave out --but")
     but = _fields(options["but"])

@@ -35,9 +35,9 @@ from rich.table import Column, Table
 from checks import tables
 from checks.command_line import chosen, natural, parser_of, say
 from mptcplab import files, marked, units
-from mptcplab.advice import advise
+from mptcplab.advice import Name, advise
 from mptcplab.advice.advise import REFERENCE, Candidate, Effort, Question
-from mptcplab.advice.goals import Goal, Name, Span, goals
+from mptcplab.advice.goals import Goal, Span, goals
 from mptcplab.advice.ranking import Ranking, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import MptcplabError, status_of

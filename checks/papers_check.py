@@ -53,7 +53,7 @@ def warnings(sections: Sequence[Section]) -> Iterator[str]:
                 if not each.shown:
                     yield f"{name}:{claim.name}: not shown: {each.because.says} ({each.why})"
     for paper, group in by_paper(sections).items():
-        for found in headlines.told(group):
+        for found in headlines.filled(group):
             if found.why:
                 yield f"{paper}: headline not shown: {found.headline.says} ({found.why})"
 

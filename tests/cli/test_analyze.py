@@ -89,7 +89,7 @@ def test_each_run_is_analysed_on_its_own(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"mptcplab: 1 mistake in {runs[1]}\n"
-        f"  another run than {runs[0]}; each run is analysed on its own\n"
+        f"  a different run from {runs[0]}; analyse each run on its own\n"
     )
 
 
@@ -127,7 +127,7 @@ def test_a_directory_stands_for_its_captures(tmp_path: Path) -> None:
     assert len(document["connections"]) == len(document["udp"]) == 1
     done = mptcplab("analyze", tmp_path)
     assert done.returncode == 2
-    assert "no capture in it, as *.pcapng or *.pcap; run and exec keep some with --pcap" in (
+    assert "it has no capture, *.pcapng or *.pcap; run and exec keep captures with --pcap" in (
         " ".join(done.stderr.split())
     )
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.test_cli import mptcplab
+from tests.cli.calls import call as mptcplab
 
 # a path of 10 Mbit/s has less than that as goodput, and, as of 1514 bytes 90 are headers, over 9
 RUN = ("run", "--path", "a:10mbit,5ms", "--duration", "1s")

@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import store
-from tests.cli.test_cli import QUICK, mptcplab
+from tests.cli.calls import call as mptcplab
+from tests.cli.test_cli import QUICK
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW, Flow
 from tests.unit.test_collection import comparison

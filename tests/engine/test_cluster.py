@@ -23,7 +23,7 @@ from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import COST, Store
 from mptcplab.runs.tasks import Done, Task, perform
 from mptcplab.runs.workers import performed
-from tests.cli.test_cli import mptcplab
+from tests.cli.calls import call as mptcplab
 from tests.engine.test_own_scheduler import faulty
 from tests.sweeps import WholeSweep, assert_same_sweep, disturbed, interrupted, made_ns, program
 from tests.vocabulary import children_of, request_of, until

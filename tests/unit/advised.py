@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A kernel that gives the figures that a test says, for advice and for what checks it."""
+"""A kernel that gives the figures that a test says."""
 
 from __future__ import annotations
 

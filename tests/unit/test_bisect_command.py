@@ -308,7 +308,7 @@ def test_mistakes_are_told_before_anything_is_built(tmp_path: Path, runs: Runs) 
 
 
 def test_the_variants_are_those_that_make_runs() -> None:
-    from mptcplab.cli import bisect as command
+    from mptcplab.cli.commands import bisect as command
 
     # the command does not import them, to be quick
     assert {*command.VARIANTS} < {*kernel.VARIANTS}

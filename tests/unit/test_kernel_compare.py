@@ -513,7 +513,7 @@ def test_it_goes_on_after_an_interrupt(runs: Runs, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("runs")
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     file = scenario_file(tmp_path)
-    with pytest.raises(InputError, match="no scenario has a name with this"):
+    with pytest.raises(InputError, match="no name of a scenario contains this"):
         call("current", "new", file, "--only", "nothing")
     with pytest.raises(InputError, match="no guest program of this id"):
         call("0123456789ab+abc", "current", file)

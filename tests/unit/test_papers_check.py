@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""make papers-check: no published claim disappears, and old results are reported."""
+"""make papers-check: no published claim disappears, and old data is reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_lost_claim_is_reported_unless_the_changelog_names_it(tmp_path: Path) 
         papers_check.lost(file, [], "")
 
 
-def test_what_is_old_and_what_is_not_shown_is_reported() -> None:
+def test_old_data_and_hidden_text_are_reported() -> None:
     of = published()
     parts = {PUBLISHED: ran(of, guest="g0"), TODAY: ran(of, TODAY, digest="other")}
     own = of.experiment
@@ -51,14 +51,14 @@ def test_what_is_old_and_what_is_not_shown_is_reported() -> None:
         {name: each.provenance for name, each in parts.items()},
     )
     now = Now(Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1"}), "g1")
-    noted = list(papers_check.warnings([publish.section(material, now)]))
-    assert noted[:2] == [
+    said = list(papers_check.warnings([publish.section(material, now)]))
+    assert said[:2] == [
         "paper2020/fig1: today: to be run again, since the experiment has changed",
         "paper2020/fig1: published: run with another guest (g0, now g1)",
     ]
-    assert noted[2].startswith("paper2020/fig1:more: not shown: The queue is empty.")
-    assert noted[3].startswith("paper2020: headline not shown: minRTT has {goodput}.")
-    assert len(noted) == 4
+    assert said[2].startswith("paper2020/fig1:more: not shown: The queue is empty.")
+    assert said[3].startswith("paper2020: headline not shown: minRTT has {goodput}.")
+    assert len(said) == 4
 
 
 def test_the_exit_status_says_whether_a_claim_is_lost(

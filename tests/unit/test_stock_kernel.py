@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from mptcplab.cli.actions import common
-from mptcplab.cli.machine import kernel_list
+from mptcplab.cli.commands.kernel import kernel_list
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel_names, stock_machine, stock_package
 from mptcplab.lab.engine import RunOutcome
@@ -289,7 +289,7 @@ def test_how_long_it_takes_is_said_before(
     common.say_slow([lab, debian], [base] * 4, 2)
     assert capsys.readouterr().err.startswith("4 runs in virtual machines take 63 s, with 2 at a ")
     common.say_slow([debian])
-    assert "some 70 times as long" in capsys.readouterr().err
+    assert "about 70 times as long" in capsys.readouterr().err
 
 
 def test_the_list_shows_what_is_in_the_cache_and_prune_removes_it(

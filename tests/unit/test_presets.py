@@ -16,7 +16,7 @@ from mptcplab.scenario.flags import Flags, parse_path_flag
 from mptcplab.scenario.limits import PACKET_BYTES
 from mptcplab.scenario.literal import json_schema
 from mptcplab.scenario.model import Path, Shape
-from mptcplab.scenario.presets import NO_SOURCE, PRESETS, SOURCES, Preset, markdown
+from mptcplab.scenario.presets import NO_SOURCE, PRESETS, SOURCES, Preset
 from mptcplab.scenario.resolve import from_flags, load_file
 from mptcplab.scenario.scheduler import Scheduler
 from mptcplab.traces import preset_traces
@@ -116,11 +116,6 @@ def test_a_full_queue_lasts_as_long_as_the_reason_says(name: str, longest_ms: in
         bits = 8 * PACKET_BYTES * parse_queue(str(values["queue"]))
         assert bits / parse_rate(values["rate"]) == pytest.approx(longest_ms / 1000, rel=0.03)
         assert parse_time(values["delay"]) < longest_ms * MS
-
-
-def test_the_page_on_presets_is_current() -> None:
-    page = FilePath(__file__).parents[2] / "docs" / "presets.md"
-    assert page.read_text() == markdown(), "write it with python -m mptcplab.scenario.presets"
 
 
 # Precedence

@@ -2,9 +2,9 @@
 """Presets of paths: their numbers, and the source of each number.
 
 A preset is a table that the user could have written under [[path]], and is read in the same way.
-What varies in it is in a trace, which `preset_traces.py` has drawn.
-Every number has a reason: what it is, with its source in brackets, or a statement that it has none.
-`python -m mptcplab.scenario.presets` prints docs/presets.md.
+A trace that `preset_traces.py` has drawn has the values that vary. Every number has a reason: its
+meaning, with the source in brackets, or a statement that it has none.
+`python -m checks.keys` writes them into docs/presets.md.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.traces.preset_traces import FOLDER
 
 NO_SOURCE = "typical, no source"
+#: The numbers of each direction.
+KEYS = ("rate", "delay", "loss", "queue")
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,12 @@ class Preset:
     def numbers(self) -> dict[str, str]:
         """Every number of the table by its key; numbers of the path appear for each direction."""
         found = {}
-        for side in ("up", "down"):
-            for key in ("rate", "delay", "loss", "queue"):
-                value = self.path[side].get(key, self.path.get(key))
-                value = self.ranges.get(f"{side}.{key}", value)
+        for direction in DIRECTIONS:
+            for key in KEYS:
+                value = self.path[direction].get(key, self.path.get(key))
+                value = self.ranges.get(f"{direction}.{key}", value)
                 if value is not None:
-                    found[f"{side}.{key}"] = str(value)
+                    found[f"{direction}.{key}"] = str(value)
         return found
 
     def sources(self) -> list[str]:
@@ -180,9 +183,9 @@ def _queue_of(time: str, why: str) -> dict[str, str]:
     return _both("queue", f"{why} {time} of packets, the delay line included")
 
 
-def _trace(name: str, side: str, **columns: str) -> dict[str, Any]:
+def _trace(name: str, direction: str, **columns: str) -> dict[str, Any]:
     """A trace of `preset_traces.py`; its rates are those of one direction."""
-    columns = {"time": "time_s", "rate": f"{side}_mbit", **columns}
+    columns = {"time": "time_s", "rate": f"{direction}_mbit", **columns}
     return {"file": str(FOLDER / f"{name}.csv"), "columns": columns}
 
 
@@ -452,105 +455,3 @@ _ALL = (
 )
 
 PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _ALL}
-
-
-def markdown() -> str:
-    """The text of docs/presets.md."""
-    return "\n".join(
-        [
-            "<!-- Written by `python -m mptcplab.scenario.presets`; edit that module. -->",
-            "# Presets of paths",
-            "",
-            "A preset is a path over one kind of link. Write `--path lte`, or `preset = "
-            '"lte"` in a [scenario file](scenario.md#presets). `mptcplab scenario presets` lists '
-            "the presets.",
-            "",
-            "Up leads from the client to the server; the delay is one-way.",
-            "",
-            "| preset | what it is | up: rate, delay, loss, queue | down: rate, delay, loss, queue "
-            "|",
-            "|---|---|---|---|",
-            *(_row(preset) for preset in PRESETS.values()),
-            "",
-            "## Limits of presets",
-            "",
-            "- Presets are averages and medians of one place and time, each link on its own. "
-            "Networks differ by more than these numbers do. Measure the numbers that decide your "
-            "result, and give them.",
-            "- A link is constant, except in the three presets that [vary](#presets-that-vary). "
-            "Losses come one by one, at random. Fading, handovers and blocked beams are left out; "
-            "[events](scenario.md#event) add them.",
-            "- The delay is half of a round trip to a server nearby, usually measured without "
-            "load. Add the delay from there to your server. Few measurements separate the two "
-            "directions.",
-            "- Rates come from speed tests, not from advertisements. A preset takes them as rates "
-            "of the link, headers included.",
-            "- No preset has jitter: no source says how much delays vary.",
-            "- A queue is in packets, and does not follow the rate: give both.",
-            "",
-            "## Presets that vary",
-            "",
-            "`starlink-steps`, `lte-bloated` and `wifi-busy` are [traces](traces.md) of an hour, "
-            "which repeat; both directions change together. All seeds of a run have the same hour, "
-            "from its beginning. An `offset` starts elsewhere, and so gives another sample:",
-            "",
-            "```toml",
-            "[[path]]",
-            'name = "sky"',
-            'preset = "starlink-steps"',
-            "",
-            "[path.trace]",
-            'offset = "1200s"      # the third ten minutes',
-            "```",
-            "",
-            "- Second 0 is the beginning of a minute. A run shorter than 12 s sees no step of "
-            "`starlink-steps`, unless its offset is 10 s, for example.",
-            "- Your own rate, delay or loss replaces the trace's, and is constant. `--uncertain` "
-            "multiplies the whole trace by one factor.",
-            "- In `lte-bloated` and `wifi-busy` the load, yours and the others', decides the "
-            "delay. The queue has a fixed size; the fewer others send, the sooner it drains. A "
-            "full queue of `lte-bloated` takes 0.42 s alone and 1.7 s with three others. A full "
-            "queue of `wifi-busy` takes 75 ms alone and 0.6 s with seven. Each number of others "
-            "comes once in 20 s (`lte-bloated`) or in 8 s (`wifi-busy`), in random order.",
-            "- Wi-Fi sends packets in bursts, several in one transmission; here they leave one by "
-            "one. Up and down do not share a rate here, unlike in Wi-Fi.",
-            "",
-            "## Where the numbers are from",
-            "",
-            *(line for preset in PRESETS.values() for line in _reasons(preset)),
-            "## Sources",
-            "",
-            *(
-                f"- **{label}**: {source.title} {source.address}"
-                for label, source in SOURCES.items()
-            ),
-            "",
-        ]
-    )
-
-
-def _row(preset: Preset) -> str:
-    numbers = preset.numbers()
-    sides = [
-        ", ".join(numbers[f"{side}.{key}"] for key in ("rate", "delay", "loss", "queue"))
-        for side in ("up", "down")
-    ]
-    return f"| `{preset.name}` | {preset.summary} | {' | '.join(sides)} |"
-
-
-def _reasons(preset: Preset) -> list[str]:
-    """A line for each number; one for both directions where the reason is the same."""
-    lines = [f"### {preset.name}", "", "| key | value | reason |", "|---|---|---|"]
-    numbers = preset.numbers()
-    for key in ("rate", "delay", "loss", "queue"):
-        up, down = f"up.{key}", f"down.{key}"
-        together = preset.reasons[up] == preset.reasons[down]
-        for keys in [(up, down)] if together else [(up,), (down,)]:
-            values = ", ".join(dict.fromkeys(numbers[each] for each in keys))
-            names = ", ".join(f"`{each}`" for each in keys)
-            lines.append(f"| {names} | {values} | {preset.reasons[keys[0]]} |")
-    return [*lines, ""]
-
-
-if __name__ == "__main__":
-    print(markdown(), end="")

@@ -165,7 +165,7 @@ def test_a_file_that_cannot_be_a_scheduler_s_is_told(
 
 def test_a_directory_and_a_file_without_end_are_told(tmp_path: Path) -> None:
     (tmp_path / "dir.c").mkdir()
-    with pytest.raises(ValueError, match="cannot be read: Is a directory"):
+    with pytest.raises(ValueError, match="this is a directory; a scheduler is a short C file"):
         scheduler.read(tmp_path / "dir.c", KNOWN)
     (tmp_path / "endless.c").symlink_to("/dev/zero")
     with pytest.raises(ValueError, match="larger than 1 MiB"):

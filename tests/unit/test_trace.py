@@ -283,14 +283,14 @@ def test_what_is_wrong_is_told_with_its_place_and_what_is_accepted(
 def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"^there is no such file"):
         trace_file.read(tmp_path / "nothing")
-    with pytest.raises(TraceError, match=r"^this is a directory; a Mahimahi trace"):
+    with pytest.raises(TraceError, match=r"^this is a directory; a trace has at most 64 MiB"):
         trace_file.read(tmp_path)
     with pytest.raises(TraceError, match=r"^this is not the name of a file"):
         trace_file.read(tmp_path / "\0")
     large = tmp_path / "large"
     with large.open("wb") as stream:
-        stream.truncate(trace_file.MAX_FILE_BYTES + 1)
-    with pytest.raises(TraceError, match=r"^larger than 64MiB"):
+        stream.truncate((trace_file.MAX_FILE_MIB << 20) + 1)
+    with pytest.raises(TraceError, match=r"^larger than 64 MiB"):
         trace_file.read(large)
 
 

@@ -416,8 +416,8 @@ def test_a_page_that_is_no_json_and_one_that_is_not_there_are_named(tmp_path: Pa
     assert "not valid JSON: " in problem(f"web:page={file}")
     file.write_text("[]")
     assert "a page in JSON is" in problem(f"web:page={file}")
-    assert "cannot be read: Is a directory" in problem(f"web:page={tmp_path}")
-    assert "cannot be read: No such file" in problem("web:page=none.toml")
+    assert "this is a directory; a page is a short file" in problem(f"web:page={tmp_path}")
+    assert "there is no such file" in problem("web:page=none.toml")
 
 
 def test_a_page_of_a_scenario_file_lies_beside_it(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.mistakes import no_such_file, printable, shown, suggestion
+from mptcplab.mistakes import printable, read_bytes, shown, suggestion
 
 # The name that is replaced in the templates, also where it is part of another word.
 _TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")
@@ -59,7 +59,6 @@ _RESERVED_NAMES = (
     "stale_loss_cnt",
 )
 
-_MAX_FILE_BYTES = 1 << 20
 _U32_MAX = 2**32 - 1
 _BOOLEANS = {"on": 1, "off": 0, "1": 1, "0": 0, "true": 1, "false": 0}
 
@@ -221,15 +220,7 @@ def read(file: Path, taken: Mapping[str, Scheduler]) -> Scheduler:
 
     Raises ValueError, which says what is wrong with the file.
     """
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(_MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
-        raise ValueError(no_such_file(file)) from None
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror or error}") from None
-    if len(content) > _MAX_FILE_BYTES:
-        raise ValueError("larger than 1 MiB; a scheduler is a short C file")
+    content = read_bytes(file, 1, "a scheduler is a short C file")
     try:
         check_name(file.stem, taken)
     except ValueError as error:

@@ -68,7 +68,7 @@ def test_connections_take_over_what_they_do_not_say() -> None:
     assert (other.start_ns, other.end_ns) == (5 * 10**9, 15 * 10**9)
     assert other.workload.warmup_ns == 10**9  # a tenth of its own 10 s
     assert [pair.client for pair in found.pairs()] == ["client", "client2"]
-    assert [list(pair.numbers) for pair in found.pairs()] == [[1, 2], [3]]
+    assert [[i for i, _ in pair.numbered] for pair in found.pairs()] == [[1, 2], [3]]
 
 
 def test_schedulers_that_are_compared_are_those_of_connections_without_one() -> None:
@@ -119,7 +119,7 @@ def test_one_connection_alone_has_what_is_its_own_or_the_scenarios() -> None:
         # seen by itself, it is the only pair, and its paths keep their numbers
         (only,) = alone.pairs()
         assert (only.client, only.server) == ("client", "server")
-        assert (only.first, only.paths, only.numbers) == (pair.first, pair.paths, pair.numbers)
+        assert (only.first, only.numbered) == (pair.first, pair.numbered)
         assert only.connection == Connection(
             name="", paths=pair.connection.paths, transport="mptcp", scheduler=None, cc=None,
             workload=pair.connection.workload,

@@ -87,10 +87,9 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
 def instants(scenario: Scenario) -> list[Instant]:
     """What changes on the paths and links, in the order of time."""
     all_ = occurrences(scenario)
-    everything: list[Link] = [*scenario.paths, *scenario.links]
     found = [
         instant
-        for each in everything
+        for each in scenario.own_and_shared
         for instant in _of_link(each, [o for o in all_ if o.event.path == each.name])
     ]
     return sorted(found, key=lambda instant: instant.at_ns)
@@ -121,8 +120,9 @@ def cross_rates(scenario: Scenario, direction: Direction) -> Rates:
 
 def _of_links(scenario: Scenario, direction: Direction, value: Callable[[Shape], int]) -> Rates:
     """A value of each path and link over time, 0 while it carries nothing."""
-    everything: list[Link] = [*scenario.paths, *scenario.links]
-    present: dict[str, Shape] = {each.name: getattr(each, direction) for each in everything}
+    present: dict[str, Shape] = {
+        each.name: getattr(each, direction) for each in scenario.own_and_shared
+    }
     found = {name: [(0, value(link))] for name, link in present.items()}
     gone: dict[str, set[str]] = {name: set() for name in present}
     for instant in instants(scenario):

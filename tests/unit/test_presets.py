@@ -210,11 +210,7 @@ def test_a_preset_leaves_no_trace_in_the_key_of_a_run() -> None:
             "zzz",
             f'"zzz": no colon after the name, and it is not the name of a preset; presets: {ALL};',
         ),
-        (
-            "lte:1mbit",
-            'path[1].delay: missing; every path has a delay, e.g. "10ms", or a preset, which is '
-            "wifi, lte,",
-        ),
+        ("lte:1mbit", 'path[1].delay: missing; every path has a delay, e.g. "10ms", or a preset, '),
         ("home:delay=1ms", "path[1].rate: missing; every path has a rate, e.g."),
         ("lte:dely=1ms", 'path[1].dely = "1ms": unknown key; did you mean "delay"? accepted'),
         ("lte:jitter=11ms", 'path[1].jitter = "11ms": more than the delay of 10500us;'),
@@ -230,12 +226,7 @@ def test_a_mistake_in_a_flag_is_named(text: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("value", "line"),
     [
-        (
-            '"starlnik"',
-            'path[1].preset = "starlnik": a preset is wifi, lte, 5g-sub6, 5g-mmwave, starlink, '
-            "dsl, fibre, ethernet, starlink-steps, lte-bloated or wifi-busy; did you mean "
-            '"starlink"?',
-        ),
+        ('"starlnik"', 'path[1].preset = "starlnik": a preset is wifi, lte, 5g-sub6, 5g-mmwave, s'),
         ('"LTE"', 'path[1].preset = "LTE": a preset is wifi,'),
         ("3", "path[1].preset = 3: a preset is wifi,"),
         ('["lte"]', 'path[1].preset = ["lte"]: a preset is wifi,'),

@@ -161,10 +161,10 @@ def _put(
     inside: Sequence[str] = ("up", "down"),
 ) -> None:
     """Set `key` of a literal table, or of a table inside it (up.rate)."""
-    side, dot, inner = key.partition(".")
+    outer, dot, inner = key.partition(".")
     home: Any = table
-    if dot and side in inside:
-        home = table.setdefault(side, {})
+    if dot and outer in inside:
+        home = table.setdefault(outer, {})
     else:
         inner = key
     if not isinstance(home, dict) or inner in home:

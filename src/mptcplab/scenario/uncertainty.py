@@ -75,7 +75,7 @@ def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:
         problems.append(Problem(_FLAG, "", shown(item), message))
 
     said: _Said = {(None, None): units.parse_fraction(DEFAULT)}
-    parts = _parts(texts, said, (*base.paths, *base.links), report)
+    parts = _parts(texts, said, base.own_and_shared, report)
     if problems:
         raise InputError(problems)
     return Uncertainty({(name, key): part for name, key, part in parts})
@@ -101,7 +101,7 @@ def drawn(scenario: Scenario) -> Scenario:
     from mptcplab.scenario.randomness import generator  # NumPy takes as long as all else here
 
     shares: dict[tuple[str, str], float] = {}
-    for number, link in enumerate((*scenario.paths, *scenario.links)):
+    for number, link in enumerate(scenario.own_and_shared):
         random = generator(scenario.seed, _STREAM + number)
         shares |= {(link.name, key): random.uniform(-1, 1) for key in KEYS}
     factors = {(name, key): 1 + part * shares[name, key] for name, key, part in scenario.vary}

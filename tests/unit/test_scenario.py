@@ -286,7 +286,7 @@ def test_all_stands_for_every_scheduler_of_the_lab(file: Path) -> None:
     request = load(file, f'scheduler = ["all", "roundrobin:num_segments=2"]\n{WIFI}')
     assert [choice.label for choice in request.schedulers] == [*KNOWN, "roundrobin:num_segments=2"]
     line = problem(file, f'scheduler = "all"\n{WIFI}', single=True)
-    assert line.endswith("3 schedulers, where one is run; to compare: mptcplab compare")
+    assert line.endswith("3 schedulers, where one is expected; mptcplab compare takes several")
     line = problem(file, f'scheduler = ["all", "redundant"]\n{WIFI}')
     assert line.endswith('scheduler = "redundant": named twice')
 
@@ -358,9 +358,9 @@ def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
         ('workload = {duration = "1s", size = 1}', "workload.size = 1: duration and size are both"),
         (
             'workload = {duration = "1s", warmup = "1s"}',
-            'workload.warmup = "1s": not shorter than the duration, which is 1s',
+            'workload.warmup = "1s": it must be shorter than the duration, which is 1s',
         ),
-        ('workload.warmup = "20s"', ": not shorter than the duration"),
+        ('workload.warmup = "20s"', ": it must be shorter than the duration"),
         ('workload = {size = 9, warmup = "1s"}', 'workload.warmup = "1s": a workload of a given s'),
     ],
 )
@@ -415,7 +415,10 @@ def test_a_mistake_is_named_with_key_value_and_what_is_accepted(
             '.loss_correlation = "25%": loss_burst is another model; give one of the two',
         ),
         ('loss = "1%"\nloss_correlation = "100%"', '.loss_correlation = "100%": every packet woul'),
-        ('loss = "1%"\nloss_bad = "50%"', '.loss_bad = "50%": there is only one state without a l'),
+        (
+            'loss = "1%"\nloss_bad = "50%"',
+            '.loss_bad = "50%": a loss has two states only with a loss',
+        ),
         (
             'loss = "1%"\nloss_burst = 5\nloss_good = "2%"\nloss_bad = "2%"',
             '.loss_good = "2%": loss_good is less than loss_bad',
@@ -530,7 +533,7 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"down"', '"handver"', 'event[1].action = "handver": an action is down, up, unplug, clos'),
         ('"wifi"', '"wify"', 'event[1].path = "wify": unknown path; did you mean "wifi"? the pat'),
         ('"wifi"', "3", "event[1].path = 3: a name is 1 to 32"),
-        ('"3s"', '"20s"', 'event[1].at = "20s": not before the end of the workload, at 20s'),
+        ('"3s"', '"20s"', 'event[1].at = "20s": it must be before the end of the workload, at 2'),
         ('"3s"', '"-1s"', 'event[1].at = "-1s": negative; the time of an event is'),
         ('"3s"', "3", "event[1].at = 3: no unit; the time of an event"),
         ('"3s"', '"3s"\nrate = "1mbit"', 'event[1].rate = "1mbit": down changes no value; the'),
@@ -568,8 +571,8 @@ def test_a_mistake_in_an_event_is_named(file: Path, old: str, new: str, line: st
         (["1s:a:down", "2s:a:up", "3s:a:up"], 'event[3].action = "up": path a is up already sin'),
         (["1s:a:close", "2s:a:close"], 'event[2].action = "close": path a is closed since 1s'),
         (["1s:a:close", "2s:a:up"], 'event[2].action = "up": path a is closed since 1s'),
-        (["1s:a:close", "2s:b:down"], 'event[2].action = "down": no path is left that is up and'),
-        (["1s:a:down", "2s:b:down"], 'event[2].action = "down": no path is left that is up and'),
+        (["1s:a:close", "2s:b:down"], 'event[2].action = "down": no path would be up and open a'),
+        (["1s:a:down", "2s:b:down"], 'event[2].action = "down": no path would be up and open a'),
         (["3s:a"], 'event[1] = "3s:a": an event is TIME:PATH:ACTION[,KEY=VALUE...], e.g. 3s:'),
         (["3s:a:down:x"], 'event[1].action = "down:x": an action is down, up, unplug'),
         (["3s:a:down,x"], 'event[1] = "3s:a:down,x": "x" is not KEY=VALUE; an event is TIME'),
@@ -597,7 +600,7 @@ def test_paths_may_all_be_down_for_a_while() -> None:
     ("flags", "line"),
     [
         (Flags(event=["1s:a:close"]), '--event: event[1].action = "close": plain TCP has one path'),
-        (Flags(event=["1s:a:down"]), '--event: event[1].action = "down": no path is left that'),
+        (Flags(event=["1s:a:down"]), '--event: event[1].action = "down": no path would be'),
         (Flags(decisions=True), "--decisions: plain TCP has no scheduler, so it has no decisions "),
     ],
 )
@@ -632,7 +635,7 @@ def test_a_wrong_delay_is_not_compared_with_the_jitter(file: Path) -> None:
 def test_one_run_takes_one_scheduler(file: Path) -> None:
     text = f'scheduler = ["default", "roundrobin"]\n{WIFI}'
     line = problem(file, text, single=True)
-    assert line.endswith("2 schedulers, where one is run; to compare: mptcplab compare")
+    assert line.endswith("2 schedulers, where one is expected; mptcplab compare takes several")
 
 
 def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -> None:

@@ -517,5 +517,5 @@ def test_a_trace_that_ends_in_an_outage_and_stays_there_is_refused(tmp_path: Pat
     file.write_text(
         '[[path]]\nname = "a"\ndelay = "1ms"\ntrace = { file = "end.csv", repeat = false }\n'
     )
-    with pytest.raises(InputError, match="ends without a rate, and is not repeated"):
+    with pytest.raises(InputError, match="it ends in an outage and does not repeat"):
         load_file(file)

@@ -217,7 +217,7 @@ KBIT = {"rate": "r [kbit]"}
         ("0\n0\n", {}, "line 2: the trace has no length"),
         ("1\n" + "9" * 30, {}, f'line 2: "{"9" * 30}": too many digits'),
         ("1\n99999999999\n", {}, "line 2: 99999999999: a trace lasts at most 366 days"),
-        ("1\n" * 8334, {}, "line 1: so many of these exceed 100gbit"),
+        ("1\n" * 8334, {}, "line 1: this many packets at once exceed 100gbit"),
         (b"1\n2\n\xff\n", {}, "line 3: not UTF-8 text (byte 0xff)"),
         ("hello", {}, "line 1: neither kind of trace; a Mahimahi trace"),
         ("0,5\n1,6\n", {}, "line 1: neither kind of trace; a Mahimahi trace"),

@@ -518,13 +518,13 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("video:bitrates=2mbit/1mbit", 'workload.bitrates = "2mbit/1mbit": bitrates rise from'),
         ("video:bitrates=2mbit/x", 'workload.bitrates = "2mbit/x": not a number; a bitrate is'),
         ("video:bitrates=1000bit/1001bit,segment=1s", 'workload.bitrates = "1000bit/1001bit": two'),
-        ("video:buffer=7s", 'workload.buffer = "7s": less than two segments, which are 8s'),
+        ("video:buffer=7s", 'workload.buffer = "7s": it must hold two segments, which are 8s'),
         ("video:cushion=30s", 'workload.cushion = "30s": reservoir and cushion exceed the'),
         ("video:reservoir=36s", 'workload.reservoir = "36s": reservoir and cushion exceed'),
         ("frames:gop=PBB", 'workload.gop = "PBB": a group of pictures is an I and up to 599'),
         ("frames:ratio=1:2", 'workload.ratio = "1:2": the sizes of I, P and B frames are th'),
         ("frames:deadline=0s", 'workload.deadline = "0s": out of range; a deadline is 1ms to'),
-        ("frames:warmup=20s", 'workload.warmup = "20s": not shorter than the duration, which'),
+        ("frames:warmup=20s", 'workload.warmup = "20s": it must be shorter than the dura'),
     ],
 )
 def test_a_mistake_in_a_workload_is_named(text: str, line: str) -> None:

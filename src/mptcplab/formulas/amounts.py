@@ -181,7 +181,7 @@ class Amount:
     def __round__(self, digits: int | None = None) -> float:
         if _dimensions(self.unit) != (0, 0):
             example = _kind(self.unit)[2] or "1"
-            raise FormulaError(f"{self.kind} has to be divided by its unit first, e.g. {example}")
+            raise FormulaError(f"divide {self.kind} by its unit first, e.g. {example}")
         return round(float(self._base), digits)
 
     def _no(self, _other: object) -> Any:

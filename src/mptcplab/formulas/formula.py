@@ -99,7 +99,7 @@ class Formula:
         }
 
     def constants(self, keyword: str) -> set[Any]:
-        """What its calls give to a keyword; None stands for what is computed."""
+        """The constants that its calls give to a keyword; None stands for a computed value."""
         return {
             found.value.value if isinstance(found.value, ast.Constant) else None
             for node in ast.walk(self._tree)
@@ -172,7 +172,7 @@ class _Steps:
     def _take(self, steps: int) -> None:
         self._taken += steps
         if self._taken > MAX_WORK:
-            raise FormulaError(f"takes more than {MAX_WORK} steps")
+            raise FormulaError(f"it takes more than {MAX_WORK} steps")
 
     def _counted(self, value: Any) -> Any:
         """A value, which Python may inspect as a whole in one step of the formula."""

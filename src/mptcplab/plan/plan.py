@@ -44,17 +44,17 @@ _UDP_MEMORY = "196608 262144 393216"
 _ROUTER_SETTINGS = "net.ipv4.ip_forward=1 net.ipv4.ip_early_demux=0"
 _IPV6_ROUTER_SETTINGS = "net.ipv6.conf.all.forwarding=1"
 
-# Of a namespace with IPv6: that it is on, without addresses that nobody asked for (link-local
-# ones, of which others would be told), and addresses that stay when a device has no carrier.
+# In a namespace with IPv6 it is on, without the link-local addresses that nobody asked for and that
+# the kernel would announce; addresses stay when a device has no carrier.
 _IPV6_SETTINGS = (
     "net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.addr_gen_mode=1"
     " net.ipv6.conf.all.keep_addr_on_down=1"
 )
-# Of a device with IPv6: neighbours are configured, and nobody is asked or told about addresses, so
-# that no packet but those of the traffic passes through netem. An address is valid at once.
+# A device with IPv6 neither asks for neighbours nor announces addresses: they are configured, and
+# only packets of the traffic pass through netem. An address is valid at once.
 _IPV6_DEVICE = "arp off multicast off"
 _AT_ONCE: Mapping[IpVersion, str] = {"4": "", "6": " nodad"}
-# iproute2 takes a rule for one of IPv4 unless it is told.
+# iproute2 takes a rule for IPv4 by default.
 _OF_RULE: Mapping[IpVersion, str] = {"4": "", "6": " -6"}
 
 # A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s is longer than most runs.
@@ -236,7 +236,7 @@ def _topology(scenario: Scenario) -> Iterator[str]:
 
 
 def _routers(scenario: Scenario) -> list[str]:
-    """The routers of paths, then those at the ends of links."""
+    """The routers of paths, then the routers at the ends of links."""
     of_links = [
         end(m).namespace
         for m in range(1, len(scenario.links) + 1)
@@ -316,7 +316,7 @@ def _host(scenario: Scenario, pair: Pair, direction: Direction) -> Iterator[str]
             yield f"{ip} route add default {by} table {i}"
             yield f"{ip} route add {far(i, version)} {by}"
         if getattr(path, direction).bottleneck == "host":
-            # TCP builds larger packets even without offloads, and the host's queue would hold those
+            # TCP builds larger packets even without offloads, and the host's queue would hold them
             yield f"{ip} link set {end.device} gso_max_segs 1"
     yield from _limits(pair.client if direction == "up" else pair.server, scenario, pair)
 

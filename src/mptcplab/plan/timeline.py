@@ -34,7 +34,7 @@ _GONE = tuple(_BACK.values())
 
 #: Pairs (start in ns, rate in bit/s from then on), in the order of time.
 Steps = list[tuple[int, int]]
-#: Those of each path, by its name.
+#: The steps of each path, by its name.
 Rates = dict[str, Steps]
 
 
@@ -246,7 +246,7 @@ class _State:
 
 
 def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]:
-    """`occurrences` are those of this link or path, ordered by their beginning."""
+    """`occurrences` of events on this link or path are ordered by their beginning."""
     waiting = deque(occurrences)
     traces = {"up": deque(link.up.steps), "down": deque(link.down.steps)}
     base = _State(_at_first(link.up), _at_first(link.down))

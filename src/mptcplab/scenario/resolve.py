@@ -312,7 +312,7 @@ def _check_single(
         ("kernel", "kernels", kernels),
     ):
         if len(given) > 1:
-            message = f"{len(given)} {what}, where one is run; to compare: mptcplab compare"
+            message = f"{len(given)} {what}, where one is expected; mptcplab compare takes several"
             mistakes.add((key,), message)
 
 

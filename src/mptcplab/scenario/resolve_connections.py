@@ -23,7 +23,7 @@ from mptcplab.scenario.workload import AnyWorkload, Program, Video
 
 
 class Schedulers:
-    """Finds schedulers among the `known` ones, by default those of the lab kernel, and in files.
+    """Finds schedulers among the `known` ones, by default the lab kernel's, and in files.
 
     `sources` are the files of the user's own schedulers, by name.
     """
@@ -237,7 +237,9 @@ def _limited(
     lasting &= wanted.think is None
     open_ended = lasting and wanted.duration is None
     if load.duration_ns is not None and start_ns >= load.duration_ns:
-        message = f"not before the end of the workload, at {units.format_time(load.duration_ns)}"
+        message = (
+            f"it must be before the end of the workload, at {units.format_time(load.duration_ns)}"
+        )
         mistakes.add(("start",), message)
         return None
     if literal.end is not None and not open_ended:
@@ -245,7 +247,7 @@ def _limited(
         mistakes.add(("end",), message)
         return None
     if literal.end is not None and literal.end <= start_ns:
-        message = f"not after its start, at {units.format_time(start_ns)}"
+        message = f"it must be after the start, at {units.format_time(start_ns)}"
         mistakes.add(("end",), message)
         return None
     until_ns = load.duration_ns if literal.end is None else literal.end

@@ -53,7 +53,9 @@ def events(
         place: Place = ("event", index)
         _check_missing(literal, place, mistakes)
         if duration_ns is not None and (literal.at or 0) >= duration_ns:
-            message = f"not before the end of the workload, at {units.format_time(duration_ns)}"
+            message = (
+                f"it must be before the end of the workload, at {units.format_time(duration_ns)}"
+            )
             mistakes.add((*place, "at"), message)
         if literal.action is not None:
             _check_event(literal, place, mistakes)
@@ -165,7 +167,9 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
     if literal.lasts is None and action == "unplug" and not mistakes.spoiled((*place, "lasts")):
         mistakes.missing((*place, "lasts"), "an unplug has an end; say how long it lasts")
     if literal.random and literal.every is None:
-        mistakes.add((*place, "random"), "nothing repeats here; the mean time between is every")
+        mistakes.add(
+            (*place, "random"), "nothing repeats here; every is the mean time between two events"
+        )
     if literal.every is None:
         return
     if action == "up":
@@ -174,7 +178,7 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
         message = "it would not be over when it happens again; say how long it lasts"
         mistakes.add((*place, "every"), message)
     elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:
-        message = f"not longer than it lasts, which is {units.format_time(literal.lasts)}"
+        message = f"it must be longer than the event lasts, {units.format_time(literal.lasts)}"
         mistakes.add((*place, "every"), message)
 
 
@@ -229,7 +233,7 @@ def _event(literal: LiteralEvent) -> Event:
 
 
 def _change(event: LiteralEvent, own: LiteralChange) -> Change:
-    """The values given for one direction, before those given for both."""
+    """The values for one direction; one given for it goes before one given for both."""
     values = {
         key: getattr(event, key) if getattr(own, key) is None else getattr(own, key)
         for key in LiteralChange.model_fields
@@ -252,7 +256,7 @@ def _check_order(
     routes: Sequence[Sequence[Sequence[str]]],
     mistakes: Mistakes,
 ) -> None:
-    """Report events, given with their numbers, that are impossible after those before them.
+    """Report events, given with their numbers, that are impossible after the earlier ones.
 
     `routes` lists the paths of each connection, and for each path the links that it crosses.
     """
@@ -275,5 +279,5 @@ def _check_order(
             last[event.path] = event
     gone = {name for name, event in last.items() if event.action != "up"}
     if any(all_ and all(gone & set(route) for route in all_) for all_ in routes):
-        message = "no path is left that is up and open, and data could never arrive"
+        message = "no path would be up and open any more, so data could never arrive"
         mistakes.add(("event", events[-1][0], "action"), message)

@@ -115,7 +115,7 @@ class Traces:
             resolution_ns=literal.resolution or DEFAULT_RESOLUTION_NS,
         )
         if steps[-1].rate_bps == 0 and literal.repeat is False:
-            message = "it ends without a rate, and is not repeated: data would never arrive"
+            message = "it ends in an outage and does not repeat, so data would never arrive"
             self._mistakes.add(place, message, literal.file)
         return steps, source
 
@@ -336,7 +336,7 @@ def _check_losses(values: _Values, where: _Where, mistakes: Mistakes) -> None:
     if not given.loss_burst:
         for key in ("loss_good", "loss_bad"):
             if getattr(given, key) is not None:
-                message = "there is only one state without a loss_burst, e.g. 5"
+                message = "a loss has two states only with a loss_burst, e.g. 5"
                 mistakes.add(where(key), message)
         return
     if good >= bad:

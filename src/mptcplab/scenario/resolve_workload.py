@@ -126,7 +126,7 @@ def _timed(literal: LiteralWorkload, mistakes: Mistakes) -> dict[str, Any]:
     duration_ns = _or(literal.duration, DEFAULT_DURATION_NS)
     warmup_ns = _or(literal.warmup, min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10))
     if warmup_ns >= duration_ns:
-        message = f"not shorter than the duration, which is {units.format_time(duration_ns)}"
+        message = f"it must be shorter than the duration, which is {units.format_time(duration_ns)}"
         mistakes.add(("workload", "warmup"), message)
     return {"duration_ns": duration_ns, "warmup_ns": warmup_ns}
 
@@ -239,7 +239,7 @@ def _video(literal: LiteralWorkload, _mistakes: Mistakes) -> Video:
     # A request waits until the buffer has room for a segment: it is never fuller then.
     room_ns = buffer_ns - segment_ns
     if room_ns < segment_ns:
-        message = f"less than two segments, which are {units.format_time(2 * segment_ns)}"
+        message = f"it must hold two segments, which are {units.format_time(2 * segment_ns)}"
         raise _Impossible("buffer", message)
     reservoir_ns = _or(literal.reservoir, buffer_ns * _RESERVOIR[0] // _RESERVOIR[1])
     cushion_ns = _or(

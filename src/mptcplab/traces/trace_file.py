@@ -100,7 +100,7 @@ def _read_mahimahi(text: str) -> Trace:
     rate_bps = _divide(count * (OPPORTUNITY_BYTES * 8 * 1000), at_ms - begin_ms)
     if rate_bps.max() > MAX_RATE_BPS:
         line = int(lines[np.argmax(rate_bps)]) + 1
-        raise TraceError(f"line {line}: so many of these exceed 100gbit, the highest rate")
+        raise TraceError(f"line {line}: this many packets at once exceed 100gbit, the highest rate")
     outage = np.zeros_like(rate_bps)
     real = np.stack([begin_ms > before_ms, np.ones(len(at_ms), dtype=bool)], axis=1).ravel()
     return Trace(

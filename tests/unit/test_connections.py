@@ -327,7 +327,7 @@ def test_a_path_goes_from_link_to_link() -> None:
         )
     )
     routes = re.findall(r"^ip -n (\w+) route add 10\.(\d)\.2\.0/24 via (\S+)$", text, re.MULTILINE)
-    onward = {place: via for place, side, via in routes if side == "1"}
+    onward = {place: via for place, end, via in routes if end == "1"}
     assert onward == {
         "router2": "10.13.2.254",
         "near3": "10.2.3.254",
@@ -336,7 +336,7 @@ def test_a_path_goes_from_link_to_link() -> None:
         "far1": "10.12.2.254",
         "near2": "10.2.2.254",
     }
-    back = {place: via for place, side, via in routes if side == "0"}
+    back = {place: via for place, end, via in routes if end == "0"}
     assert back == {
         "far2": "10.2.2.1",
         "near2": "10.12.2.1",

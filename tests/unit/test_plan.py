@@ -482,8 +482,8 @@ def test_the_cable_of_the_client_is_pulled_out_at_the_router() -> None:
 
 
 def test_a_change_of_one_direction_leaves_the_other_alone() -> None:
-    for way, device in (("up", "rs1"), ("down", "rc1")):
-        flags = Flags(path=["a:10mbit,5ms"], event=[f"1s:a:change,{way}.rate=5mbit"])
+    for direction, device in (("up", "rs1"), ("down", "rc1")):
+        flags = Flags(path=["a:10mbit,5ms"], event=[f"1s:a:change,{direction}.rate=5mbit"])
         lines = plan.render(from_flags(flags).base).splitlines()
         (change,) = (line for line in lines if line.startswith("at "))
         assert change.startswith(f"at 1s tc -n router1 qdisc change dev {device} root netem ")

@@ -111,8 +111,8 @@ def test_it_is_guessed_to_take_no_less_than_its_messages(text: str) -> None:
     load = base.workload
     found = workload.expected_ns(load, 1, 10**7, 10**7)
     assert found >= max(m.at_ns for m in messages(load, 1))
-    for side in ("up", "down"):
-        sent = sum(m.sizes[0] for m in messages(load, 1) if m.direction == side and m.sizes)
+    for direction in ("up", "down"):
+        sent = sum(m.sizes[0] for m in messages(load, 1) if m.direction == direction and m.sizes)
         assert found >= sent * 8 * SECOND // 10**7 - len(messages(load, 1))
 
 
@@ -235,8 +235,8 @@ def test_transfers_at_an_interval_need_no_reply() -> None:
 def test_transfers_both_ways_do_not_share_a_connection() -> None:
     for fresh, connections in (("off", [[1], [2]]), ("on", [[1, 3, 5], [2, 4, 6]])):
         found = played(f"transfers:size=9,count=3,direction=both,fresh={fresh}")
-        for side, expected in zip(("up", "down"), connections, strict=True):
-            data = [m for m in found if m.label == "transfer" and m.direction == side]
+        for direction, expected in zip(("up", "down"), connections, strict=True):
+            data = [m for m in found if m.label == "transfer" and m.direction == direction]
             assert sorted({m.connection for m in data}) == expected
 
 

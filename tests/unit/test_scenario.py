@@ -547,7 +547,7 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"down"', '"change"\nrate = "x0"', 'event[1].rate = "x0": out of range; a factor is x0.0'),
         ('"down"', '"change"\ndelay = "x-1"', 'event[1].delay = "x-1": '),
         ('"down"', '"down"\nevery = "2s"', 'event[1].every = "2s": it would not be over when it'),
-        ('"down"', '"down"\nevery = "2s"\nlasts = "2s"', 'event[1].every = "2s": not longer than '),
+        ('"down"', '"down"\nevery = "2s"\nlasts = "2s"', 'event[1].every = "2s": it must be '),
         ('"down"', '"up"\nlasts = "2s"', 'event[1].lasts = "2s": up cannot be undone'),
         ('"down"', '"close"\nevery = "2s"', 'event[1].every = "2s": it would not be over when it'),
         ('"down"', '"unplug"', "event[1].lasts: missing; an unplug has an end; say how long it l"),

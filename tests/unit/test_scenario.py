@@ -19,7 +19,12 @@ from mptcplab.mistakes import Mistakes
 from mptcplab.scenario import flags, resolve
 from mptcplab.scenario import model as sc
 from mptcplab.scenario.flags import Flags, parse_path_flag
-from mptcplab.scenario.literal import LiteralWorkload, json_schema
+from mptcplab.scenario.literal import (
+    LiteralDirection,
+    LiteralScenario,
+    LiteralWorkload,
+    json_schema,
+)
 from mptcplab.scenario.resolve import Request, from_flags, load_file
 from mptcplab.scenario.scheduler import Choice, Parameter, Scheduler
 
@@ -801,58 +806,23 @@ def test_the_examples_and_defaults_in_the_schema_are_accepted_by_it(validator: A
                 assert not list(validator.evolve(schema=described).iter_errors(value)), (key, value)
 
 
+TEXTS = (
+    "50mbit 1kbit 0 10ms 0ms 1.5s 0.0 5 300p 64KiB 1% auto default roundrobin cubic tcp bulk cbr "
+    "video wifi up x.c roundrobin:num_segments=2 roundrobin:x : 5+17+9-10 3-1 30KB codel droptail "
+    "red host 100% -5ms 10 nan 50mbps 1e3 x"
+)
 SEVERAL = st.one_of(
-    st.sampled_from(
-        [
-            *("50mbit", "1kbit", "0", "10ms", "0ms", "1.5s", "0.0", "5", "300p", "64KiB", "1%"),
-            *(
-                "auto",
-                "default",
-                "roundrobin",
-                "cubic",
-                "tcp",
-                "bulk",
-                "cbr",
-                "video",
-                "wifi",
-                "up",
-                "x.c",
-            ),
-            *("roundrobin:num_segments=2", "roundrobin:x", ":"),
-            *("5+17+9-10", "3-1", "30KB", "codel", "droptail", "red", "host", "100%"),
-            *("-5ms", "10", "nan", "50mbps", "1e3", "x", ""),
-        ]
-    ),
+    st.sampled_from([*TEXTS.split(), ""]),
     st.integers(-1, 70_000),
     st.sampled_from(
         [0.0, 0.01, 0.5, 1.0, float("nan"), float("inf"), 2**70, True, False, [], {}, [5, "7-9"]]
     ),
     st.just(datetime.date(2024, 1, 1)),
 )
-KEYS = st.sampled_from(
-    [
-        *(
-            "rate",
-            "delay",
-            "jitter",
-            "loss",
-            "queue",
-            "name",
-            "preset",
-            "up",
-            "down",
-            "seed",
-            "dely",
-        ),
-        *("loss_burst", "loss_bad", "loss_good", "loss_correlation", "duplicate", "reorder"),
-        *("reorder_by", "drop", "drop_acks", "queue_discipline", "bottleneck"),
-    ]
-)
+KEYS = st.sampled_from([*LiteralDirection.model_fields, "name", "preset", "up", "seed", "dely"])
 TOP_KEYS = st.sampled_from(
-    [
-        *("scheduler", "cc", "transport", "seed", "repeat"),
-        *("send_buffer", "receive_buffer", "sample_interval", "y"),
-    ]
+    [key for key in LiteralScenario.model_fields if key not in ("path", "event", "workload")]
+    + ["y"]
 )
 DIRECTION = st.dictionaries(KEYS, SEVERAL, max_size=3)
 PATH = st.dictionaries(KEYS, st.one_of(SEVERAL, DIRECTION), max_size=4).map(
@@ -865,17 +835,8 @@ WORKLOAD = st.dictionaries(
     st.sampled_from([*LiteralWorkload.model_fields, "x"]), SEVERAL, max_size=3
 )
 FILES = st.builds(
-    lambda top, path, event, workload: {
-        **top,
-        "path": path,
-        "event": event,
-        "workload": workload,
-    },
-    st.dictionaries(
-        TOP_KEYS,
-        st.one_of(SEVERAL, st.lists(SEVERAL, max_size=2)),
-        max_size=2,
-    ),
+    lambda top, path, event, workload: {**top, "path": path, "event": event, "workload": workload},
+    st.dictionaries(TOP_KEYS, st.one_of(SEVERAL, st.lists(SEVERAL, max_size=2)), max_size=2),
     st.one_of(SEVERAL, st.lists(st.one_of(PATH, SEVERAL), max_size=2), st.lists(PATH, max_size=1)),
     st.one_of(SEVERAL, st.lists(st.one_of(EVENTS, SEVERAL), max_size=2), st.just([])),
     st.one_of(WORKLOAD, SEVERAL, st.just({})),

@@ -51,7 +51,7 @@ class Shape(_Resolved):
     which lasts for `loss_burst` packets on average. `drop` and `drop_acks` are ranges of the
     numbers of packets, with data and without, that are lost. The queue is limited in packets or in
     bytes; the other limit is None. `cross_bps` is the rate of a stream of UDP packets from the
-    start of the workload on. `steps` are a trace's, after its first.
+    start of the workload on. `steps` are those of a trace after its first.
     """
 
     rate_bps: int
@@ -86,7 +86,7 @@ class Link(_Resolved):
 class Path(Link):
     """A pair of addresses with a link each way, and the names of the shared `links` behind it.
 
-    `ip` says which versions of IP have such a pair.
+    `ip` says of which versions of IP there is such a pair.
     """
 
     links: tuple[str, ...] = ()
@@ -186,8 +186,8 @@ class Scenario(_Resolved):
     `events` are in the order of time; they affect paths and links, whose names differ. Without
     `connections` there is one pair of hosts, with the scenario's transport, scheduler, cc and
     workload. With them, the paths are in their order, and the workload says how long the run lasts.
-    `pcap`, `trace` and `states` only add files to the run: captures at all hosts, the scheduler's
-    decisions, and the decisions with the states that it saw.
+    `pcap`, `trace` and `states` add files to what the run leaves, captures at all hosts, the
+    scheduler's decisions, and these with what it saw, and change nothing else.
 
     A delay of up to `seed_delay_ns`, drawn from the seed, is added to each direction of each path.
     With `vary`, values are still to be drawn from the seed (`uncertainty.drawn`); a run has none.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables of the scenario's keys in the docs, and the schema beside the examples, from the
-models that read them.
+"""The tables of the scenario's keys and presets in the docs, and the schema beside the examples,
+from the models that read them.
 
 `python -m checks.keys` writes them, the tables between the marks of the pages.
 """
@@ -17,6 +17,7 @@ from checks import tables
 from mptcplab import marked, resources
 from mptcplab.scenario import literal
 from mptcplab.scenario.fields import Reads
+from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.literal import (
     LiteralChange,
     LiteralConnection,
@@ -29,6 +30,7 @@ from mptcplab.scenario.literal import (
     kinds_of,
 )
 from mptcplab.scenario.option_keys import BY_DEFAULT
+from mptcplab.scenario.presets import KEYS, PRESETS, SOURCES, Preset
 
 #: The schema that the examples name for editors.
 SCHEMA = "examples/scenario.schema.json"
@@ -53,6 +55,14 @@ def pages() -> Mapping[str, Mapping[str, str]]:
             "keys of a workload": _table(LiteralWorkload),
         },
         "connections.md": {"keys of a connection": _table(LiteralConnection)},
+        "presets.md": {
+            "presets": _PRESETS + "".join(map(_preset, PRESETS.values())),
+            "reasons": "".join(map(_reasons, PRESETS.values())),
+            "sources": "".join(
+                f"- **{label}**: {source.title} {source.address}\n"
+                for label, source in SOURCES.items()
+            ),
+        },
     }
 
 
@@ -90,6 +100,32 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+_PRESETS = """\
+| preset | what it is | up: rate, delay, loss, queue | down: rate, delay, loss, queue |
+|---|---|---|---|
+"""
+
+
+def _preset(preset: Preset) -> str:
+    numbers = preset.numbers()
+    directions = [", ".join(numbers[f"{each}.{key}"] for key in KEYS) for each in DIRECTIONS]
+    return f"| `{preset.name}` | {preset.summary} | {' | '.join(directions)} |\n"
+
+
+def _reasons(preset: Preset) -> str:
+    """A line for each number; one for both directions where the reason is the same."""
+    lines = [f"### {preset.name}", "", "| key | value | reason |", "|---|---|---|"]
+    numbers = preset.numbers()
+    for key in KEYS:
+        up, down = f"up.{key}", f"down.{key}"
+        together = preset.reasons[up] == preset.reasons[down]
+        for keys in [(up, down)] if together else [(up,), (down,)]:
+            values = ", ".join(dict.fromkeys(numbers[each] for each in keys))
+            names = ", ".join(f"`{each}`" for each in keys)
+            lines.append(f"| {names} | {values} | {preset.reasons[keys[0]]} |")
+    return "\n".join(lines) + "\n\n"
 
 
 def schema() -> str:

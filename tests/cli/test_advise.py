@@ -102,7 +102,10 @@ def test_what_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> None:
     [
         (PATHS[:2], "over a alone there is nothing to schedule"),
         ((*PATHS, "--uncertain", "20"), '--uncertain\n  "20": no % sign'),
-        ((*PATHS, "--uncertain", "dsl=20%"), "neither rate, delay, loss or queue, nor of a or b"),
+        (
+            (*PATHS, "--uncertain", "dsl=20%"),
+            "unknown key or path: keys are rate, delay, loss, queue; paths and links are a, b",
+        ),
         ((*PATHS, "--scheduler", "minrt"), 'did you mean "minrtt"'),
         ((*PATHS, "--workload", "vidio"), "vidio"),
         (

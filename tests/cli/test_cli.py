@@ -289,7 +289,7 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["scheduler", "new", "all"], "means all schedulers"),
         (["compare", *PATHS, "--cc", "cubik"], "cubic"),
         (["compare", *PATHS, "--cc", "reno,leia"], 'did you mean "lia"?'),
-        (["run", *PATHS, "--cc", "reno,lia"], "2 congestion controls, where one is run"),
+        (["run", *PATHS, "--cc", "reno,lia"], "2 congestion controls, where one is expected"),
         (["cc", "show", "leia"], 'did you mean "lia"?'),
         (["run", "no-such-file.toml"], "no-such-file.toml"),
         (["run", *PATHS, "--jobs", "0"], "--jobs"),

@@ -72,7 +72,7 @@ def test_experiments_of_papers_are_asked_for_in_the_same_way() -> None:
 
 
 def test_a_single_run_has_a_single_kernel() -> None:
-    with pytest.raises(InputError, match="2 kernels, where one is run"):
+    with pytest.raises(InputError, match="2 kernels, where one is expected"):
         resolve.from_flags(Flags(path=PATHS, kernel="6.12,7.3"), single=True)
 
 
@@ -80,7 +80,7 @@ def test_a_stored_scenario_is_run_with_another_kernel(tmp_path: Path) -> None:
     file = tmp_path / "scenario.json"
     store.write_json(file, request().base)
     assert resolve.load_file(file, Flags(kernel="7.3")).kernels == ("7.3",)
-    with pytest.raises(InputError, match="2 kernels, where one is run"):
+    with pytest.raises(InputError, match="2 kernels, where one is expected"):
         resolve.load_file(file, Flags(kernel="6.12,7.3"), single=True)
 
 

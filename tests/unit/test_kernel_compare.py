@@ -121,7 +121,7 @@ def test_a_path_is_named_by_its_addresses_of_both_versions(pair: tuple[Path, Pat
     def of_ipv6(packet: Packet) -> Packet:
         def ip(end: tuple[str, int]) -> tuple[str, int]:
             side, number = map(int, end[0].split(".")[1:3])
-            of = testbed.client if side == testbed.CLIENT_SIDE else testbed.server
+            of = testbed.client if side == testbed.CLIENT_END else testbed.server
             return of(number).ip("6"), end[1]
 
         return replace(packet, source=ip(packet.source), target=ip(packet.target))

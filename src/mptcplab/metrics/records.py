@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
-from mptcplab.plan.testbed import CLIENT_SIDE, NETWORK, SIDES
+from mptcplab.plan.testbed import CLIENT_END, ENDS, NETWORK
 
 RECORD_BYTES = 192
 CONNECTION = 1
@@ -484,8 +484,8 @@ def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
     on_a_path = (
         (local[:, 0] == NETWORK)
         & (remote[:, 0] == NETWORK)
-        & np.isin(local[:, 1], SIDES)
-        & (remote[:, 1] == sum(SIDES) - local[:, 1])
+        & np.isin(local[:, 1], ENDS)
+        & (remote[:, 1] == sum(ENDS) - local[:, 1])
     )
-    of_client = np.where(local[:, 1] == CLIENT_SIDE, local[:, 2], remote[:, 2])
+    of_client = np.where(local[:, 1] == CLIENT_END, local[:, 2], remote[:, 2])
     return np.where(on_a_path, of_client.astype(np.int64) - first, -1)

@@ -396,7 +396,7 @@ def _resampled(
         names = dict(scope.names)
         try:
             for name, formula in formulas.items():
-                names[name] = formula.again(names, scope.functions)
+                names[name] = formula.value(names, scope.functions)
         except FormulaError:
             yield weight, None
         else:

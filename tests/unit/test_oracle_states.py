@@ -106,8 +106,8 @@ def test_a_listed_difference_has_its_reason(tmp_path: Path) -> None:
     ("parts", "message"),
     [
         ((question(b"blest"), subflow(1, 1), subflow(2, 1), answer(WAIT)), "of scheduler blest"),
-        ((question(version=9),), "is of version 9 of the format of states"),
-        ((question(version=1),), "is of version 1 of the format of states; this program reads"),
+        ((question(version=9),), "has version 9 of the format of states"),
+        ((question(version=1),), "has version 1 of the format of states; this program reads"),
         ((question()[:100],), "is cut off: 100 of 192 bytes"),
         ((ONE, answer(WAIT), ONE), "the question at offset 768 has no answer; the file is cut"),
         ((), "no scheduler was asked anything"),

@@ -48,7 +48,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built once by whichever process comes first."""
     base = tmp_path_factory.getbasetemp()
     place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
-    if kernel.source_of(kernel.build())[0] != doctor.DEBIAN_SOURCE:
+    if kernel.source_of(kernel.build()).path != doctor.DEBIAN_SOURCE:
         pytest.skip("a wheel names Debian's package as the source of its kernel")
     place.mkdir(exist_ok=True)
     with files.locked(place):
@@ -247,7 +247,7 @@ def test_mistakes_in_a_scheduler_are_told_as_with_make(came_along: Path, tmp_pat
             ),
             r'"missing" \[mine\.ko\] undefined',
         ),
-        (f"#include <linux/usb.h>\n{SCHEDULER}", "the headers that came with mptcplab are those"),
+        (f"#include <linux/usb.h>\n{SCHEDULER}", "mptcplab brings only the headers"),
     ):
         file.write_text(text)
         with pytest.raises(MptcplabError, match=told) as failure:
@@ -306,7 +306,7 @@ def test_what_came_along_is_used_only_if_it_is_whole(came_along: Path) -> None:
         content = bytearray((came_along / name).read_bytes())
         content[len(content) // 2] ^= 1
         (came_along / name).write_bytes(content)
-        with pytest.raises(MptcplabError, match=f"{name} is not what came with mptcplab"):
+        with pytest.raises(MptcplabError, match=f"{name} differs from the file that came"):
             use()
 
 

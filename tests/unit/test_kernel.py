@@ -468,7 +468,7 @@ def test_a_kernel_that_does_not_say_what_it_was_made_from_is_told(repository: Re
     build = repository.build()
     for text in ("[]", "{}", "no"):
         build.image.with_name("build.json").write_text(text)
-        with pytest.raises(MptcplabError, match=r"build\.json: does not say what"):
+        with pytest.raises(MptcplabError, match=r"build\.json: does not list"):
             kernel.parts(build)
 
 

@@ -523,7 +523,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         call("current", "new", file, "--only", "nothing")
     with pytest.raises(InputError, match="no guest program of this id"):
         call("0123456789ab+abc", "current", file)
-    with pytest.raises(InputError, match="a distribution's package, for --kernel of runs"):
+    with pytest.raises(InputError, match="package, which only --kernel of runs takes"):
         call("current", "stock:linux-image-6.12.1+deb12-amd64.deb", file)
     with pytest.raises(InputError, match="windows: no field of a packet; accepted are time, fla"):
         call("current", "new", file, "--but", "TTL,windows")

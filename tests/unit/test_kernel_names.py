@@ -89,8 +89,8 @@ def test_a_kernel_to_compare_is_named_by_its_name_its_id_or_as_the_current_one(
     assert current.name == ""
     with pytest.raises(InputError, match="every packet differs"):
         kernel_names.build_any("stock:linux-image.deb")
-    for unknown in ("0123456789ab", "other"):
-        with pytest.raises(InputError, match=f"{unknown}: no kernel of this"):
+    for unknown, why in (("0123456789ab", "in the cache has"), ("other", "kernel has")):
+        with pytest.raises(InputError, match=f"{unknown}: .*{why} this"):
             kernel_names.build_any(unknown)
 
 
@@ -112,7 +112,7 @@ def test_series_have_names_where_their_source_is(repository: Repository, debian:
     repository.write("kernel/patches/7.3/mptcp/.keep", "")
     assert kernel_names.known() == {"6.12": Named("6.12", debian)}
     with pytest.raises(
-        InputError, match=r"known: 6\.12, stock:PACKAGE\.deb; to add it: make setup-kernels"
+        InputError, match=r"one of 6\.12, stock:PACKAGE\.deb; to add it: make setup-kernels"
     ):
         kernel_names.find("7.3")
     archive = repository.write("cache/mptcplab/sources/linux-source-7.3.tar.xz", "")
@@ -128,7 +128,7 @@ def test_series_have_names_where_their_source_is(repository: Repository, debian:
     [
         ("7.4", "series of Linux"),
         ("0123456789ab", "ids of kernels"),
-        ("current", "used without a name"),
+        ("current", "without --kernel"),
         ("a,b", "a name is"),
         ("../x", "a name is"),
         ("", "a name is"),
@@ -142,7 +142,7 @@ def test_not_everything_can_be_a_name(repository: Repository, name: str, told: s
 
 def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> None:
     named(repository, "mine")
-    with pytest.raises(InputError, match=r'no kernel of this name; did you mean "mine"\?'):
+    with pytest.raises(InputError, match=r'no kernel has this name; did you mean "mine"\?'):
         kernel_names.find("mime")
     with pytest.raises(InputError, match="kernel build --source ARCHIVE --name other"):
         kernel_names.find("other")
@@ -156,7 +156,7 @@ def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> 
     [
         # as each of them takes them
         (kernel_names.find, "6.12, mine, stock:PACKAGE.deb"),
-        (kernel_names.build_any, "6.12, mine, current, ids in kernel list"),
+        (kernel_names.build_any, "6.12, mine, current, an id of mptcplab kernel list"),
         (campaign.builds, "6.12, mine"),
         (lambda name: campaign.check(Wanted(), [name]), "6.12, mine"),
     ],
@@ -167,7 +167,7 @@ def test_only_what_is_accepted_is_proposed(
     named(repository, "mine")
     with pytest.raises(InputError) as error:
         asked("other")
-    assert f"known: {accepted}; to add it:" in str(error.value)
+    assert f"accepted is one of {accepted}; to add it:" in str(error.value)
 
 
 def test_what_can_be_removed_is_told_without_what_cannot(repository: Repository) -> None:
@@ -176,14 +176,14 @@ def test_what_can_be_removed_is_told_without_what_cannot(repository: Repository)
         with pytest.raises(InputError) as error:
             call("remove", asked)
         assert str(error.value).splitlines()[-1].strip() == (
-            f"{asked}: no kernel of this name{hint} there are: 6.12, mine"
+            f"{asked}: no kernel has this name{hint} accepted is one of 6.12, mine"
         )
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "{", ""])
 def test_names_that_cannot_be_read_are_told(repository: Repository, text: str) -> None:
     repository.write("cache/mptcplab/kernel/names.json", text)
-    with pytest.raises(MptcplabError, match=r"names\.json: does not say"):
+    with pytest.raises(MptcplabError, match=r"names\.json: not a table of kernels' names"):
         kernel_names.known()
 
 
@@ -196,9 +196,9 @@ WRONG: list[object] = [[], 3, {"source": "/x"}, LAB | {"source": 3}, LAB | {"var
     [
         ("6.12", LAB, "series of Linux"),
         ("7.3", LAB, "series of Linux"),
-        ("current", LAB, "used without a name"),
+        ("current", LAB, "without --kernel"),
         ("a\nb", LAB, "a name is a letter"),
-        *(("mine", of, r'expected is \{"source": PATH, "variant": one of lab, ') for of in WRONG),
+        *(("mine", of, r'accepted is \{"source": PATH, "variant": one of lab, ') for of in WRONG),
         ("mine", LAB | {"variant": "other"}, "one of lab, "),
     ],
 )
@@ -339,8 +339,8 @@ def test_a_name_whose_source_is_gone_is_told_with_what_to_do(repository: Reposit
             asked()
         assert str(error.value).splitlines() == [
             f"the source of mine is gone: {repository.source}",
-            "  another one: mptcplab kernel build --source ARCHIVE --name mine",
-            "  if it is for good: mptcplab kernel remove mine",
+            "  to choose another: mptcplab kernel build --source ARCHIVE --name mine",
+            "  to give up the name: mptcplab kernel remove mine",
         ]
     with pytest.raises(InputError, match=r"--source(.|\n)*/nosuch: neither a file nor a directory"):
         call("build", "--source", "/nosuch", "--name", "mine")

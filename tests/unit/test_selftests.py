@@ -18,7 +18,7 @@ from mptcplab.cli import load
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel import KernelBuild, Source
 from mptcplab.lab.kernel_names import ENGINE, OURS, UPSTREAM
 from mptcplab.selftests import campaign as campaigns
 from mptcplab.selftests import expected_failures, reports
@@ -175,7 +175,8 @@ def test_what_the_scripts_of_a_tree_share_belongs_to_them(
     monkeypatch.setattr(doctor, "require", lambda *_checks: None)
     monkeypatch.setattr(doctor, "cache_dir", lambda: tmp_path / "cache")
     # a directory's digest is that of what the kernel is built from
-    monkeypatch.setattr(kernel, "source_of", lambda _build: (tree, "0123456789ab", "6.12"))
+    source = Source(tree, "0123456789ab", "6.12.3")
+    monkeypatch.setattr(kernel, "source_of", lambda _build: source)
     monkeypatch.setattr(selftests_scripts, "_make", made)
     monkeypatch.setattr(guest, "build", lambda _source: Guest("0123456789ab", Path("init")))
     before = selftests_scripts.prepare(build(UPSTREAM))
@@ -603,10 +604,10 @@ def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--only", " "], "selects no script; accepted is part of"),
         (["--scheduler", "minrt"], "minrt: unknown scheduler"),
         (["--scheduler", "./mine.c"], "./mine.c"),
-        (["--kernel", "7.99"], "7.99: no kernel of this name"),
+        (["--kernel", "7.99"], "7.99: no kernel has this name"),
         # as of a variable of a script that has no value
-        (["--kernel", ""], "no kernel of this name"),
-        (["--kernel", "6.12,"], "no kernel of this name"),
+        (["--kernel", ""], "no kernel has this name"),
+        (["--kernel", "6.12,"], "no kernel has this name"),
         (["--scheduler", ""], "unknown scheduler"),
     ],
 )

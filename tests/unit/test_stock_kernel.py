@@ -165,7 +165,7 @@ def test_it_does_not_run_on_a_cluster() -> None:
 
 
 def test_it_is_no_name_to_remove() -> None:
-    with pytest.raises(InputError, match="for --kernel of runs; kernel prune removes it"):
+    with pytest.raises(InputError, match="only --kernel of runs takes; .* prune removes it"):
         kernel_names.find("stock:a.deb", "NAME", to_remove=True)
 
 

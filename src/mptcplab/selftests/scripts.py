@@ -21,7 +21,7 @@ from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, compiler_version
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
-from mptcplab.lab.kernel_tree import KERNEL_VERSION
+from mptcplab.lab.kernel_tree import KERNEL_VERSION, series_of
 
 
 @dataclass(frozen=True)
@@ -91,21 +91,20 @@ def prepare(build: KernelBuild) -> Tools:
     such scripts, or is not what the kernel was built from.
     """
     doctor.require(*doctor.SELFTEST_CHECKS, *doctor.BUILD_CHECKS)
-    source, digest, _ = kernel.source_of(build)
-    inputs = [digest, compiler_version()]
-    if source.is_dir():
+    source = kernel.source_of(build)
+    inputs = [source.digest, compiler_version()]
+    if source.path.is_dir():
         # the digest of a directory leaves its tests out
-        inputs += _stamps(source / _SELFTESTS)
+        inputs += _stamps(source.path / _SELFTESTS)
     key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:12]
     directory = doctor.cache_dir() / "selftests" / key
     if not directory.exists():
         directory.parent.mkdir(parents=True, exist_ok=True)
         with files.new_directory(directory) as part:
-            _make(source, part)
+            _make(source.path, part)
     init = guest.build(resources.GUEST / "selftests")
     net = directory / "net"
-    about = kernel.about(build.image.parent)
-    is_later = about is not None and about.series != KERNEL_VERSION
+    is_later = series_of(source.version) != KERNEL_VERSION
     return Tools(f"{key} {init.id}", net, init, _scripts_of(net / "mptcp", is_later=is_later))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -364,10 +366,24 @@ def test_nothing_is_removed_during_a_build(
     assert built.image.exists()
 
 
-def test_the_list_has_names_series_and_sources(repository: Repository, debian: Path) -> None:
+def test_the_list_has_the_kernels_of_each_source(repository: Repository, debian: Path) -> None:
     mine = named(repository, "mine")
-    rows = {line.split()[0]: line.split() for line in call("list").output.splitlines()}
-    assert rows[mine.id][:4] == [mine.id, "mine", "6.12", "lab"]
-    assert rows[mine.id][-1] == str(repository.source)
-    # not built yet
-    assert rows["6.12"] == ["6.12", "6.12", "lab", "not", "built", str(debian)]
+    usual = kernel.build(variant="debug", quiet=True)
+    for build in (mine, usual):
+        os.utime(build.image, (0, 0))  # the same time: in the order of the directories
+    lines = call("list").output.splitlines()
+    assert max(map(len, lines[:-1])) <= 100
+    tables = "\n".join(lines).split("\n\n")
+    rows = {}
+    for head, _, *table in (each.splitlines() for each in tables[:-1]):
+        rows[head] = [line.split() for line in table]
+    when = [*datetime.fromtimestamp(0).strftime("%Y-%m-%d %H:%M").split()]
+    assert rows == {
+        f"Linux 6.12: {repository.source}": [
+            [mine.id, "mine", "lab", "neither", "0.0", "MB", *when]
+        ],
+        f"Linux 6.12: {debian}": [
+            [usual.id, "debug", "neither", "0.0", "MB", *when[:-1], f"{when[-1]},", "current"],
+            ["6.12", "lab", "not", "built"],
+        ],
+    }

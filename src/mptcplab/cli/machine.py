@@ -21,7 +21,8 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import Named, Piece
 from mptcplab.runs import tls
 
-_WIDE = 1000
+# Of a list, also where its output is no terminal.
+_WIDTH = 100
 
 
 @click.group("kernel")
@@ -108,60 +109,55 @@ def _named(name: str, source: Path | None, variant: str | None) -> Named:
 
 @kernel_group.command("list")
 def kernel_list() -> None:
-    """List the kernels, their names, and which are current.
+    """List the kernels of each source, their names, and the current ones.
 
     A run uses the current one, or with --kernel those of some names, and builds them if they are
     missing. Those of distributions' packages are listed once a run has used them.
     """
-    of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
-    names = {each.name: (each, each.current()) for each in kernel_names.known().values()}
-    table = Table(box=None, pad_edge=False)
-    for head in ("id", "name", "series", "variant", "like", "size", "built", "current", "source"):
-        table.add_column(head, no_wrap=True)
+    current = {kernel.current(variant) for variant in kernel.VARIANTS}
+    names = {each: each.current() for each in kernel_names.known().values()}
+    sources: dict[str, Table] = {}
+
+    def add(series: str, source: str, name: str, variant: str, build: KernelBuild | None) -> None:
+        title = f"{f'Linux {series}'.rstrip()}: {source or 'unknown source'}"
+        if title not in sources:
+            sources[title] = table = Table(box=None, pad_edge=False)
+            for head in ("id", "name", "variant", "like", "size", "built"):
+                table.add_column(head, no_wrap=head != "name", overflow="fold")
+        built = ("", name, variant, "", "", "not built")
+        if build:
+            when = datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+            made = "with mptcplab" if kernel.came_along(build) else when
+            size = _size(kernel_names.size_bytes(build.image.parent))
+            like = kernel.configured_flavour(build)
+            is_current = ", current" if build in current else ""
+            built = (build.id, name, variant, like, size, f"{made}{is_current}")
+        sources[title].add_row(*built)
+
     for build in kernel.built():
-        own = [named for named, current in names.values() if current == build]
-        made = "with mptcplab" if kernel.came_along(build) else _made(build)
-        about = kernel.about(build.image.parent)
-        series = [about.series] if about else [each.name for each in own if each.is_series]
-        source = [about.source] if about else [each.source for each in own]
-        table.add_row(
-            build.id,
-            ", ".join(each.name for each in own),
-            *(series[:1] or [""]),
-            build.variant,
-            kernel.configured_flavour(build),
-            _size(kernel_names.size_bytes(build.image.parent)),
-            made,
-            "yes" if build in of_now else "",
-            str(source[0]) if source else "",
-        )
+        own = [named for named, its_build in names.items() if its_build == build]
+        series, source = next((each.name for each in own if each.is_series), ""), ""
+        if about := kernel.about(build.image.parent):
+            series, source = about.series, about.source
+        elif own:
+            source = str(own[0].source)
+        add(series, source, ", ".join(each.name for each in own), build.variant, build)
     for kept in stock_package.kept():
         assert kept.build.stock is not None
-        table.add_row(
-            kept.build.id,
-            kept.build.name,
-            ".".join(map(str, stock_package.series(kept.build.stock))),
-            kept.build.variant,
-            kernel.configured_flavour(kept.build),
-            _size(kernel_names.size_bytes(kept.build.image.parent)),
-            _made(kept.build),
-            "",
-            ", ".join(map(str, kept.packages)),
-        )
-    for named, current in names.values():
-        if current is None:
-            what = (named.name if named.is_series else "", named.variant, "", "", "not built", "")
-            table.add_row("", named.name, *what, str(named.source))
-    # as wide as it is: rich would shorten ids and paths, which could then not be copied
-    Console(width=_WIDE).print(table)
+        series = ".".join(map(str, stock_package.series(kept.build.stock)))
+        packages = ", ".join(map(str, kept.packages))
+        add(series, packages, kept.build.name, kept.build.variant, kept.build)
+    for named, its_build in names.items():
+        if its_build is None:
+            series = named.name if named.is_series else ""
+            add(series, str(named.source), named.name, named.variant, None)
+    console = Console(width=_WIDTH)
+    for title, table in sources.items():
+        click.echo(title)
+        console.print(table, "")
     click.echo(f"built ones are in {kernel.place()}, a directory for each")
     if stock_package.kept():
         click.echo(f"distributions' ({kernel.STOCK}) are in {stock_package.packages_dir()}")
-
-
-def _made(build: KernelBuild) -> str:
-    """When a kernel was put into the cache."""
-    return datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
 
 
 @kernel_group.command("compare")

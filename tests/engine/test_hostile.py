@@ -117,7 +117,7 @@ def test_a_program_that_stops_the_first_process_keeps_to_the_time_limit(tmp_path
         options=("--time-limit", "2s"),
     )
     assert done.stdout == b"stopped\n"
-    failed_for(done, r"it went on for more than 79\.02 s of simulated time", tmp_path)
+    failed_for(done, r"it took more than 79\.02 s of simulated time", tmp_path)
 
 
 @pytest.mark.usefixtures("builds")
@@ -389,7 +389,7 @@ def test_what_a_guest_leaves_for_a_file_is_not_taken(
     guest = guest_of(f"enter_run_directory(); {body} end();")
     shown = io.BytesIO()
     watch = Watch(look=Outputs(shown, shown).look)
-    with pytest.raises(RunError, match=f"of what it left, client.out is {what}, not a file"):
+    with pytest.raises(RunError, match=f"that it left is refused: client.out is {what}, not a"):
         run(lab_kernel, guest, directory, watch=watch)
     assert shown.getvalue() == b""
     assert is_as_it_was(outside)

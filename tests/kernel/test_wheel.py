@@ -199,7 +199,7 @@ def test_what_is_there_and_what_a_build_would_need_is_told(mptcplab: Installed) 
     assert doctored.returncode == 0, doctored.stdout
     said = " ".join(doctored.stdout.split())
     assert f"ok kernel came with mptcplab: {identity}" in said
-    assert "To build the kernel (runs do without):" in said
+    assert "To build the kernel (not for runs):" in said
     assert "- flex missing" in said
     listed = mptcplab("kernel", "list").stdout
     assert re.search(rf"^{identity} +6.12 +6.12 +lab +amd64 .*with mptcplab +yes", listed, re.M)

@@ -99,10 +99,10 @@ def test_the_table_is_grouped_by_what_needs_the_missing(monkeypatch: pytest.Monk
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert titles == [
         "To run:",
-        "To compile schedulers of your own (runs do without):",
-        "To build the kernel (runs do without):",
-        "To run distributions' kernels (runs do without):",
-        "To run the kernel's selftests (runs do without):",
+        "To compile schedulers of your own (not for runs):",
+        "To build the kernel (not for runs):",
+        "To run distributions' kernels (not for runs):",
+        "To run the kernel's selftests (not for runs):",
     ]
     remedies = [line.strip() for line in lines if line.startswith("    to fix it: ")]
     assert remedies == [
@@ -225,8 +225,8 @@ PTRACE, PERSONALITY, MEMFD_CREATE = 101, 135, 319
         ),
         (
             PERSONALITY,
-            "address layout|False|randomisation cannot be switched off here (EPERM); runs do"
-            " without|docker run --security-opt seccomp=unconfined ...",
+            "address layout|False|randomisation cannot be switched off here (EPERM), which runs do"
+            " not need|docker run --security-opt seccomp=unconfined ...",
         ),
         (MEMFD_CREATE, "memory file|True|an executable memory file is refused"),
     ],

@@ -142,11 +142,10 @@ def kernel_list() -> None:
         elif own:
             source = str(own[0].source)
         add(series, source, ", ".join(each.name for each in own), build.variant, build)
-    for kept in stock_package.kept():
-        assert kept.build.stock is not None
-        series = ".".join(map(str, stock_package.series(kept.build.stock)))
-        packages = ", ".join(map(str, kept.packages))
-        add(series, packages, kept.build.name, kept.build.variant, kept.build)
+    for build in stock_package.kept():
+        assert build.stock is not None
+        series = ".".join(map(str, stock_package.series(build.stock)))
+        add(series, ", ".join(map(str, build.stock.packages)), build.name, build.variant, build)
     for named, its_build in names.items():
         if its_build is None:
             series = named.name if named.is_series else ""

@@ -108,7 +108,7 @@ class Stock:
     `release` is the version that the kernel reports; `architecture` has Debian's name. `modules`
     are files, NAME.ko, and `ccs` the congestion controls that it can have. In its virtual machine
     an instruction takes `instruction_ns`, and process 1 is `program` or, without, the lab's guest
-    program.
+    program. `packages` are the files that it was extracted from.
     """
 
     package: str
@@ -119,6 +119,7 @@ class Stock:
     ccs: tuple[str, ...] = ()
     instruction_ns: int = 1
     program: Path | None = None
+    packages: tuple[Path, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -429,9 +430,7 @@ def objects(variant: str = "lab", compiler: str = GCC) -> Iterator[Make]:
     Raises MptcplabError if that kernel is not built.
     """
     inputs = _Inputs.read(Source.chosen(), variant, Compiler.named(compiler))
-    if compiler == GCC:
-        require(variant)
-    elif _finished(inputs) is None:
+    if _finished(inputs) is None:
         raise MptcplabError(f"the kernel {variant} is not built with {compiler}")
     progress = BuildProgress(quiet=True)
     with _refusals_as_failure(), _locked(progress) as lock:

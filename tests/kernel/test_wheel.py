@@ -193,7 +193,7 @@ def test_a_comparison_ends_with_table_and_picture(mptcplab: Installed, tmp_path:
     assert report.returncode == 0, report.stderr
 
 
-def test_what_is_there_and_what_a_build_would_need_is_told(mptcplab: Installed) -> None:
+def test_what_is_there_and_what_a_build_would_need_is_reported(mptcplab: Installed) -> None:
     identity = kernel.build().id
     doctored = mptcplab("doctor")
     assert doctored.returncode == 0, doctored.stdout
@@ -231,12 +231,12 @@ def test_an_own_scheduler_needs_a_compiler_and_linker(mptcplab: Installed, tmp_p
     assert ours.digest == made.parent.name
 
 
-def test_mistakes_in_a_scheduler_are_told_as_with_make(came_along: Path, tmp_path: Path) -> None:
+def test_mistakes_in_a_scheduler_read_as_with_make(came_along: Path, tmp_path: Path) -> None:
     built = kernel.build()
     assert kernel.came_along(built)
     file = tmp_path / "mine.c"
     declared = "void missing(void);\nstatic bool next_segment"
-    for text, told in (
+    for text, message in (
         (SCHEDULER.replace("mps_head(conn)", "mps_head(com)"), r"mine\.c:6:\d+: error: .*com"),
         (SCHEDULER.replace('MODULE_LICENSE("GPL");', ""), r"missing MODULE_LICENSE\(\) in mine\.o"),
         (SCHEDULER.replace('"GPL"', '"Mine"'), r"GPL-incompatible module mine\.ko uses GPL-only"),
@@ -250,7 +250,7 @@ def test_mistakes_in_a_scheduler_are_told_as_with_make(came_along: Path, tmp_pat
         (f"#include <linux/usb.h>\n{SCHEDULER}", "mptcplab brings only the headers"),
     ):
         file.write_text(text)
-        with pytest.raises(MptcplabError, match=told) as failure:
+        with pytest.raises(MptcplabError, match=message) as failure:
             kernel.module(built, file, quiet=True)
         assert str(doctor.cache_dir()) not in str(failure.value)
     assert list(came_along.parent.glob("cache/**/*.ko")) == []

@@ -67,13 +67,17 @@ def test_what_was_changed_in_the_cache_is_refused_and_mended_by_sending_it_again
     artefacts.place(artefact, packed)
     file = artefacts.find(artefact)
     file.write_bytes(CONTENT.replace(b"ELF", b"FLE"))
-    with pytest.raises(ArtefactError, match=r"is not what was sent: its SHA-256 is .*; remove it"):
+    with pytest.raises(
+        ArtefactError, match=r"differs from the sent file: its SHA-256 is .*; remove it"
+    ):
         artefacts.find(artefact)
     artefacts.place(artefact, packed)
     assert artefacts.find(artefact).read_bytes() == CONTENT
 
 
-def test_what_cannot_be_read_or_kept_is_told(sent: tuple[Artefact, bytes], tmp_path: Path) -> None:
+def test_an_unreadable_or_unwritable_file_is_reported(
+    sent: tuple[Artefact, bytes], tmp_path: Path
+) -> None:
     with pytest.raises(MptcplabError, match=r"gone: cannot be read: No such file"):
         artefacts.pack("trace gone", tmp_path / "gone")
     (tmp_path / "cache").write_text("in the way")

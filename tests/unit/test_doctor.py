@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the machine lacks is found, told with its remedy, and told by every command alike."""
+"""Missing parts of the machine are found, and every command reports them with their remedies."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_where_no_package_has_the_kernel_source_another_is_asked_for(
     def unknown() -> dict[str, str]:
         raise OSError("there is no /etc/os-release")
 
-    for told in (lambda: {"ID": "fedora"}, unknown):
-        monkeypatch.setattr("platform.freedesktop_os_release", told)
+    for system in (lambda: {"ID": "fedora"}, unknown):
+        monkeypatch.setattr("platform.freedesktop_os_release", system)
         assert doctor.remedies([doctor.debian_source()]) == [
             "get an archive of Linux 6.12, then: mptcplab kernel build --source ARCHIVE"
         ]
@@ -117,7 +117,7 @@ def test_the_table_is_grouped_by_what_needs_the_missing(monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_the_table_and_other_commands_tell_the_same() -> None:
+def test_the_table_and_other_commands_report_the_same() -> None:
     with pytest.raises(MachineError) as failure:
         doctor.require("libc")
     found = [check for check in doctor.checks() if check.name == "libc"]
@@ -137,22 +137,19 @@ def test_advice_does_not_change_the_exit_status() -> None:
     assert doctor.exit_status([advice, Check("b", False, "missing")]) == 3
 
 
-def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_or_disk_for_the_cache_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(doctor, "MEMORY_NEEDED_BYTES", 1 << 60)
     with pytest.raises(MachineError, match=r"memory: \d+ MiB available, \d+ MiB needed"):
         doctor.require("memory")
-
-
-def test_too_little_disk_is_told_for_the_place_of_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
     with pytest.raises(MachineError, match=f"free for {tmp_path}/not/there/mptcplab") as failure:
         doctor.require_disk(1 << 60)
     assert failure.value.remedy.startswith("export XDG_CACHE_HOME=")
 
 
-def test_the_kernel_is_told_but_not_required() -> None:
+def test_the_kernel_is_reported_but_not_required() -> None:
     assert doctor.checks()[-1] == Check(
         "kernel", False, "not built yet", "mptcplab kernel build", required=False
     )
@@ -216,7 +213,7 @@ PTRACE, PERSONALITY, MEMFD_CREATE = 101, 135, 319
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (
             PTRACE,
@@ -231,9 +228,9 @@ PTRACE, PERSONALITY, MEMFD_CREATE = 101, 135, 319
         (MEMFD_CREATE, "memory file|True|an executable memory file is refused"),
     ],
 )
-def test_what_a_container_refuses_is_found_by_trying(call: int, told: str) -> None:
+def test_what_a_container_refuses_is_found_by_trying(call: int, message: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", REFUSE, str(call)], capture_output=True, text=True, check=True
     )
     (line,) = done.stdout.splitlines()
-    assert line.startswith(told)
+    assert line.startswith(message)

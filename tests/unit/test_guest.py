@@ -94,9 +94,7 @@ def test_it_is_made_anew_when_a_header_of_the_kernel_changes(
     assert len(calls(place)) == 2
 
 
-def test_a_cache_that_cannot_be_written_is_told(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_cache_is_reported(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "file"))
     with pytest.raises(MptcplabError, match=r"guest program cannot be built: .*Not a directory"):

@@ -250,11 +250,10 @@ def _tools(name: str, package: str, *tools: str) -> Callable[[], Check]:
 
     def check() -> Check:
         wanted = tools or (name,)
-        missing = [tool for tool in wanted if find_tool(tool) is None]
-        absent = f"missing: {', '.join(missing)}" if tools else "missing"
-        return _package(
-            name, not missing, absent if missing else str(find_tool(wanted[0])), package
-        )
+        detail = str(find_tool(wanted[0]))
+        if missing := [tool for tool in wanted if find_tool(tool) is None]:
+            detail = f"missing: {', '.join(missing)}" if tools else "missing"
+        return _package(name, not missing, detail, package)
 
     return check
 

@@ -73,8 +73,8 @@ _BUILT = shutil.ignore_patterns("generated", "config", "*.o", "*.cmd")
 
 @dataclass(frozen=True)
 class Tools:
-    """The scripts of a source with their compiled programs, in `net`; what is run of them; and the
-    guest's first process.
+    """The scripts of a source with their compiled programs, in `net`; those of them that run; and
+    the guest's first process.
     """
 
     id: str
@@ -84,11 +84,11 @@ class Tools:
 
 
 def prepare(build: KernelBuild) -> Tools:
-    """Takes the scripts from the source of a kernel and compiles what they need, once.
+    """Takes the scripts from the source of a kernel and compiles their programs, once.
 
-    Their programs are compiled against the headers of the same kernel, as those of the system are
-    older. Raises MachineError for what the machine lacks, and MptcplabError if that source has no
-    such scripts, or is not what the kernel was built from.
+    The programs need the headers of the same kernel: the system's are older. Raises MachineError if
+    the machine lacks something, and MptcplabError if the source has no such scripts, or has changed
+    since the kernel was built.
     """
     doctor.require(*doctor.SELFTEST_CHECKS, *doctor.BUILD_CHECKS)
     source = kernel.source_of(build)
@@ -109,13 +109,13 @@ def prepare(build: KernelBuild) -> Tools:
 
 
 def _scripts_of(directory: Path, *, is_later: bool) -> tuple[Script, ...]:
-    """What of SCRIPTS there is; other groups of tests than those of 6.12 go with the last ones.
+    """SCRIPTS; new groups of tests since 6.12 join the last ones.
 
-    That with groups uses devices at once that may send only after a work of the kernel's, to which
-    kernels that are later than 6.12 do not get as long as a script goes on: computing takes no
-    time, so that nobody else's turn comes.
+    The script with groups uses devices at once that may send only after a work of the kernel.
+    Kernels later than 6.12 do not get to it while a script goes on: computing takes no time, and
+    nobody else gets a turn.
 
-    Raises MptcplabError if a script, or a group of tests, is not there any more.
+    Raises MptcplabError if a script, or a group of tests, is gone.
     """
     missing = [each.name for each in SCRIPTS if not (directory / each.name).exists()]
     if missing:
@@ -126,7 +126,7 @@ def _scripts_of(directory: Path, *, is_later: bool) -> tuple[Script, ...]:
     known = "".join(each.options[1:] for each in (*before, last))
     gone = sorted(set(known) - set(groups))
     if gone:
-        raise MptcplabError(f"{_GROUPED} has no groups of tests {''.join(gone)}, which are run")
+        raise MptcplabError(f"{_GROUPED} lacks the groups of tests {''.join(gone)}")
     new = "".join(group for group in groups if group not in known)
     more = replace(last, options=last.options + new)
     found = (more if each == last else each for each in SCRIPTS)
@@ -148,7 +148,11 @@ def _make(kernel_source: Path, target: Path) -> None:
     if kernel_source.is_dir():
         _copy(kernel_source, source)
     else:
-        _extract(kernel_source, source)
+        names = [f"*/{name}" for name in (*_HEADER_SOURCES, _SELFTESTS)]
+        _call(
+            *("tar", "--extract", "--file", kernel_source, "--directory", source),
+            *("--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *names),
+        )
     selftests = source / _SELFTESTS
     if not (selftests / "mptcp").is_dir():
         raise MptcplabError(f"{kernel_source} has no {_SELFTESTS}/mptcp: no selftests of MPTCP")
@@ -159,14 +163,6 @@ def _make(kernel_source: Path, target: Path) -> None:
             (selftests / name).rename(target / "net" / name)
     for rest in (source, target / "headers"):
         shutil.rmtree(rest)
-
-
-def _extract(archive: Path, target: Path) -> None:
-    patterns = [f"*/{name}" for name in (*_HEADER_SOURCES, _SELFTESTS)]
-    _call(
-        *("tar", "--extract", "--file", archive, "--directory", target),
-        *("--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *patterns),
-    )
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -86,7 +86,7 @@ def test_functions_of_a_module_have_names_for_backtraces(made: Module) -> None:
     )
 
 
-def test_a_compile_error_is_told_as_the_compiler_says_it(
+def test_a_compile_error_is_reported_as_the_compiler_says_it(
     lab_kernel: KernelBuild, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_text(SCHEDULER.replace("mps_head(conn)", "mps_head(com)"))
@@ -109,7 +109,7 @@ def test_a_function_that_the_kernel_has_not_is_named(lab_kernel: KernelBuild, fi
         kernel.module(lab_kernel, file)
 
 
-def test_a_module_without_a_licence_is_told_what_it_lacks(
+def test_a_module_without_a_licence_is_reported_what_it_lacks(
     lab_kernel: KernelBuild, file: Path
 ) -> None:
     file.write_text(SCHEDULER.replace('MODULE_LICENSE("GPL");', ""))

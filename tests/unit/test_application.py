@@ -51,7 +51,7 @@ def figures(
     return {name: value for name, value in found if value is not None}
 
 
-def test_bulk_has_none_and_neither_has_a_run_without_records() -> None:
+def test_bulk_and_runs_without_records_have_no_figures() -> None:
     base = scenario("bulk:size=5")
     none = ApplicationFigures()
     assert application_figures(base, recorded(base, [(0, 5)]), T0) == none

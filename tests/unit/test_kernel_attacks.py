@@ -37,7 +37,7 @@ __all__ = ["repository"]
 
 # --- killed
 
-# What a build does to files and processes; each is told before it happens.
+# What a build does to files and processes; Python announces each before it happens.
 EVENTS = {
     *("open", "os.chmod", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.utime"),
     *("shutil.copyfile", "shutil.rmtree", "subprocess.Popen"),
@@ -364,9 +364,9 @@ def test_an_archive_that_would_do_harm_is_refused(
 ) -> None:
     monkeypatch.setattr(kernel_tree, "_MOST_BYTES", 30 << 20)
     before = everything(mine)
-    members, told = HARM[harm]
+    members, message = HARM[harm]
     archive = archive_of(repository, *members(mine))
-    with pytest.raises(MptcplabError, match=told) as failure:
+    with pytest.raises(MptcplabError, match=message) as failure:
         kernel.build(archive, quiet=True)
     assert str(archive) in str(failure.value)
     assert everything(mine) == before

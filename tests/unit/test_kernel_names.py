@@ -66,6 +66,13 @@ def test_a_name_stands_for_a_source_and_a_variant(repository: Repository) -> Non
     assert "debian" in kernel.build(quiet=True).image.read_text()
     # nor is it another kernel than the one that has no name
     assert kernel.build(repository.source, quiet=True, remember=False) == built
+    # each has its own modules
+    file = repository.write("mine.c", SCHEDULER)
+    module, of_debian = (
+        kernel.module(each, file, quiet=True) for each in (built, kernel.build(quiet=True))
+    )
+    assert module.path.exists()
+    assert of_debian.digest != module.digest
 
 
 def test_a_name_follows_our_patches_and_files(repository: Repository) -> None:
@@ -96,18 +103,9 @@ def test_a_kernel_to_compare_is_named_by_its_name_its_id_or_as_the_current_one(
             kernel_names.build_any(unknown)
 
 
-def test_a_name_can_be_that_of_a_variant_of_the_usual_source(debian: Path) -> None:
+def test_a_name_can_be_for_a_variant_of_the_usual_source(debian: Path) -> None:
     assert call("build", "--name", "plain", "--engine-only").exit_code == 0
     assert kernel_names.find("plain") == Named("plain", debian, "engine")
-
-
-def test_a_scheduler_is_compiled_for_a_kernel_by_name(repository: Repository) -> None:
-    built = named(repository, "mine")
-    file = repository.write("mine.c", SCHEDULER)
-    module = kernel.module(built, file, quiet=True)
-    assert module.path.exists()
-    of_debian = kernel.module(kernel.build(quiet=True), file, quiet=True)
-    assert of_debian.digest != module.digest
 
 
 def test_series_have_names_where_their_source_is(repository: Repository, debian: Path) -> None:
@@ -126,7 +124,7 @@ def test_series_have_names_where_their_source_is(repository: Repository, debian:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("7.4", "series of Linux"),
         ("0123456789ab", "ids of kernels"),
@@ -136,18 +134,23 @@ def test_series_have_names_where_their_source_is(repository: Repository, debian:
         ("", "a name is"),
     ],
 )
-def test_not_everything_can_be_a_name(repository: Repository, name: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_not_everything_can_be_a_name(repository: Repository, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         call("build", "--source", str(repository.source), "--name", name)
     assert repository.finished() == []
 
 
-def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones(repository: Repository) -> None:
     named(repository, "mine")
     with pytest.raises(InputError, match=r'no kernel has this name; did you mean "mine"\?'):
         kernel_names.find("mime")
     with pytest.raises(InputError, match="kernel build --source ARCHIVE --name other"):
         kernel_names.find("other")
+    for asked, hint in (("nosuch", ";"), ("mime", '; did you mean "mine"?')):
+        # one that can only be used is not proposed
+        removable = f"{asked}: no kernel has this name{hint} accepted is one of 6.12, mine"
+        with pytest.raises(InputError, match=rf"{re.escape(removable)}$"):
+            call("remove", asked)
     for name in ("6.99", "0123456789ab", "current", "Other"):  # which --name refuses
         with pytest.raises(InputError, match="kernel build --source ARCHIVE --name NAME"):
             kernel_names.find(name)
@@ -172,21 +175,11 @@ def test_only_what_is_accepted_is_proposed(
     assert f"accepted is one of {accepted}; to add it:" in str(error.value)
 
 
-def test_what_can_be_removed_is_told_without_what_cannot(repository: Repository) -> None:
-    named(repository, "mine")
-    for asked, hint in (("nosuch", ";"), ("mime", '; did you mean "mine"?')):
-        with pytest.raises(InputError) as error:
-            call("remove", asked)
-        assert str(error.value).splitlines()[-1].strip() == (
-            f"{asked}: no kernel has this name{hint} accepted is one of 6.12, mine"
-        )
-
-
-@pytest.mark.parametrize("text", ["[]", "3", "{", ""])
-def test_names_that_cannot_be_read_are_told(repository: Repository, text: str) -> None:
-    repository.write("cache/mptcplab/kernel/names.json", text)
-    with pytest.raises(MptcplabError, match=r"names\.json: not a table of kernels' names"):
-        kernel_names.known()
+def test_names_that_cannot_be_read_are_reported(repository: Repository) -> None:
+    for text in ("[]", "3", "{", ""):
+        repository.write("cache/mptcplab/kernel/names.json", text)
+        with pytest.raises(MptcplabError, match=r"names\.json: not a table of kernels' names"):
+            kernel_names.known()
 
 
 LAB = {"source": "/x", "variant": "lab"}
@@ -194,7 +187,7 @@ WRONG: list[object] = [[], 3, {"source": "/x"}, LAB | {"source": 3}, LAB | {"var
 
 
 @pytest.mark.parametrize(
-    ("name", "of", "told"),
+    ("name", "of", "message"),
     [
         ("6.12", LAB, "series of Linux"),
         ("7.3", LAB, "series of Linux"),
@@ -204,17 +197,17 @@ WRONG: list[object] = [[], 3, {"source": "/x"}, LAB | {"source": 3}, LAB | {"var
         ("mine", LAB | {"variant": "other"}, "one of lab, "),
     ],
 )
-def test_a_name_that_could_not_be_given_is_told(
-    repository: Repository, name: str, of: object, told: str
+def test_a_name_that_could_not_be_given_is_reported(
+    repository: Repository, name: str, of: object, message: str
 ) -> None:
     repository.write("cache/mptcplab/kernel/names.json", json.dumps({"good": LAB, name: of}))
     with pytest.raises(MptcplabError) as error:
         kernel_names.known()
     said = str(error.value)
     shown = name.replace("\n", "\\n")
-    assert re.search(rf'names\.json: "{re.escape(shown)}": .*{told}.*; remove it there$', said), (
-        said
-    )
+    assert re.search(
+        rf'names\.json: "{re.escape(shown)}": .*{message}.*; remove it there$', said
+    ), said
 
 
 def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> None:
@@ -226,9 +219,9 @@ def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> No
     assert kernel_names.remove("mine") == []
     assert mine.image.exists()
     tree = kernel.tree_of(repository.source, "lab")
-    told = call("remove", "same").output
-    assert told.splitlines()[-1].startswith("freed: ")
-    assert str(mine.image.parent) in told
+    message = call("remove", "same").output
+    assert message.splitlines()[-1].startswith("freed: ")
+    assert str(mine.image.parent) in message
     assert not any(path.exists() for path in (mine.image, module.path, tree))
     assert "same" not in kernel_names.known()
 
@@ -329,7 +322,7 @@ def test_prune_keeps_everything_if_it_cannot_know(
     assert built.image.exists()
 
 
-def test_a_name_whose_source_is_gone_is_told_with_what_to_do(repository: Repository) -> None:
+def test_a_name_whose_source_is_gone_is_reported_with_what_to_do(repository: Repository) -> None:
     named(repository, "mine")
     shutil.move(repository.source, repository.root / "away")
     for asked in (

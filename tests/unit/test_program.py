@@ -29,6 +29,7 @@ from tests.unit import synthetic
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+TRUE = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
 
 
 def scenario_with(wanted: Program, seed: str = "1") -> Scenario:
@@ -86,15 +87,12 @@ def test_programs_do_not_start_where_the_host_is_not_seen(
         program.directory()
 
 
-@pytest.mark.parametrize(("text", "ns"), [(None, 600 * 10**9), ("30s", 30 * 10**9)])
-def test_a_time_limit(text: str | None, ns: int) -> None:
-    assert program.time_limit_ns(text) == ns
-
-
-@pytest.mark.parametrize("text", ["", "0s", "10", "soon", "90000s", "1us"])
-def test_a_time_limit_that_is_none(text: str) -> None:
-    with pytest.raises(InputError, match=r"a time of 1ms to 86400s is expected, e\.g\. 600s"):
-        program.time_limit_ns(text)
+def test_a_time_limit_is_a_time_of_1_ms_to_a_day() -> None:
+    for text, ns in ((None, 600 * 10**9), ("30s", 30 * 10**9)):
+        assert program.time_limit_ns(text) == ns
+    for wrong in ("", "0s", "10", "soon", "90000s", "1us"):
+        with pytest.raises(InputError, match=r"a time of 1ms to 86400s is expected, e\.g\. 600s"):
+            program.time_limit_ns(wrong)
 
 
 @given(st.lists(WORD, max_size=5))
@@ -147,16 +145,15 @@ def test_the_plan_has_programs_instead_of_traffic() -> None:
         )),
     ],
 )  # fmt: skip
-def test_the_guest_is_told_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
-    wanted = Program(client=("/bin/cat",), directory="/", time_limit_ns=None)
-    scenario = scenario_with(wanted.model_copy(update=changed))
+def test_the_guest_is_reported_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
+    scenario = scenario_with(TRUE.model_copy(update=changed))
     hosts = "--host client=10.0.1.1 --host server=10.1.1.1"
     line = f"ip netns exec client program --directory / {hosts} --transport mptcp --seed 1 {given}"
-    assert plan.render(scenario).endswith(f"\n{line} -- /bin/cat\n")
+    assert plan.render(scenario).endswith(f"\n{line} -- /bin/true\n")
     # there is no server's
     assert "exec server program" not in plan.render(scenario)
     traced = scenario.model_copy(update={"trace": True})
-    assert plan.render(traced).endswith(f"\n{line} --trace 1 -- /bin/cat\n")
+    assert plan.render(traced).endswith(f"\n{line} --trace 1 -- /bin/true\n")
 
 
 @pytest.mark.parametrize(
@@ -178,14 +175,12 @@ def test_words_are_quoted_if_they_have_to_be(word: str, quoted: str) -> None:
 
 
 def test_plain_tcp_is_not_made_mptcp() -> None:
-    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
-    flags = Flags(path=PATHS[:1], program=wanted, transport="tcp")
+    flags = Flags(path=PATHS[:1], program=TRUE, transport="tcp")
     assert "mptcp" not in plan.render(from_flags(flags).base).replace("--transport", "")
 
 
 def test_events_may_come_until_the_longest_run_ends() -> None:
-    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
-    flags = Flags(path=PATHS, program=wanted, event=("100s:lte:down",))
+    flags = Flags(path=PATHS, program=TRUE, event=("100s:lte:down",))
     assert "at 100s tc " in plan.render(from_flags(flags).base)
 
 
@@ -221,25 +216,23 @@ def test_output_is_shown_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("reason", [BrokenPipeError(), OSError(errno.ENOSPC, "No space left")])
-def test_that_nobody_can_read_is_told_once(reason: OSError, tmp_path: Path) -> None:
+def test_that_nobody_can_read_is_reported_once(reason: OSError, tmp_path: Path) -> None:
     class Broken(io.BytesIO):
         def write(self, _bytes: object) -> int:
             raise reason
 
     outputs = Outputs(Broken(), io.BytesIO())
-    told: list[OSError | None] = []
-    outputs.on_broken = lambda: told.append(outputs.broken)
+    reported: list[OSError | None] = []
+    outputs.on_broken = lambda: reported.append(outputs.broken)
     for text in (b"a", b"ab"):
         (tmp_path / run_files.CLIENT_OUTPUT).write_bytes(text)
         outputs.look(tmp_path)
-    assert told == [reason]
+    assert reported == [reason]
 
 
 def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
     """A program that means harm may have written them, and the outcome."""
-    scenario = synthetic.scenario(
-        workload=Program(client=("/bin/true",), directory="/", time_limit_ns=None)
-    )
+    scenario = synthetic.scenario(workload=TRUE)
     client, server = synthetic.run(synthetic.FAST, synthetic.SLOW)
     synthetic.write(client, tmp_path / run_files.CLIENT_SAMPLES)
     synthetic.write(server, tmp_path / run_files.SERVER_SAMPLES)
@@ -279,29 +272,25 @@ def test_a_port_to_wait_for() -> None:
     with pytest.raises(InputError, match="nothing listens without --server"):
         program.listen("udp:1", "")
     assert program.listen("", "") == ""
-    wanted = Program(
-        client=("/bin/true",), server=("/s",), directory="/", time_limit_ns=None, listen="udp:1"
-    )
+    wanted = TRUE.model_copy(update={"server": ("/s",), "listen": "udp:1"})
     lines = plan.render(scenario_with(wanted)).splitlines()
     assert "ip netns exec server program --directory / --listen udp:1 -- /s" in lines
 
 
 def test_programs_find_the_first_path_s_addresses_by_name() -> None:
-    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
     for ip, hosts in {
         "6": "--host client=fd00::a00:101 --host server=fd00::a01:101",
         # the first one is what a program tries first
         "both": "--host client=fd00::a00:101 --host client=10.0.1.1"
         " --host server=fd00::a01:101 --host server=10.1.1.1",
     }.items():
-        (scenario,) = from_flags(Flags(path=[f"a:1mbit,1ms,ip={ip}"], program=wanted)).runs()
+        (scenario,) = from_flags(Flags(path=[f"a:1mbit,1ms,ip={ip}"], program=TRUE)).runs()
         assert hosts in plan.render(scenario).splitlines()[-1]
 
 
 def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
-    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
     title = "# from each address of the client to each of the server: by the client's path"
-    _, _, mesh = plan.render(scenario_with(wanted)).partition(f"{title}\n")
+    _, _, mesh = plan.render(scenario_with(TRUE)).partition(f"{title}\n")
     assert mesh.split("\n\n")[0].splitlines() == [
         "ip -n router1 route add 10.1.2.0/24 via 10.1.1.1",
         "ip -n server route add 10.0.1.0/24 via 10.1.1.254 dev s1 table 2",
@@ -311,8 +300,7 @@ def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
 
 
 def test_the_greeting_names_hosts_addresses_and_links() -> None:
-    wanted = Program(client=("/bin/bash",), directory="/", time_limit_ns=None)
-    text = program.greeting(scenario_with(wanted))
+    text = program.greeting(scenario_with(TRUE))
     assert "  server   s1 10.1.1.1, s2 10.1.2.1\n" in text
     assert "  router2  rc2 10.0.2.254, rs2 10.1.2.254\n" in text
     assert "  lte: to the server 20mbit, 40ms, queue 200, loss 0.1% (rs2), to the client " in text

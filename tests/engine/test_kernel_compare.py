@@ -88,9 +88,7 @@ def test_what_the_other_kernel_lacks_is_skipped(
     assert (found.verdict, found.reason) == ("skipped", "b lacks the scheduler minrtt")
 
 
-def test_a_packet_that_was_lost_is_the_first_that_differs(
-    run_scenario: RunScenario,
-) -> None:
+def test_a_lost_packet_is_the_first_difference(run_scenario: RunScenario) -> None:
     """The 40th with data on path a, of the same kernel twice: nothing differs before it."""
     paths = ("a:50mbit,10ms", "b:20mbit,30ms")
     runs = [

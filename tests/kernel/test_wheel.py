@@ -141,9 +141,7 @@ def digests(directory: Path) -> dict[str, str]:
     }
 
 
-def test_the_wheel_is_small_and_its_programs_are_those_of_the_clone(
-    wheel: Path, unpacked: Path
-) -> None:
+def test_the_wheel_is_small_and_has_the_same_programs(wheel: Path, unpacked: Path) -> None:
     assert wheel.stat().st_size <= MOST_BYTES
     assert wheel.name.endswith("-py3-none-linux_x86_64.whl")
     built, program = kernel.build(), guest.build()
@@ -291,9 +289,7 @@ def test_another_compiler_makes_another_module(
     assert kernel.module(built, file, quiet=True).digest != same.digest
 
 
-def test_the_benchmark_leaves_out_what_takes_the_objects_of_a_kernel(
-    came_along: Path, tmp_path: Path
-) -> None:
+def test_the_benchmark_needs_no_objects_of_a_kernel(came_along: Path, tmp_path: Path) -> None:
     del came_along
     said: list[str] = []
     runner = bench._Runner(Rig(kernel.build(), guest.build()), tmp_path, Watch())

@@ -275,9 +275,7 @@ def test_what_is_not_the_fault_of_a_commit_ends_the_bisection_which_goes_on_with
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_commit_whose_run_stalls_is_skipped(
-    ending: Callable[[Exception], None], tmp_path: Path
-) -> None:
+def test_a_stalled_run_skips_a_commit(ending: Callable[[Exception], None], tmp_path: Path) -> None:
     history(tmp_path, *FAULTY)
     ending(RunError("its virtual time stood still at 1 s"))
     with pytest.raises(UndecidedError, match=r"skipped: 1 of 1 runs failed: .* stood still at 1 s"):

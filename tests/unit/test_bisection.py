@@ -80,9 +80,7 @@ DRAWN = [
 
 
 @pytest.mark.parametrize(("seed", "merges", "skipped"), DRAWN)
-def test_the_commit_that_is_found_is_the_one_with_the_fault(
-    seed: int, merges: float, skipped: float, tmp_path: Path
-) -> None:
+def test_the_faulty_one_is_found(seed: int, merges: float, skipped: float, tmp_path: Path) -> None:
     history = History.drawn(seed, tmp_path, merges, skipped)
     candidates, last = history.search()
     assert len(history.asked) == len({*history.asked})
@@ -108,9 +106,7 @@ def test_every_position_of_the_fault_is_found(count: int, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("seed", "merges", "skipped"), DRAWN[::5])
-def test_an_interrupted_search_goes_on_and_comes_to_the_same(
-    seed: int, merges: float, skipped: float, tmp_path: Path
-) -> None:
+def test_a_search_can_resume(seed: int, merges: float, skipped: float, tmp_path: Path) -> None:
     whole = History.drawn(seed, tmp_path / "one", merges, skipped)
     expected = whole.search()
     again = History.drawn(seed, tmp_path / "two", merges, skipped)
@@ -131,9 +127,7 @@ def test_an_interrupted_search_goes_on_and_comes_to_the_same(
 
 
 @pytest.mark.parametrize(("seed", "merges", "skipped"), DRAWN[1::10])
-def test_it_tries_the_commits_that_git_bisect_tries(
-    seed: int, merges: float, skipped: float, tmp_path: Path
-) -> None:
+def test_it_does_as_git_bisect(seed: int, merges: float, skipped: float, tmp_path: Path) -> None:
     history = History.drawn(seed, tmp_path / "own", merges, skipped)
     history.search()
     clone = tmp_path / "clone"

@@ -37,9 +37,7 @@ def test_this_machine_is_well() -> None:
 
 @pytest.mark.parametrize(("user", "command"), [(0, "apt-get"), (1000, "sudo apt-get")])
 @pytest.mark.usefixtures("no_tools")
-def test_missing_packages_are_installed_by_one_command(
-    monkeypatch: pytest.MonkeyPatch, user: int, command: str
-) -> None:
+def test_one_command_installs_all(monkeypatch: pytest.MonkeyPatch, user: int, command: str) -> None:
     monkeypatch.setattr("os.geteuid", lambda: user)
     with pytest.raises(MachineError) as failure:
         doctor.require("machine", "flex", "bison", "patch", "ld")
@@ -72,9 +70,7 @@ def test_packages_have_the_names_of_this_system(
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_where_no_package_has_the_kernel_source_another_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_another_source_will_do_without_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.debian_source().packages == ("linux-source-6.12",)
     assert "mptcplab kernel build --source ARCHIVE" in doctor.debian_source().detail
 
@@ -137,9 +133,7 @@ def test_advice_does_not_change_the_exit_status() -> None:
     assert doctor.exit_status([advice, Check("b", False, "missing")]) == 3
 
 
-def test_too_little_memory_or_disk_for_the_cache_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_room_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "MEMORY_NEEDED_BYTES", 1 << 60)
     with pytest.raises(MachineError, match=r"memory: \d+ MiB available, \d+ MiB needed"):
         doctor.require("memory")
@@ -169,9 +163,7 @@ def test_what_only_builds_need_is_not_required_if_the_kernel_came_along() -> Non
 
 
 @pytest.mark.parametrize("value", ["", "relative/cache"])
-def test_the_cache_is_in_the_home_directory_without_a_usable_setting(
-    monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
+def test_the_cache_is_in_the_home_directory(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", value)
     monkeypatch.setenv("HOME", "/home/someone")
     assert doctor.cache_dir() == Path("/home/someone/.cache/mptcplab")

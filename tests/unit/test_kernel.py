@@ -143,19 +143,19 @@ class Repository:
         """Everything in the cache that looks like a finished kernel."""
         return sorted(self.cache.glob("*/linux"))
 
-    def start(self) -> subprocess.Popen[str]:
-        """The same build in a process of its own, which tells its progress on standard error."""
+    def start(self, do: str = "print(build.id)") -> subprocess.Popen[str]:
+        """The same build in a process of its own, with its progress on standard error; then `do`
+        something with it.
+        """
         program = (
             "from pathlib import Path; from mptcplab import resources;"
             "from mptcplab.lab import kernel;"
             f"resources.KERNEL = Path({str(self.root / 'kernel')!r});"
-            f"print(kernel.build(Path({str(self.source)!r})).id)"
+            f"build = kernel.build(Path({str(self.source)!r})); {do}"
         )
+        pipe = subprocess.PIPE
         return subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [sys.executable, "-c", program], stdout=pipe, stderr=pipe, text=True
         )
 
     def start_and_hang(self) -> tuple[subprocess.Popen[str], list[int]]:
@@ -236,9 +236,7 @@ def test_another_input_is_another_build(repository: Repository, changed: str) ->
     assert len(repository.finished()) == 2
 
 
-def test_another_compiler_is_another_build(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_compiler_counts_too(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     first = repository.build()
     monkeypatch.setattr(kernel, "compiler_version", lambda _name="gcc": "gcc 99")
     assert kernel.current() is None
@@ -305,9 +303,7 @@ def test_a_patch_that_does_not_apply_is_named_with_file_and_hunk(repository: Rep
     assert repository.finished() == []
 
 
-def test_engine_only_needs_no_patch_for_mptcp_but_that_which_builds_our_files(
-    repository: Repository,
-) -> None:
+def test_engine_only_needs_one_patch_for_mptcp(repository: Repository) -> None:
     repository.write("source/net/mptcp/protocol.c", "another\ntext\naltogether\n")
     new = "--- /dev/null\n+++ b/net/mptcp/{0}.c\n@@ -0,0 +1 @@\n+{0}\n"
     of_engine, of_ours = (
@@ -396,9 +392,7 @@ def test_a_fragment_counts_for_its_own_variants_only(repository: Repository) -> 
     assert repository.build("debug").id != before[1].id
 
 
-def test_the_upstream_kernel_is_without_our_schedulers_and_their_patch(
-    repository: Repository,
-) -> None:
+def test_the_upstream_kernel_lacks_our_schedulers(repository: Repository) -> None:
     repository.write("kernel/patches/6.12/mptcp/0002-mptcp-sched-carry.patch", SCHEDULER_PATCH)
     lab = repository.build()
     upstream = repository.build("upstream")
@@ -421,9 +415,7 @@ def test_switching_between_variants_builds_nothing_again(repository: Repository)
     assert {path: path.read_text() for path in calls} == calls
 
 
-def test_kernels_are_listed_the_newest_first_with_what_they_are_like(
-    repository: Repository,
-) -> None:
+def test_the_newest_kernels_are_listed_first(repository: Repository) -> None:
     repository.write("kernel/cloud.config", "# CONFIG_WLAN is not set\n")
     old = repository.build()
     repository.write(
@@ -463,9 +455,7 @@ def test_the_parts_of_a_kernel_are_its_schedulers_and_all_else(repository: Repos
     assert (third.base != first.base, third.files) == (True, second.files)
 
 
-def test_a_kernel_without_its_list_of_sources_is_reported(
-    repository: Repository,
-) -> None:
+def test_a_kernel_lists_its_sources(repository: Repository) -> None:
     build = repository.build()
     for text in ("[]", "{}", "no"):
         build.image.with_name("build.json").write_text(text)
@@ -497,9 +487,7 @@ def test_a_scheduler_is_compiled_to_a_module_of_its_name(repository: Repository,
     assert made.path.read_bytes().startswith(b"\x7fELF")
 
 
-def test_a_scheduler_is_compiled_once_for_its_content_and_each_kernel(
-    repository: Repository,
-) -> None:
+def test_a_scheduler_is_compiled_once_for_each_kernel(repository: Repository) -> None:
     built = repository.build()
     file = repository.write("mine.c", SCHEDULER)
     made = kernel.module(built, file, quiet=True)
@@ -537,7 +525,7 @@ def test_a_kernel_whose_files_have_changed_takes_no_new_module(repository: Repos
         kernel.kunit_modules(built, quiet=True)
 
 
-def test_a_compile_error_is_reported_with_the_persons_own_file_and_line(
+def test_a_compile_error_has_a_place(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = repository.build()
@@ -552,9 +540,7 @@ def test_a_compile_error_is_reported_with_the_persons_own_file_and_line(
     assert not list(repository.cache.glob("modules/*/*"))
 
 
-def test_the_compilers_warnings_are_shown(
-    repository: Repository, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_are_shown(repository: Repository, capfd: pytest.CaptureFixture[str]) -> None:
     built = repository.build()
     file = repository.write("mine.c", "#warning look here\n" + SCHEDULER)
     kernel.module(built, file)
@@ -582,9 +568,7 @@ def test_a_module_that_registers_no_scheduler_is_refused(repository: Repository)
         ("mine.c", "cannot be read: No such file or directory"),
     ],
 )
-def test_a_file_that_can_be_no_scheduler_is_refused(
-    repository: Repository, name: str, message: str
-) -> None:
+def test_wrong_files_are_refused(repository: Repository, name: str, message: str) -> None:
     built = repository.build()
     file = repository.write(name, SCHEDULER)
     if "cannot be read" in message:
@@ -603,9 +587,7 @@ def test_an_archive_will_do_as_the_source(repository: Repository, top: str) -> N
     assert "TWO" in kernel.build(archive, quiet=True).image.read_text()
 
 
-def test_a_chosen_source_is_remembered_and_debians_ends_that(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_source_is_remembered(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     debian = repository.packed("debian.tar")
     monkeypatch.setattr(doctor, "DEBIAN_SOURCE", debian)
     of_debian = kernel.build(quiet=True)
@@ -703,9 +685,7 @@ def test_another_tree_is_refused(repository: Repository, packed: bool) -> None:
     ("name", "message"),
     [("kernel/lab.config", "not an archive"), ("nowhere", "neither a file nor a directory")],
 )
-def test_a_source_that_is_no_archive_is_refused(
-    repository: Repository, name: str, message: str
-) -> None:
+def test_other_files_are_refused(repository: Repository, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         kernel.build(repository.root / name, quiet=True)
 
@@ -789,9 +769,7 @@ def test_errors_of_other_programs_are_found(log: str, first: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_build_ends_make_and_leaves_nothing_finished(
-    repository: Repository, number: signal.Signals
-) -> None:
+def test_an_interrupt_ends_make(repository: Repository, number: signal.Signals) -> None:
     process, pids = repository.start_and_hang()
     process.send_signal(number)
     process.communicate()
@@ -855,9 +833,7 @@ def test_two_builds_at_once_are_one(repository: Repository) -> None:
     assert repository.calls().count("linux") == 1
 
 
-def test_a_cache_that_cannot_be_written_is_reported_without_a_traceback(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_cache(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     place = repository.write("no-directory", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(place))
     with pytest.raises(MptcplabError, match="no-directory"):

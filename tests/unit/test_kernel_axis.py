@@ -96,9 +96,7 @@ def test_a_stored_scenario_is_run_with_another_kernel(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_kernel_without_our_schedulers_has_default_and_plain_tcp(
-    flags: dict[str, Any], refused: str
-) -> None:
+def test_upstream_has_default_and_plain_tcp(flags: dict[str, Any], refused: str) -> None:
     wanted = request(**flags)
     experiment.require_able(wanted, NEW)
     if not refused:

@@ -182,9 +182,7 @@ def test_a_sample_that_differs_is_named(pair: tuple[Path, Path]) -> None:
     )
 
 
-def test_ports_and_the_order_of_connections_in_samples_are_no_difference(
-    pair: tuple[Path, Path],
-) -> None:
+def test_ports_and_the_order_of_connections_do_not_count(pair: tuple[Path, Path]) -> None:
     def change(samples: Any) -> None:
         of = samples["kind"] == records.SUBFLOW
         samples["local_port"][of] = 12_345
@@ -514,7 +512,7 @@ def test_it_goes_on_after_an_interrupt(runs: Runs, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("runs")
-def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+def test_wrong_comparisons_are_refused(tmp_path: Path) -> None:
     file = scenario_file(tmp_path)
     with pytest.raises(InputError, match="no scenario has a name with this"):
         call("current", "new", file, "--only", "nothing")

@@ -86,9 +86,7 @@ def test_a_name_follows_our_patches_and_files(repository: Repository) -> None:
     assert after.id != before.id
 
 
-def test_a_kernel_to_compare_is_named_by_its_name_its_id_or_as_the_current_one(
-    repository: Repository,
-) -> None:
+def test_a_kernel_to_compare_has_a_name_or_an_id(repository: Repository) -> None:
     mine = named(repository, "mine", "--variant", "debug")
     assert kernel_names.build_any("mine") == mine
     found = kernel_names.build_any(mine.id)
@@ -233,9 +231,7 @@ def left(repository: Repository) -> set[Path]:
 
 
 @pytest.mark.parametrize("variant", ["lab", "debug", "upstream", "engine", "selftest-engine"])
-def test_a_name_is_removed_with_all_that_commands_build_for_it(
-    tested: Repository, variant: str
-) -> None:
+def test_a_name_is_removed_with_all_its_builds(tested: Repository, variant: str) -> None:
     before = left(tested)
     mine = named(tested, "mine", "--variant", variant)
     campaign.builds("mine")
@@ -309,9 +305,7 @@ def test_prune_removes_what_nothing_names(repository: Repository) -> None:
     assert kernel_names.unneeded() == []
 
 
-def test_prune_keeps_everything_if_it_cannot_know(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prune_refuses_to_guess(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     built = named(repository, "mine")
     shutil.move(repository.source, repository.root / "away")
     with pytest.raises(MptcplabError, match="the source of mine is gone"):
@@ -348,9 +342,7 @@ def test_a_name_whose_source_is_gone_is_reported_with_what_to_do(repository: Rep
 
 
 @pytest.mark.parametrize("command", [("remove", "mine"), ("prune",)])
-def test_nothing_is_removed_during_a_build(
-    repository: Repository, command: tuple[str, ...]
-) -> None:
+def test_builds_prevent_removal(repository: Repository, command: tuple[str, ...]) -> None:
     built = named(repository, "mine")
     with (kernel.place() / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -158,9 +158,7 @@ def test_a_script_or_group_that_is_gone_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["mptcp/diag.sh", "lib.sh", "net_helper.sh", "lib/csum.c", "lib/sh/defer.sh"]
 )
-def test_what_the_scripts_of_a_tree_share_belongs_to_them(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shared_files_count(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = tmp_path / "linux"
     net = tree / "tools/testing/selftests/net"
     (net / "mptcp").mkdir(parents=True)
@@ -637,9 +635,7 @@ def test_an_unwritable_directory_is_refused_before_anything_is_built(tmp_path: P
         load("selftests").main(["--out", str(tmp_path / "file" / "out")], standalone_mode=False)
 
 
-def test_another_call_in_the_same_directory_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_has_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
 
     def build(name: str) -> NoReturn:

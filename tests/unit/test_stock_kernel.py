@@ -102,9 +102,7 @@ def test_an_old_kernel_runs_plain_tcp_alone(debian: KernelBuild) -> None:
     experiment.require_able(request(path=PATHS[:1], transport="tcp"), old)
 
 
-def test_experiments_of_papers_run_there_if_they_have_default_alone(
-    debian: KernelBuild, tmp_path: Path
-) -> None:
+def test_papers_run_there_with_default_alone(debian: KernelBuild, tmp_path: Path) -> None:
     def check(name: str) -> None:
         published = catalogue.load(name)
         for each in catalogue.settings(
@@ -256,9 +254,7 @@ def test_a_run_there_is_expected_to_take_longer(debian: KernelBuild) -> None:
     assert stock.group != lab.group
 
 
-def test_how_long_it_takes_is_said_before(
-    debian: KernelBuild, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_duration_is_guessed(debian: KernelBuild, capsys: pytest.CaptureFixture[str]) -> None:
     base, lab = request(duration="5s").base, KERNELS["6.12"]
     common.say_slow([lab], [base])
     assert capsys.readouterr().err == ""

@@ -92,9 +92,7 @@ NEW_AND_FAILS = (None, "fail")
 
 @pytest.mark.parametrize("before", ["pass", "fail", "skip", None])
 @pytest.mark.parametrize("after", ["pass", "fail", "skip", None])
-def test_a_test_is_lost_if_it_is_worse_than_before(
-    before: Verdict | None, after: Verdict | None
-) -> None:
+def test_a_test_is_lost_if_it_is_worse(before: Verdict | None, after: Verdict | None) -> None:
     one, other = (Result({"a": each} if each else {}) for each in (before, after))
     assert lost(one, other) == (["a"] if (before, after) in (*LOST, NEW_AND_FAILS) else [])
 

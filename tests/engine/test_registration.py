@@ -42,6 +42,7 @@ static struct mps_ops ops = {
 };
 mps_scheduler(ops);
 
+/* The names "one", "two" and "a/b" stand here, too, where nothing is wrong. */
 MODULE_LICENSE("GPL");
 """
 PARAMETER, TABLE, LAST = 14, 21, 23

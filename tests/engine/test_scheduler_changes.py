@@ -26,7 +26,7 @@ PERIOD_S = 32.768
 ALL = sorted({*kernel.schedulers(), "default"})
 # of the program: enum moment
 MOMENTS = ("option", "sysctl", "disconnect", "failed", "listener", "accept")
-FALLBACK = 6
+FALLBACK, PARAMETER = 6, 7
 PATHS = ("a:20mbit,10ms", "b:10mbit,25ms")
 
 Pair = tuple[str, str]
@@ -85,3 +85,12 @@ def test_a_fallback_leaves_nothing_of_a_scheduler(run_program: RunProgram) -> No
     found = packets(run_program, FALLBACK, [(each, each) for each in ours])
     assert all(each[-1]["time"] > 3e9 for each in found)
     assert not [name for name, each in zip(ours, found, strict=True) if each != found[0]]
+
+
+def test_the_scheduler_that_a_socket_has_begins_anew(run_program: RunProgram) -> None:
+    # roundrobin's num_segments, of each socket() and 5 at the option; without the option, a
+    # socket has the first one
+    found = packets(run_program, PARAMETER, [(value, "roundrobin") for value in ("5", "1")])
+    assert found[0] == found[1]
+    (other,) = packets(run_program, MOMENTS.index("sysctl"), [("roundrobin", "roundrobin")])
+    assert found[0] != other

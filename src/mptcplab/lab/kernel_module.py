@@ -151,7 +151,9 @@ def with_place(reason: str, module: Path) -> str:
 def _place_of(why: str, text: str) -> int:
     """The place of the refused part in the source: a parameter by its name, a field, or all."""
     if parameter := re.match(r'params\[\d+\](?: |: \.name is )("[^"]*")', why):
-        return max(text.rfind(parameter[1]), 0)
+        # the last one, since of two with one name the second is refused
+        names = [*re.finditer(rf"(?:\bMPS_\w+\(|\.name\s*=)\s*{re.escape(parameter[1])}", text)]
+        return names[-1].end() if names else max(text.rfind(parameter[1]), 0)
     ops = _OPS.search(text)
     found = re.search(r"\.\w+", why)
     field = ".params" if why.startswith("params[") or not found else found[0]

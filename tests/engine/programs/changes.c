@@ -39,6 +39,9 @@
 /* 8192 ticks: timers of seconds are rounded to so many of them that all of it is the same */
 #define PERIOD_NS	32768000000LL
 #define BYTES		300000
+/* the parameter that PARAMETER changes from BEFORE, and its value then */
+#define PARAMETER_FILE	"/proc/sys/net/mptcp/roundrobin/num_segments"
+#define PARAMETER_VALUE	"5"
 
 enum moment {
 	OPTION,		/* the option, before connect() */
@@ -48,6 +51,7 @@ enum moment {
 	LISTENER,	/* the option, of what listens, before listen() */
 	ACCEPT,		/* the sysctl, between listen() and accept(): it changes nothing */
 	FALLBACK,	/* to TCP, which asks no scheduler */
+	PARAMETER,	/* the option, with the scheduler that the socket has; BEFORE is a parameter's */
 };
 
 static void check(bool good, const char *what)
@@ -208,7 +212,9 @@ static void be_client(enum moment moment, const char *before, const char *schedu
 	bool down = moment == LISTENER || moment == ACCEPT;
 	int fd;
 
-	set_sysctl(moment == SYSCTL ? scheduler : before);
+	set_sysctl(moment == SYSCTL || moment == PARAMETER ? scheduler : before);
+	if (moment == PARAMETER)
+		put(PARAMETER_FILE, before);
 	fd = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
 	check(fd >= 0, "socket");
 	sleep_until(begin_ns + SECOND_NS);
@@ -226,10 +232,13 @@ static void be_client(enum moment moment, const char *before, const char *schedu
 	case SYSCTL:
 		set_sysctl(before);
 		break;
+	case PARAMETER:
+		put(PARAMETER_FILE, PARAMETER_VALUE);
+		break;
 	default:
 		break;
 	}
-	if (moment == OPTION || moment == DISCONNECT || moment == FAILED)
+	if (moment == OPTION || moment == DISCONNECT || moment == FAILED || moment == PARAMETER)
 		choose(fd, scheduler);
 	sleep_until(begin_ns + PERIOD_NS / 2);
 	lose_some(moment, down);

@@ -109,7 +109,7 @@ def _named(name: str, source: Path | None, variant: str | None) -> Named:
 
 @kernel_group.command("list")
 def kernel_list() -> None:
-    """List the kernels of each source, their names, and the current ones.
+    """List the kernels, their names, and which are current.
 
     A run uses the current one, or with --kernel those of some names, and builds them if they are
     missing. Those of distributions' packages are listed once a run has used them.

@@ -100,11 +100,7 @@ class Installed:
         return subprocess.run(
             [self.root / "env" / "bin" / "mptcplab", *arguments],
             cwd=self.root,
-            env={
-                "HOME": str(self.root),
-                "PATH": str(self.bin),
-                "XDG_CACHE_HOME": str(self.cache),
-            },
+            env={"HOME": str(self.root), "PATH": str(self.bin), "XDG_CACHE_HOME": str(self.cache)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

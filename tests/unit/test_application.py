@@ -93,10 +93,7 @@ TWO, FOUR = [(0, 10), (10, 40), (40, 50), (50, 60)], [(0, 20), (250, 280), (500,
             *("transfers:count=2,size=1KB", [(0, 10), (10, 20), (20, -1), (-1, -1)]),
             {"completed": 1, "completion_ms_max": 10},
         ),
-        (
-            *("transfers:count=1", [(0, -1), (-1, -1)]),
-            {"completed": 0, "completion_ms_mean": None},
-        ),
+        (*("transfers:count=1", [(0, -1), (-1, -1)]), {"completed": 0, "completion_ms_mean": None}),
         # directions are not compared with each other: up 10 and 20 ms, down 110 and 150 ms vary by
         # 10 and 40
         (
@@ -140,7 +137,7 @@ def test_percentiles_are_nearest_ranks() -> None:
     times = [(i * 1000, i * 1000 + 1 + (i * 7) % 200) for i in range(200)]
     found = figures("transfers:count=200,interval=1s,size=1KB", times)
     assert [found[f"completion_ms_{name}"] for name in ("median", "p95", "p99", "max")] == [
-        *(100, 190, 198, 200),
+        *(100, 190, 198, 200)
     ]
 
 

@@ -127,12 +127,7 @@ def runs() -> tuple[list[Entry], list[Entry]]:
 
 def _entry(item: Any, build: KernelBuild, goodput_bps: float) -> Entry:
     entry = entries.run_entry(
-        item,
-        status="ok",
-        virtual_s=1.0,
-        wall_s=1.0,
-        run_metrics=None,
-        directory=None,
+        item, status="ok", virtual_s=1.0, wall_s=1.0, run_metrics=None, directory=None
     ).model_copy(update={"kernel": build.name})
     return with_figures(entry, goodput_bps=goodput_bps)
 

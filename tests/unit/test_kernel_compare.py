@@ -107,7 +107,7 @@ def test_a_packet_that_differs_is_named(pair: tuple[Path, Path]) -> None:
     assert first.fields == {"window": ("65535", "1000")}
     # then where it comes 5 ms later
     assert [each.capture for each in packets] == [
-        *("client.pcapng", "server.pcapng", "router-fast.pcapng", "router-slow.pcapng"),
+        *("client.pcapng", "server.pcapng", "router-fast.pcapng", "router-slow.pcapng")
     ]
     assert {each.time_s for each in packets[1:]} == {0.098}
     of = Compared(scenario="x", workload="bulk", verdict="differs", packets=tuple(packets))

@@ -215,9 +215,7 @@ def _of_captures(
         captures.read(directory, names) for directory in (one, other)
     )
     found = difference.differences(
-        difference.streams(ours, our_start_ns),
-        difference.streams(theirs, their_start_ns),
-        but=but,
+        difference.streams(ours, our_start_ns), difference.streams(theirs, their_start_ns), but=but
     )
     versions: tuple[IpVersion, ...] = ("4", "6")
     paths = {

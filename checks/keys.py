@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from checks import tables
 from mptcplab import marked, resources
 from mptcplab.scenario import literal
 from mptcplab.scenario.fields import Reads
@@ -40,7 +41,7 @@ _EVENT = (
 )
 
 
-def tables() -> Mapping[str, Mapping[str, str]]:
+def pages() -> Mapping[str, Mapping[str, str]]:
     """The tables of each page in docs/, by the names of their marks."""
     tops = [key for key, field in LiteralScenario.model_fields.items() if _reads(field)]
     return {
@@ -57,10 +58,10 @@ def tables() -> Mapping[str, Mapping[str, str]]:
 
 def _table(model: type[BaseModel], keys: Collection[str] = ()) -> str:
     of = model is LiteralWorkload
-    rows = [["key", "what it is", *(["of"] if of else []), "accepted", "default"]]
-    rows.append(["---"] * len(rows[0]))
+    headings = ["key", "what it is", *(["of"] if of else []), "accepted", "default"]
     extra = model.model_config.get("json_schema_extra")
     required = extra.get("required", []) if isinstance(extra, dict) else []
+    rows = []
     for key in keys or model.model_fields:
         field = model.model_fields[key]
         description, _, default = (field.description or "").partition(BY_DEFAULT)
@@ -69,16 +70,9 @@ def _table(model: type[BaseModel], keys: Collection[str] = ()) -> str:
         elif isinstance(required, list) and key in required:
             default = "required"
         kinds = [", ".join(f"`{kind}`" for kind in kinds_of(key)) or "all"] if of else []
-        rows.append(
-            [
-                f"`{key}`",
-                description.rstrip("."),
-                *kinds,
-                _accepted(key, field),
-                default.rstrip("."),
-            ]
-        )
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+        cells = [f"`{key}`", description.rstrip("."), *kinds, _accepted(key, field)]
+        rows.append([*cells, default.rstrip(".")])
+    return tables.markdown(headings, rows)
 
 
 def _reads(field: FieldInfo) -> Reads | None:
@@ -104,6 +98,6 @@ def schema() -> str:
 
 
 if __name__ == "__main__":
-    for page, texts in tables().items():
+    for page, texts in pages().items():
         marked.replace(resources.DOCS / page, texts)
     (resources.DOCS.parent / SCHEMA).write_text(schema(), encoding="utf-8")

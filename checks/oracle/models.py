@@ -4,54 +4,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
-from checks.oracle.backup import Backup
-from checks.oracle.blest import Blest
-from checks.oracle.burst import Burst
-from checks.oracle.daps import Daps
-from checks.oracle.dems import Dems
-from checks.oracle.earliest import Earliest
-from checks.oracle.ecf import Ecf
-from checks.oracle.first import First
-from checks.oracle.inorder import InOrder
-from checks.oracle.minrtt import MinRtt
-from checks.oracle.musher import Musher
-from checks.oracle.ols import Ols
-from checks.oracle.otias import Otias
-from checks.oracle.raven import Raven
-from checks.oracle.redundant import Redundant
-from checks.oracle.roundrobin import RoundRobin
-from checks.oracle.stms import Stms
-from checks.oracle.sttf import Sttf
-from checks.oracle.thinstream import ThinStream
 from checks.oracle.v09x import Model
-from checks.oracle.weighted import Weighted
 from mptcplab.errors import MptcplabError
 from mptcplab.mistakes import shown
 from mptcplab.scenario import scheduler as schedulers
 
+
+def _model(name: str) -> type[Model]:
+    """The class of that name in the module of that name."""
+    module = import_module(f"{__package__}.{name}")
+    model: type[Model] = {each.lower(): found for each, found in vars(module).items()}[name]
+    return model
+
+
+#: The models, each in a module of its own, in the order of the tables.
 MODELS: Mapping[str, type[Model]] = {
-    "first": First,
-    "backup": Backup,
-    "burst": Burst,
-    "minrtt": MinRtt,
-    "roundrobin": RoundRobin,
-    "redundant": Redundant,
-    "blest": Blest,
-    "ecf": Ecf,
-    "otias": Otias,
-    "sttf": Sttf,
-    "daps": Daps,
-    "musher": Musher,
-    "inorder": InOrder,
-    "thinstream": ThinStream,
-    "ols": Ols,
-    "weighted": Weighted,
-    "raven": Raven,
-    "stms": Stms,
-    "dems": Dems,
-    "earliest": Earliest,
+    name: _model(name)
+    for name in (
+        *("first", "backup", "burst", "minrtt", "roundrobin", "redundant", "blest", "ecf", "otias"),
+        *("sttf", "daps", "musher", "inorder", "thinstream", "ols", "weighted", "raven", "stms"),
+        *("dems", "earliest"),
+    )
 }
 
 
@@ -83,19 +59,14 @@ FORMS: tuple[str, ...] = (
 )
 
 
-def name_of(form: str) -> str:
-    """The scheduler of a form."""
-    return form.partition(":")[0].strip()
-
-
-def model_of(form: str) -> type[Model]:
-    """Raises MptcplabError when there is none."""
-    name = name_of(form)
+def model_of(form: str) -> tuple[str, type[Model]]:
+    """The scheduler of a form, and its model. Raises MptcplabError when there is none."""
+    name = form.partition(":")[0].strip()
     if name not in MODELS:
         raise MptcplabError(
             f"{shown(form)}: no model of this scheduler; there are those of {', '.join(MODELS)}"
         )
-    return MODELS[name]
+    return name, MODELS[name]
 
 
 def params_of(form: str) -> dict[str, int]:
@@ -104,7 +75,7 @@ def params_of(form: str) -> dict[str, int]:
     Raises MptcplabError when there is no model of the scheduler, or it lacks one of them, and when
     it is no form.
     """
-    model = model_of(form)
+    _, model = model_of(form)
     try:
         choice, _ = schedulers.choose(form, schedulers.known(), Path())
     except schedulers.SpecError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every mistake in a request: where the value came from, what it is, what is wrong with it."""
+"""Every mistake in a request: the origin of a value, the value, and the problem with it."""
 
 from __future__ import annotations
 

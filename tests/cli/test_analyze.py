@@ -59,7 +59,7 @@ def test_json_is_one_document_and_out_holds_it_and_a_picture(tmp_path: Path) -> 
     assert (tmp_path / "out" / "analysis.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_is_useful_of_a_file_that_is_cut_off_is_shown_with_a_warning(tmp_path: Path) -> None:
+def test_a_cut_file_is_shown_with_a_warning(tmp_path: Path) -> None:
     file = write_pcap(tmp_path / "x.pcap", conversation())
     file.write_bytes(file.read_bytes()[:-10])
     done = mptcplab("analyze", file)
@@ -94,7 +94,7 @@ def test_each_run_is_analysed_on_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["text", "empty", "directory", "missing", "plain", "none"])
-def test_bad_input_is_told_and_leaves_nothing(tmp_path: Path, what: str) -> None:
+def test_bad_input_is_an_error_and_leaves_nothing(tmp_path: Path, what: str) -> None:
     file = tmp_path / "x.pcap"
     if what == "text":
         file.write_text("this is no capture, but some text of a few words")

@@ -202,7 +202,7 @@ def test_variants_decide_what_depends_on_them(lab_kernel: KernelBuild, tmp_path:
     assert list(made.files) == ["sched/first.c"]
     assert made.files["sched/first.c"] == hashlib.sha256(FIRST.read_bytes()).hexdigest()
     assert made.cpu_s is not None
-    # what a part costs is told from the runs of others: half as many runs, of which each is as long
+    # what a part costs comes from the runs of others: half as many runs, of which each is as long
     (out / "p" / "fig1-slow.json").unlink()
     again = reproduce.read(published, out, quick=False)
     assert list(again.missing) == ["slow"]

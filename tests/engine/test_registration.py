@@ -55,6 +55,11 @@ FIELDS = {
     ".name = {}": (19, f".name; {NAMES}"),
     ".name = { 'i', ' ', 'x' }": (19, f".name; {NAMES}"),
     ".owner = NULL": (20, ".owner is NULL; it must be THIS_MODULE, wrong"),
+    # a function of the kernel's code does not make it another owner
+    ".next_segment = mps_reinject, .owner = NULL": (
+        20,
+        ".owner is NULL; it must be THIS_MODULE, wrong",
+    ),
     ".conn_size = 1UL << 40": (
         LAST,
         ".conn_size is 1099511627776 bytes; accepted is at most 65536",

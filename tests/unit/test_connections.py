@@ -237,7 +237,7 @@ def test_a_rate_on_the_way_is_the_lowest_of_all() -> None:
         (2 * s, 1_000_000),
     ]
     assert timeline.link_rates(found, "up")["shared"] == [
-        *((0, 10_000_000), (s, 2_000_000), (2 * s, 10_000_000)),
+        *((0, 10_000_000), (s, 2_000_000), (2 * s, 10_000_000))
     ]
 
 

@@ -35,7 +35,7 @@ from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.papers import stale
 from mptcplab.plan import plan, testbed
-from mptcplab.runs.entries import Entry, failed_entry, run_entry
+from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
@@ -231,14 +231,8 @@ def entry(goodput_bps: float | None = 20e6, **more: Any) -> Entry:
     paths = (PathFigures(name="fast", share=share), PathFigures(name="slow", share=1 - share))
     links = (LinkFigures(name="shared", direction="up", utilisation=share),)
     own = ConnectionFigures(name="bulk", goodput_bps=goodput_bps, metrics=metrics)
-    return run_entry(
-        SCENARIO,
-        status="ok",
-        virtual_s=1.0,
-        wall_s=0.1,
-        run_metrics=RunMetrics(metrics, paths, connections=(own,), links=links),
-        directory="runs/x",
-    )
+    measured = RunMetrics(metrics, paths, connections=(own,), links=links)
+    return run_entry(SCENARIO, measured, directory="runs/x")
 
 
 def test_figures_that_differ_are_listed_with_their_change() -> None:
@@ -377,7 +371,7 @@ class Runs:
         build = task.rig.kernel
         self.made.append(build.id)
         if build.name in self.failing:
-            return failed_entry(task.scenario, "the kernel crashed\nbelow")
+            return run_entry(task.scenario, reason="the kernel crashed\nbelow")
         leave(directory, talk(key=f"{build.id:8}"[:8].encode()), task.scenario)
         if build.name == "new":
             change_packet(directory, 112, lambda each: replace(each, window=1))

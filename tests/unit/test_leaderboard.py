@@ -22,7 +22,7 @@ from mptcplab.leaderboard.standings import Board
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import experiment, store, sweep
-from mptcplab.runs.entries import failed_entry, run_entry
+from mptcplab.runs.entries import run_entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import Plan, SweepOutcome
@@ -55,18 +55,12 @@ def make(planned: Plan, out: Store, speed: Speed) -> None:
     for key, run in planned.runs.items():
         fast = speed(run.scenario)
         if fast is None:
-            failed = failed_entry(run.scenario, "no power\nat all")
+            failed = run_entry(run.scenario, reason="no power\nat all")
             about = {"entry": failed.result(), "scenario": run.scenario, "build": {}}
             out.keep_failed(key, about)
             continue
-        entry = run_entry(
-            run.scenario,
-            status="ok",
-            virtual_s=1.0,
-            wall_s=1.0,
-            run_metrics=RunMetrics(metrics=figures(fast), paths=()),
-            directory=store.place(key),
-        )
+        measured = RunMetrics(metrics=figures(fast), paths=())
+        entry = run_entry(run.scenario, measured, directory=store.place(key))
         with out.new_run(key) as directory:
             store.write_json(directory / store.RESULT, entry.result())
 

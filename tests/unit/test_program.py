@@ -29,7 +29,9 @@ from tests.unit import synthetic
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
-TRUE = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
+
+
+PROGRAM = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
 
 
 def scenario_with(wanted: Program, seed: str = "1") -> Scenario:
@@ -79,18 +81,23 @@ def test_a_command_must_be_text_in_whole_quotes() -> None:
 
 
 @pytest.mark.parametrize("where", ["/proc", "/dev/shm"])
-def test_some_directories_are_refused(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_do_not_start_where_the_host_is_not_seen(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(where)
     with pytest.raises(InputError, match=f"{where}: programs have a .* of their own"):
         program.directory()
 
 
-def test_a_time_limit_is_a_time_of_1_ms_to_a_day() -> None:
-    for text, ns in ((None, 600 * 10**9), ("30s", 30 * 10**9)):
-        assert program.time_limit_ns(text) == ns
-    for wrong in ("", "0s", "10", "soon", "90000s", "1us"):
-        with pytest.raises(InputError, match=r"a time of 1ms to 86400s is expected, e\.g\. 600s"):
-            program.time_limit_ns(wrong)
+@pytest.mark.parametrize(("text", "ns"), [(None, 600 * 10**9), ("30s", 30 * 10**9)])
+def test_a_time_limit(text: str | None, ns: int) -> None:
+    assert program.time_limit_ns(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "0s", "10", "soon", "90000s", "1us"])
+def test_a_time_limit_that_is_none(text: str) -> None:
+    with pytest.raises(InputError, match=r"a time of 1ms to 86400s is expected, e\.g\. 600s"):
+        program.time_limit_ns(text)
 
 
 @given(st.lists(WORD, max_size=5))
@@ -144,7 +151,7 @@ def test_the_plan_has_programs_instead_of_traffic() -> None:
     ],
 )  # fmt: skip
 def test_the_guest_is_reported_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
-    scenario = scenario_with(TRUE.model_copy(update=changed))
+    scenario = scenario_with(PROGRAM.model_copy(update=changed))
     hosts = "--host client=10.0.1.1 --host server=10.1.1.1"
     line = f"ip netns exec client program --directory / {hosts} --transport mptcp --seed 1 {given}"
     assert plan.render(scenario).endswith(f"\n{line} -- /bin/true\n")
@@ -173,12 +180,12 @@ def test_words_are_quoted_if_they_have_to_be(word: str, quoted: str) -> None:
 
 
 def test_plain_tcp_is_not_made_mptcp() -> None:
-    flags = Flags(path=PATHS[:1], program=TRUE, transport="tcp")
+    flags = Flags(path=PATHS[:1], program=PROGRAM, transport="tcp")
     assert "mptcp" not in plan.render(from_flags(flags).base).replace("--transport", "")
 
 
 def test_events_may_come_until_the_longest_run_ends() -> None:
-    flags = Flags(path=PATHS, program=TRUE, event=("100s:lte:down",))
+    flags = Flags(path=PATHS, program=PROGRAM, event=("100s:lte:down",))
     assert "at 100s tc " in plan.render(from_flags(flags).base)
 
 
@@ -230,7 +237,7 @@ def test_that_nobody_can_read_is_reported_once(reason: OSError, tmp_path: Path) 
 
 def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
     """A program that means harm may have written them, and the outcome."""
-    scenario = synthetic.scenario(workload=TRUE)
+    scenario = synthetic.scenario(workload=PROGRAM)
     client, server = synthetic.run(synthetic.FAST, synthetic.SLOW)
     synthetic.write(client, tmp_path / run_files.CLIENT_SAMPLES)
     synthetic.write(server, tmp_path / run_files.SERVER_SAMPLES)
@@ -259,18 +266,15 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
 
 
 def test_a_port_to_wait_for() -> None:
-    assert [program.listen(text, "server") for text in ("", "udp:1", "tcp:65535")] == [
-        "",
-        "udp:1",
-        "tcp:65535",
-    ]
+    for text in ("", "udp:1", "tcp:65535"):
+        assert program.listen(text, "server") == text
     for text in ("udp", "udp:", "4433", "udp:0", "udp:65536", "sctp:1", "udp:1 ", "udp:-1"):
         with pytest.raises(InputError, match=r"tcp:PORT or udp:PORT is expected, e\.g\. udp:4433"):
             program.listen(text, "server")
     with pytest.raises(InputError, match="nothing listens without --server"):
         program.listen("udp:1", "")
     assert program.listen("", "") == ""
-    wanted = TRUE.model_copy(update={"server": ("/s",), "listen": "udp:1"})
+    wanted = PROGRAM.model_copy(update={"server": ("/s",), "listen": "udp:1"})
     lines = plan.render(scenario_with(wanted)).splitlines()
     assert "ip netns exec server program --directory / --listen udp:1 -- /s" in lines
 
@@ -282,13 +286,13 @@ def test_programs_find_the_first_path_s_addresses_by_name() -> None:
         "both": "--host client=fd00::a00:101 --host client=10.0.1.1"
         " --host server=fd00::a01:101 --host server=10.1.1.1",
     }.items():
-        (scenario,) = from_flags(Flags(path=[f"a:1mbit,1ms,ip={ip}"], program=TRUE)).runs()
+        (scenario,) = from_flags(Flags(path=[f"a:1mbit,1ms,ip={ip}"], program=PROGRAM)).runs()
         assert hosts in plan.render(scenario).splitlines()[-1]
 
 
 def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
     title = "# from each address of the client to each of the server: by the client's path"
-    _, _, mesh = plan.render(scenario_with(TRUE)).partition(f"{title}\n")
+    _, _, mesh = plan.render(scenario_with(PROGRAM)).partition(f"{title}\n")
     assert mesh.split("\n\n")[0].splitlines() == [
         "ip -n router1 route add 10.1.2.0/24 via 10.1.1.1",
         "ip -n server route add 10.0.1.0/24 via 10.1.1.254 dev s1 table 2",
@@ -298,7 +302,7 @@ def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
 
 
 def test_the_greeting_names_hosts_addresses_and_links() -> None:
-    text = program.greeting(scenario_with(TRUE))
+    text = program.greeting(scenario_with(PROGRAM))
     assert "  server   s1 10.1.1.1, s2 10.1.2.1\n" in text
     assert "  router2  rc2 10.0.2.254, rs2 10.1.2.254\n" in text
     assert "  lte: to the server 20mbit, 40ms, queue 200, loss 0.1% (rs2), to the client " in text

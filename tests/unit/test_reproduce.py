@@ -47,15 +47,7 @@ class FakeKernel:
         for task in tasks:
             scenario = task.scenario
             self.ran.append(scenario)
-            entry = run_entry(
-                scenario,
-                status="failed" if self.fails(scenario) else "ok",
-                reason="no power",
-                virtual_s=20.0,
-                wall_s=1.0,
-                run_metrics=None,
-                directory=None,
-            )
+            entry = run_entry(scenario, reason="no power" if self.fails(scenario) else None)
             queue = scenario.paths[0].up.queue_packets or 0
             entry = with_figures(entry, goodput_bps=1e6 * queue)
             if entry.status == "ok":

@@ -101,7 +101,7 @@ def test_a_table_has_medians_and_intervals() -> None:
 
 
 @pytest.mark.parametrize("chart", [{"kind": "cdf", "x": ""}, {"kind": "bars", "x": "scheduler"}])
-def test_a_distribution_is_told_by_quantiles(chart: dict[str, Any]) -> None:
+def test_a_distribution_is_reported_by_quantiles(chart: dict[str, Any]) -> None:
     table, _ = tables.tables(reproduced(**chart))
     assert table.head[1:] == ("lowest", "quartile", "median", "3rd quartile", "highest", "runs")
     assert table.rows[0] == ("minrtt", "2", "2.75", "3", "3.25", "4", "4")

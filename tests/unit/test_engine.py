@@ -106,3 +106,23 @@ def test_a_long_console_is_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / run_files.CONSOLE).write_bytes(b"1234" + engine._CONNECTING)
     with engine._connecting(tmp_path) as is_connecting:
         assert True in [is_connecting() for _ in range(10)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "start_userspace : expected SIGSTOP, got status = 9",
+        "start_userspace : PTRACE_SETOPTIONS failed, errno = 3",
+        "userspace - child stopped with signal 9",
+    ],
+)
+def test_a_killed_process_of_a_guest_is_known_by_what_its_kernel_prints(
+    tmp_path: Path, line: str
+) -> None:
+    """As arch/um/os-Linux/skas/process.c prints it: the first two while a fork makes the process.
+
+    The program that forks then fails by itself.
+    """
+    (tmp_path / run_files.CONSOLE).write_text(f"{line}\nmptcplab: fork: Cannot allocate memory\n")
+    reason = engine._killed_by_others(0, "mptcplab: fork: Cannot allocate memory", tmp_path)
+    assert reason == "a process of its guest was killed; the machine may be out of memory"

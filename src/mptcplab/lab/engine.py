@@ -803,7 +803,9 @@ _GUEST_KILLED = re.compile(
     r"^userspace - (?:child stopped with signal|.* failed, errno = 3$)"
     r"|^.*failed to wait for SIGTRAP, .* status = 0x9$"
     # while it was to change its memory
-    r"|(?:: PTRACE_SETREGS failed|Failed to continue stub, pid = [0-9]+), errno = 3$",
+    r"|(?:: PTRACE_SETREGS failed|Failed to continue stub, pid = [0-9]+), errno = 3$"
+    # while it was made
+    r"|start_userspace : (?:expected SIGSTOP, got status = 9|PTRACE_SETOPTIONS failed, errno = 3)$",
     re.MULTILINE,
 )
 HINT = "; the machine may be out of memory"

@@ -497,6 +497,14 @@ static inline bool mps_available(const struct mps_subflow *subflow)
 /* May backup subflows be used: is there no other usable one? */
 bool mps_only_backups(const struct mps_conn *conn);
 
+/* The parameter `spare_backups` of schedulers whose source does not look at the flag: off,
+ * backup subflows are used like others; on, only if no other one is usable.
+ */
+static inline bool mps_may_use_backups(const struct mps_conn *conn, unsigned int spare_backups)
+{
+	return !mps_param(conn, spare_backups) || mps_only_backups(conn);
+}
+
 /* Has it room, or will it surely have: is nothing wrong with it but a full
  * window, and what fills that is in flight or about to be, so that an
  * acknowledgment or, at worst, a timeout follows?
@@ -527,6 +535,12 @@ struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_
  * neither an acknowledgment nor a timeout brings the next decision.
  */
 struct mps_subflow *mps_fastest_but(struct mps_conn *conn, const struct mps_subflow *slow);
+
+/* The first available subflow that did not carry the segment, or else the first available
+ * one; backups count only with `backups`. NULL: none is available.
+ */
+struct mps_subflow *mps_first_available(struct mps_conn *conn, const struct mps_segment *seg,
+					bool backups);
 
 /* Puts the head of the reinjection queue on the subflow that mps_lowest_rtt()
  * chooses. False if the queue is empty, or none is available.

@@ -3,56 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
-from checks.oracle.backup import Backup
-from checks.oracle.blest import Blest
-from checks.oracle.burst import Burst
-from checks.oracle.daps import Daps
-from checks.oracle.dems import Dems
-from checks.oracle.earliest import Earliest
-from checks.oracle.ecf import Ecf
-from checks.oracle.first import First
-from checks.oracle.inorder import InOrder
-from checks.oracle.minrtt import MinRtt
-from checks.oracle.musher import Musher
-from checks.oracle.ols import Ols
-from checks.oracle.otias import Otias
-from checks.oracle.raven import Raven
-from checks.oracle.redundant import Redundant
-from checks.oracle.roundrobin import RoundRobin
-from checks.oracle.stms import Stms
-from checks.oracle.sttf import Sttf
-from checks.oracle.thinstream import ThinStream
 from checks.oracle.v09x import Model
-from checks.oracle.weighted import Weighted
 from mptcplab.errors import MptcplabError
 from mptcplab.mistakes import shown
 from mptcplab.scenario import scheduler as schedulers
 
-MODELS: Mapping[str, type[Model]] = {
-    "first": First,
-    "backup": Backup,
-    "burst": Burst,
-    "minrtt": MinRtt,
-    "roundrobin": RoundRobin,
-    "redundant": Redundant,
-    "blest": Blest,
-    "ecf": Ecf,
-    "otias": Otias,
-    "sttf": Sttf,
-    "daps": Daps,
-    "musher": Musher,
-    "inorder": InOrder,
-    "thinstream": ThinStream,
-    "ols": Ols,
-    "weighted": Weighted,
-    "raven": Raven,
-    "stms": Stms,
-    "dems": Dems,
-    "earliest": Earliest,
-}
+
+def _models() -> Iterator[tuple[str, type[Model]]]:
+    """The model of each scheduler NAME with a file NAME.py here: the last one that it defines."""
+    for name in schedulers.known():
+        if Path(__file__).with_name(f"{name}.py").exists():
+            module = import_module(f"checks.oracle.{name}")
+            classes = [each for each in vars(module).values() if inspect.isclass(each)]
+            own = [each for each in classes if each.__module__ == module.__name__]
+            yield name, [each for each in own if issubclass(each, Model)][-1]
+
+
+MODELS: Mapping[str, type[Model]] = dict(_models())
 
 
 #: What all runs are of: schedulers without parameters, and with those that make another published

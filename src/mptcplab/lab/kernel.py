@@ -101,7 +101,7 @@ _ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
 # need the framework.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
 _TESTS = "tests/"
-_FRAMEWORK_FILES = ("sched/", _TESTS)
+_FRAMEWORK_FILES = ("sched/", "parts/", _TESTS)
 # Beside a finished kernel, and beside a module.
 _ABOUT, OF_KERNEL = "about.json", "kernel"
 # Below kernel/mptcp: one file each, of which a run uses one or two.

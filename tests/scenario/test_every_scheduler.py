@@ -18,7 +18,7 @@ OURS = [name for name in kernel.schedulers() if name != "default"]
 FULL = ["minrtt", "roundrobin", "blest", "ecf", "otias", "sttf", "inorder", "stms", "raven", "dems"]
 FULL += ["earliest"]
 # as published they do not, and neither does thinstream: docs/schedulers says why
-FULL += ["daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"]
+FULL += ["timetable", "proportional"]
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,25ms")
 TROUBLES: dict[str, dict[str, Any]] = {

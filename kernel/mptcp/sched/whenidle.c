@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* whenidle: copies only when there is nothing new to send.
  *
- * New data goes to the lowest RTT with room. When there is none, data on its way is
- * copied, the oldest segment first, to the lowest RTT of those that did not carry
- * it.
+ * New data goes to the lowest RTT with room. When there is none, data on its way
+ * is copied, the oldest segment first, to the lowest RTT of those that did not
+ * carry it.
  *
- * Source: "redundant if Q empty" of ProgMP (Froemmgen et al., "A Programming Model
- * for Application-defined Multipath TCP Scheduling", Middleware 2017).
+ * Source: "redundant if Q empty" of ProgMP (Froemmgen et al., "A Programming
+ * Model for Application-defined Multipath TCP Scheduling", Middleware 2017).
  *
  * Works for bulk data and messages alike: it spends only what would be idle, and
  * the end of the data is on all paths. Fails to protect more than that end: what

@@ -202,9 +202,9 @@ def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> No
     what = play.asked("training", 12, [mine(tmp_path)])
     planned, board = ranked(tmp_path / "out", what)
     first, *others = board.standings
-    # the longest names: thinstream and roundrobin have 10 letters, 40 Mbit/s
-    assert (first.name, first.place) == ("roundrobin", 1)
-    assert (others[0].name, others[0].place) == ("thinstream", 1)
+    # the longest names: opportunistic and proportional have 13 and 12 letters, 52 and 48 Mbit/s
+    assert (first.name, first.place) == ("opportunistic", 1)
+    assert (others[0].name, others[0].place) == ("proportional", 2)
     assert first.score.value == 1
     own = board.standing("mine")
     # 11 of 12 scenarios as the best
@@ -216,7 +216,7 @@ def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> No
     assert first.tcp
     # TCP has 31, since a path's name has a letter; default has 28
     assert first.tcp.below == 0
-    assert first.tcp.worst == pytest.approx(40 / 31)
+    assert first.tcp.worst == pytest.approx(52 / 31)
     default = board.standing("default")
     assert default.tcp
     assert default.tcp.worst == pytest.approx(28 / 31)
@@ -245,7 +245,7 @@ def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: P
     assert both in command
     place = Path(command.split()[2])
     assert (place.parent / store.RESULT).is_file()
-    told = " ".join(outputs.text_of(board, what, "roundrobin", tmp_path).split())
+    told = " ".join(outputs.text_of(board, what, "opportunistic", tmp_path).split())
     assert told.endswith("It loses nowhere.")
 
 
@@ -282,7 +282,7 @@ def test_the_document_and_the_chart(tmp_path: Path) -> None:
     _, board = ranked(tmp_path / "out", what)
     outputs.write(board, what, {"kernel": "k1"}, {"key": "no power"}, tmp_path)
     document = json.loads((tmp_path / outputs.DOCUMENT).read_text())
-    assert [each["name"] for each in document["standings"]][:2] == ["roundrobin", "thinstream"]
+    assert [each["name"] for each in document["standings"]][:2] == ["opportunistic", "proportional"]
     assert document["failures"] == {"key": "no power"}
     assert document["scenarios"] == len(document["played"]) == 4
     pictures = [tmp_path / f"{outputs.PICTURE}.{form}" for form in ("png", "svg")]

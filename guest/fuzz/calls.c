@@ -1459,14 +1459,13 @@ static void find_names(void)
 {
 	static char text[4096];
 	int fd = open("/proc/sys/net/mptcp/available_schedulers", O_RDONLY | O_CLOEXEC);
-	ssize_t len = read(fd, text, sizeof(text) - 1);
 	glob_t found;
 	char *name;
 	size_t i;
 
-	close(fd);
-	if (len <= 0)
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		fail("no schedulers");
+	close(fd);
 	for (name = strtok(text, "\n "); name; name = strtok(NULL, "\n "))
 		schedulers[scheduler_count++] = name;
 	if (glob("/proc/sys/net/mptcp/*/*", 0, NULL, &found))

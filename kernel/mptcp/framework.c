@@ -15,7 +15,9 @@
  */
 
 #include <kunit/visibility.h>
+#include <linux/mm.h>
 #include <linux/prefetch.h>
+#include <net/proto_memory.h>
 #include <net/tcp.h>
 
 #include "../mib.h"
@@ -30,6 +32,7 @@
 const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 			   struct mps_segment **seg)
 {
+	struct mps_conn_core *core = conn_core(conn);
 	struct mps_subflow *subflow = pick->subflow;
 	struct mps_unit *unit;
 
@@ -46,9 +49,11 @@ const char *mps_check_pick(struct mps_conn *conn, const struct mps_pick *pick,
 	if (!*seg)
 		return "no such segment";
 	/* Repeated for ever, or sent byte by byte, it would fill the memory. A scheduler that
-	 * queues all on one subflow, with what others carried that were away, stays below.
+	 * queues all on one subflow, with what others carried that were away, stays below. A
+	 * program that makes its send buffer smaller is not the scheduler's mistake.
 	 */
-	if (subflow->memory_bytes > 16ULL * READ_ONCE(mps_sk(conn)->sk_sndbuf))
+	core->most_sndbuf = max_t(u32, core->most_sndbuf, READ_ONCE(mps_sk(conn)->sk_sndbuf));
+	if (subflow->memory_bytes > 16ULL * core->most_sndbuf)
 		return "the subflow takes more memory than sixteen send buffers";
 	if (pick->kind == MPS_DUPLICATE &&
 	    (!mps_sent(*seg) || mps_carried_by(*seg, subflow)))
@@ -261,6 +266,18 @@ EXPORT_SYMBOL_GPL(mps_event);
 
 /* --- carrying out */
 
+/* Is TCP short of memory, and the subflow beyond its send buffer? TCP charges such a socket
+ * whatever it asks for (__sk_mem_raise_allocated()), as it expects it to wait. Its next ACK
+ * brings room. Half of the memory is more than tcp_mem allows, unless somebody has set it.
+ */
+static bool mps_lacks_memory(const struct sock *ssk)
+{
+	bool lacks = tcp_under_memory_pressure(ssk) ||
+		     sk_memory_allocated(ssk) > totalram_pages() / 2;
+
+	return lacks && !sk_stream_memory_free(ssk);
+}
+
 /* Queues the pick on its subflow, which is locked. Returns the bytes queued, 0
  * or an error when there was no room.
  */
@@ -280,6 +297,8 @@ static int mps_transmit(struct mps_conn *conn, const struct mps_pick *pick,
 
 	mps_assert_locked(sk);
 	mps_assert_locked(sub->ssk);
+	if (mps_lacks_memory(sub->ssk))
+		return -ENOMEM;
 	/* likely the next one: written long ago, and no longer in any cache */
 	next = list_next_entry(seg, unsent);
 	prefetchw(&next->frag);

@@ -181,6 +181,7 @@ struct mps_conn_core {
 	u64			small_end;	/* end of the latest short segment */
 	u64			cork_end;	/* TCP_CORK holds no segment that begins before */
 	u32			usable_mask;	/* of slots */
+	u32			most_sndbuf;	/* largest send buffer so far, in bytes */
 	bool			started;	/* base_seq is known */
 	bool			has_gaps;	/* something was sent out of order */
 	bool			has_cursors;	/* mps_oldest_missing() is used */

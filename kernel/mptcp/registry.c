@@ -5,14 +5,18 @@
 
 #include "framework.h"
 
-/* The module that its code lies in; NULL: the kernel. */
+/* The module that it lies in, or, if it is in allocated memory, its code; NULL: the kernel.
+ * The code alone may be a function of the kernel, such as mps_reinject().
+ */
 static struct module *mps_module_of(const struct mps_ops *ops)
 {
 	struct module *module;
 
 	rcu_read_lock();
 	preempt_disable();
-	module = __module_text_address((unsigned long)ops->next_segment);
+	module = __module_address((unsigned long)ops);
+	if (!module)
+		module = __module_text_address((unsigned long)ops->next_segment);
 	preempt_enable();
 	rcu_read_unlock();
 	return module;

@@ -140,6 +140,9 @@ void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit)
 	while ((later = mps_next_unit(conn, later)))
 		later->seq -= bytes;
 	WRITE_ONCE(msk->write_seq, msk->write_seq - bytes);
+	/* TCP_CORK holds all that is written from here on */
+	if (after64(core->cork_end, msk->write_seq))
+		core->cork_end = msk->write_seq;
 	mps_keep_unit(conn, unit, true);
 	/* there is room in the send buffer */
 	mptcp_write_space(sk);

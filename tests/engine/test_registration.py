@@ -75,6 +75,12 @@ WRONG = {
         20,
         ".owner is NULL; it must be THIS_MODULE, wrong",
     ),
+    "another owner, of the kernel's code": (
+        GOOD,
+        ".next_segment = mps_reinject, .owner = NULL",
+        20,
+        ".owner is NULL; it must be THIS_MODULE, wrong",
+    ),
     "a large connection": (
         GOOD,
         ".conn_size = 1UL << 40",

@@ -1747,6 +1747,9 @@ static void a_subflow_takes_no_more_memory_than_sixteen_send_buffers(struct kuni
 	mps_sk(conn)->sk_sndbuf = 10000;
 	other->memory_bytes = 160000;
 	KUNIT_EXPECT_NULL(test, mps_check_pick(conn, &pick, &seg));
+	/* a program has made it smaller */
+	mps_sk(conn)->sk_sndbuf = 1;
+	KUNIT_EXPECT_NULL(test, mps_check_pick(conn, &pick, &seg));
 	other->memory_bytes++;
 	KUNIT_EXPECT_NOT_NULL(test, mps_check_pick(conn, &pick, &seg));
 }

@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How accurate the links are, measured on the real kernel: `make accuracy`.
+"""How accurate are the links? Measures them on the real kernel: `make accuracy`.
 
-The paths of a scenario are made as for a run, but instead of the traffic the guest sends UDP
-packets in one direction (`guest/meter.c`), and its kernel records when each reaches the first queue
-and the last device. This is compared with what was asked for: delay, rate, loss, runs of losses,
-queue limit, jitter, duplicated packets, packets that overtake.
+The guest makes the paths of a scenario as for a run. Instead of the traffic it sends UDP packets in
+one direction (`guest/meter.c`), and its kernel records when each reaches the first queue and the
+last device. The check compares this with the scenario: delay, rate, loss, runs of losses, queue
+limit, jitter, duplicated packets, packets that overtake.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
 from rich.table import Table
 
+from checks import tables
 from checks.command_line import parser_of
+from checks.tables import plain, show
 from mptcplab import marked, units
 from mptcplab.errors import status_of
 from mptcplab.lab import doctor, engine, guest, kernel
@@ -62,6 +62,7 @@ RECORD = np.dtype(
     [("number", "<u4"), ("copies", "<u4"), ("sent_ns", "<u8"), ("received_ns", "<u8")]
 )
 Packets = npt.NDArray[Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,22 @@ class Row:
     @property
     def holds(self) -> bool:
         return self.setting.bound is None or abs(self.error) <= self.setting.bound
+
+    @property
+    def badness(self) -> float:
+        """How far it is off, in its bound if it has one."""
+        return abs(self.error) / (self.setting.bound or self.setting.asked or 1.0)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        setting = self.setting
+        return (
+            f"{setting.path}{', ' if setting.note else ''}{setting.note}",
+            f"{setting.asked:.7g} {setting.unit}",
+            f"{self.measured:.7g} {setting.unit}",
+            f"{self.error:+.2g}" if self.error else "0",
+            "none" if setting.bound is None else f"{setting.bound:.7g} {setting.unit}",
+        )
 
 
 # --- what a figure is made of
@@ -179,22 +196,22 @@ _LOSSES = (0.005, 0.1, 0.5, 1, 5, 10)
 
 
 def settings(quick: bool = False) -> list[MeteredPath]:
-    """The whole grid, or a few points of each kind, which take some seconds."""
+    """The whole grid; or the first, the middle and the last of each kind, which take seconds."""
     found = [*_delays(), *_rates(), *_queues(), *_losses(20_000 if quick else 200_000), *_others()]
     if not quick:
         return found
-    groups = dict.fromkeys(setting.group for setting in found)
-    return [
-        setting
-        for group in groups
-        for setting in _some([each for each in found if each.group == group])
-    ]
+    some = []
+    for own in _grouped(found, lambda setting: setting.group).values():
+        last = len(own) - 1
+        some += [own[i] for i in sorted({0, last // 2, last})]
+    return some
 
 
-def _some(all_of_a_kind: list[MeteredPath]) -> list[MeteredPath]:
-    """The first, the last and the one in the middle."""
-    last = len(all_of_a_kind) - 1
-    return [all_of_a_kind[i] for i in sorted({0, last // 2, last})]
+def _grouped(found: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]:
+    groups: dict[str, list[T]] = {}
+    for each in found:
+        groups.setdefault(group(each), []).append(each)
+    return groups
 
 
 def _delays() -> Iterator[MeteredPath]:
@@ -240,44 +257,28 @@ def _rates() -> Iterator[MeteredPath]:
                 if packet_ns < _LEAST_PACKET_NS:
                     continue
                 count = max(_LEAST_COUNT, math.ceil(_BUSY_NS / packet_ns))
-                yield MeteredPath(
-                    f"rate, {kind}{' at the host' if host else ''}",
-                    f"{rate},1ms,queue=5000,queue_discipline={kind}"
-                    f"{',bottleneck=host' if host else ''}",
-                    (Metering(count, size),),
-                    rate_mbps(size),
-                    bps / 1e6,
-                    "Mbit/s",
-                    RATE_BOUND * bps / 1e6,
-                    f"{size} bytes",
-                )
+                sent, bound = (Metering(count, size),), RATE_BOUND * bps / 1e6
+                where = ",bottleneck=host" if host else ""
+                group = f"rate, {kind}{' at the host' if host else ''}"
+                path = f"{rate},1ms,queue=5000,queue_discipline={kind}{where}"
+                value, asked, note = rate_mbps(size), bps / 1e6, f"{size} bytes"
+                yield MeteredPath(group, path, sent, value, asked, "Mbit/s", bound, note)
 
 
 def _queues() -> Iterator[MeteredPath]:
     """More packets at once than there is room for: sending one takes 1.2 s, so the room stays."""
     for kind in ("netem", "droptail"):
         for limit in _QUEUES:
-            yield MeteredPath(
-                f"queue in packets, {kind}",
-                f"10kbit,0ms,queue={limit},queue_discipline={kind}",
-                (Metering(limit + 50),),
-                arrived,
-                limit,
-                "packets",
-                0,
-            )
+            path = f"10kbit,0ms,queue={limit},queue_discipline={kind}"
+            sent = (Metering(limit + 50),)
+            group = f"queue in packets, {kind}"
+            yield MeteredPath(group, path, sent, arrived, limit, "packets", 0)
     for limit in _QUEUES:
         for size in FRAMES_BYTES:
-            yield MeteredPath(
-                "queue in bytes, droptail",
-                f"10kbit,0ms,queue={limit * PACKET_BYTES}B",
-                (Metering(limit * PACKET_BYTES // size + 50, size),),
-                arrived,
-                limit * PACKET_BYTES // size,
-                "packets",
-                0,
-                f"{size} bytes",
-            )
+            path, room = f"10kbit,0ms,queue={limit * PACKET_BYTES}B", limit * PACKET_BYTES // size
+            sent, note = (Metering(room + 50, size),), f"{size} bytes"
+            group = "queue in bytes, droptail"
+            yield MeteredPath(group, path, sent, arrived, room, "packets", 0, note)
 
 
 def _losses(count: int) -> Iterator[MeteredPath]:
@@ -285,10 +286,8 @@ def _losses(count: int) -> Iterator[MeteredPath]:
     # the time between two packets: a little more than one takes
     sent = (Metering(count, 84, interval_ns=2000),)
     for loss in _LOSSES:
-        deviation = 100 * math.sqrt(loss / 100 * (1 - loss / 100) / count)
-        yield MeteredPath(
-            "loss", f"{lossy},loss={loss}%", sent, lost, loss, "%", DEVIATIONS * deviation
-        )
+        bound = _bound_of_share(loss, count)
+        yield MeteredPath("loss", f"{lossy},loss={loss}%", sent, lost, loss, "%", bound)
     for loss, burst, bad, good in (
         (1, 4, 100, 0),
         (5, 10, 100, 0),
@@ -296,40 +295,28 @@ def _losses(count: int) -> Iterator[MeteredPath]:
         (2, 20, 50, 0.1),
         (5, 50, 30, 1),
     ):
-        keys = f"loss={loss}%,loss_burst={burst},loss_bad={bad}%,loss_good={good}%"
+        path = f"{lossy},loss={loss}%,loss_burst={burst},loss_bad={bad}%,loss_good={good}%"
         p, r = qdiscs.gilbert(loss / 100, burst, good=good / 100, bad=bad / 100)
         # The variance of a mean of correlated values: the variance of one, and twice the sum of the
         # covariances, which fall by 1 - p - r from one packet to the next.
         share, falls = p / (p + r), 1 - p - r
         between = share * (1 - share) * ((bad - good) / 100) ** 2
         variance = loss / 100 * (1 - loss / 100) + 2 * between * falls / (1 - falls)
-        deviation = 100 * math.sqrt(variance / count)
-        yield MeteredPath(
-            "loss, two states", f"{lossy},{keys}", sent, lost, loss, "%", DEVIATIONS * deviation
-        )
+        bound = DEVIATIONS * (100 * math.sqrt(variance / count))
+        yield MeteredPath("loss, two states", path, sent, lost, loss, "%", bound)
         if bad == 100:
             # rows are geometric, and some count x loss / burst of them begin
-            spread = math.sqrt(burst * (burst - 1) / (count * loss / 100 / burst))
-            yield MeteredPath(
-                "lost in a row",
-                f"{lossy},{keys}",
-                sent,
-                run_length,
-                burst,
-                "packets",
-                DEVIATIONS * spread,
-            )
+            bound = DEVIATIONS * math.sqrt(burst * (burst - 1) / (count * loss / 100 / burst))
+            yield MeteredPath("lost in a row", path, sent, run_length, burst, "packets", bound)
     for loss, correlation in ((1, 10), (1, 25), (10, 25), (10, 50)):
-        yield MeteredPath(
-            "loss, correlated",
-            f"{lossy},loss={loss}%,loss_correlation={correlation}%",
-            sent,
-            lost,
-            loss,
-            "%",
-            None,
-            "netem's; see docs/links.md",
-        )
+        path = f"{lossy},loss={loss}%,loss_correlation={correlation}%"
+        note = "netem's; see docs/links.md"
+        yield MeteredPath("loss, correlated", path, sent, lost, loss, "%", None, note)
+
+
+def _bound_of_share(percent: float, count: int) -> float:
+    """Of a binomial share of `count` packets, in per cent."""
+    return DEVIATIONS * (100 * math.sqrt(percent / 100 * (1 - percent / 100) / count))
 
 
 def _others() -> Iterator[MeteredPath]:
@@ -345,27 +332,13 @@ def _others() -> Iterator[MeteredPath]:
         yield MeteredPath("delay with jitter, its mean", path, apart, delay_ms, mean, "ms", bound)
         bound = DEVIATIONS * deviation * math.sqrt((9 / 5 - 1) / 4 / count)
         yield MeteredPath("jitter, its deviation", path, apart, jitter_ms, deviation, "ms", bound)
+    sent = (Metering(count, 84, interval_ns=10**5),)
     for part in (1, 10):
-        deviation = 100 * math.sqrt(part / 100 * (1 - part / 100) / count)
-        sent = (Metering(count, 84, interval_ns=10**5),)
-        yield MeteredPath(
-            "duplicates",
-            f"100mbit,1ms,duplicate={part}%",
-            sent,
-            twice,
-            part,
-            "%",
-            DEVIATIONS * deviation,
-        )
-        yield MeteredPath(
-            "reordering",
-            f"100mbit,10ms,reorder={part}%,reorder_by=2ms",
-            sent,
-            overtook,
-            part,
-            "%",
-            DEVIATIONS * deviation,
-        )
+        bound = _bound_of_share(part, count)
+        path = f"100mbit,1ms,duplicate={part}%"
+        yield MeteredPath("duplicates", path, sent, twice, part, "%", bound)
+        path = f"100mbit,10ms,reorder={part}%,reorder_by=2ms"
+        yield MeteredPath("reordering", path, sent, overtook, part, "%", bound)
 
 
 # --- measuring
@@ -398,18 +371,11 @@ def _run(
     scenario = from_flags(Flags(path=paths, seed_delay="0us")).base
     text = plan.render_measurements(scenario, _lines(wanted))
     engine.run(scenario, text, Rig(kernel, guest), directory, cpu=cpu)
-    return [
-        Row(
-            setting,
-            setting.value(
-                [
-                    np.fromfile(directory / _file(i, number), RECORD)
-                    for number in range(len(setting.meterings))
-                ]
-            ),
-        )
-        for i, setting in enumerate(wanted, 1)
-    ]
+    found = []
+    for i, setting in enumerate(wanted, 1):
+        files = (directory / _file(i, number) for number in range(len(setting.meterings)))
+        found.append(Row(setting, setting.value([np.fromfile(each, RECORD) for each in files])))
+    return found
 
 
 def _file(path: int, number: int) -> str:
@@ -441,89 +407,48 @@ def _meter(i: int, metering: Metering, file: str) -> str:
 # --- the report
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The rows of one kind: their number, and the one that is furthest off."""
-
-    group: str
-    count: int
-    worst: Row
-
-
-def summaries(rows: Sequence[Row]) -> list[Summary]:
-    """A summary for each kind of setting, in order."""
-    found = []
-    for group in dict.fromkeys(row.setting.group for row in rows):
-        own = [row for row in rows if row.setting.group == group]
-        found.append(Summary(group, len(own), max(own, key=_badness)))
-    return found
-
-
-def _badness(row: Row) -> float:
-    scale = row.setting.bound or row.setting.asked or 1.0
-    return abs(row.error) / scale
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    setting = row.setting
-    promised = "none" if setting.bound is None else f"{_number(setting.bound)} {setting.unit}"
-    return (
-        f"{setting.path}{', ' if setting.note else ''}{setting.note}",
-        f"{_number(setting.asked)} {setting.unit}",
-        f"{_number(row.measured)} {setting.unit}",
-        f"{row.error:+.2g}" if row.error else "0",
-        promised,
-    )
-
-
-def _number(value: float) -> str:
-    return f"{value:.7g}"
-
-
 _HEADINGS = ("path", "asked", "measured", "error", "bound")
 
 
-def show(rows: Sequence[Row], console: Console) -> None:
-    """All of them as a table."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("what")
-    for heading in _HEADINGS:
-        table.add_column(heading, justify="left" if heading == "path" else "right")
+def table(rows: Sequence[Row]) -> Table:
+    """All of them, red if they are outside their bounds."""
+    made = plain("what", "path", numbers=_HEADINGS[1:])
     for row in rows:
-        table.add_row(row.setting.group, *_cells(row), style=None if row.holds else "red")
-    console.print(table)
+        made.add_row(row.setting.group, *row.cells, style=None if row.holds else "red")
+    return made
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """The setting that is furthest off, for each kind, as a table of the docs."""
-    lines = [f"| what | settings | the worst: {' | '.join(_HEADINGS)} |"]
-    lines.append("|---" * (2 + len(_HEADINGS)) + "|")
-    for summary in summaries(rows):
-        cells = (summary.group, str(summary.count), *_cells(summary.worst))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    kinds = _grouped(rows, lambda row: row.setting.group)
+    return tables.markdown(
+        ("what", "settings", "the worst: path", *_HEADINGS[1:]),
+        (
+            (group, len(own), *max(own, key=lambda row: row.badness).cells)
+            for group, own in kinds.items()
+        ),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if everything is within its bound, else 1."""
     parser = parser_of("accuracy", __doc__)
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
-    parser.add_argument("--quick", action="store_true", help="some points of the grid alone")
+    parser.add_argument("--quick", action="store_true", help="only some points of the grid")
     options = parser.parse_args(arguments)
     return status_of(lambda: _measure_and_show(options.docs, quick=options.quick))
 
 
 def _measure_and_show(docs: Path | None, *, quick: bool) -> int:
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     doctor.require(*doctor.RUN_CHECKS)
     built, program = kernel.build(), guest.build()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
         rows = measure(settings(quick), built, program, Path(directory))
-    show(rows, console)
+    show(table(rows), width=160)
     if docs:
         marked.replace(docs, {_MARK: markdown(rows)})
     off = [row for row in rows if not row.holds]
-    console.print(f"\n{len(rows)} settings, {len(off)} outside their bounds")
+    print(f"\n{len(rows)} settings, {len(off)} outside their bounds")
     return 1 if off else 0
 
 

@@ -1,42 +1,43 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Is what `advise` says right, on paths that it was not made for? `make advise-check`.
+"""Is the advice of `advise` right on other paths than it was tuned on? `make advise-check`.
 
-Pairs of paths are drawn from wide ranges (Sobol's sequence, scrambled by --seed): 1 to 200 Mbit/s
-and round trips of 5 to 300 ms, both on a logarithmic scale, queues of half to four bandwidth-delay
-products, random loss of up to 1 %, in about a third none; every fifth are two constant presets.
-Each has one of the goals of `advise` in turn, and `advise` is asked for it.
+Sobol's sequence, scrambled by --seed, draws pairs of paths from wide ranges: 1 to 200 Mbit/s and
+round trips of 5 to 300 ms, both on a logarithmic scale, queues of half to four bandwidth-delay
+products, random loss of up to 1 %, in about a third none. Every fifth pair is two constant presets.
+The pairs have the goals of `advise` in turn, and the check asks `advise` about each.
 
-What it should have said is then measured in runs of their own, with other seeds, on other
-variations of the paths. Short runs of the whole catalogue find the contenders; these, the advised
-pair and Linux's default are run longer, on further variations. The best of them is the best of the
-catalogue. A pair is within 5 % of it, if the median of its differences from it, on the same
-variations, is at most that part of the best figure.
+Then runs with other seeds, on other variations of the paths, show which advice is right. Short runs
+of the whole catalogue find the contenders. These, the advised pair and Linux's default run longer,
+on further variations; the best of them counts as the best of the catalogue. A pair is within 5 % of
+it if the median of its differences, on the same variations, is at most that part of the best
+figure.
 
-It fails (status 1) if less than 95 % of the advised are within 5 % of the best, or if one is more
-than 10 % worse than Linux's default. What was run is kept in --out, and not run again.
+The check fails (status 1) if less than 95 % of the advised pairs are within 5 % of the best, or if
+one is more than 10 % worse than Linux's default. It keeps its runs in --out, and does not repeat
+them.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import itertools
 import json
 import random
 import statistics
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
+from checks import tables
 from checks.command_line import chosen, natural, parser_of, say
 from mptcplab import files, marked, units
-from mptcplab.advice import advise
+from mptcplab.advice import Name, advise
 from mptcplab.advice.advise import REFERENCE, Candidate, Effort, Question
-from mptcplab.advice.goals import Goal, Name, Span, goals
+from mptcplab.advice.goals import Goal, Span, goals
 from mptcplab.advice.ranking import Ranking, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import MptcplabError, status_of
@@ -59,10 +60,13 @@ SHARE, WITHIN, BELOW_REFERENCE = 0.95, 0.05, 0.1
 
 GOALS: tuple[Name, ...] = ("throughput", "latency", "resilience")
 
-_RATE_MBPS = designs.Range(1, 200, "log")
-_RTT_MS = designs.Range(5, 300, "log")
-_QUEUE_PRODUCTS = designs.Range(0.5, 4, "log")
-_LOSS_PERCENT = designs.Range(0.001, 1, "log")
+# Rates in Mbit/s, RTTs in ms, queues in bandwidth-delay products, losses in per cent.
+_RANGES = {
+    "rate": designs.Range(1, 200, "log"),
+    "rtt": designs.Range(5, 300, "log"),
+    "queue": designs.Range(0.5, 4, "log"),
+    "loss": designs.Range(0.001, 1, "log"),
+}
 _LEAST_LOSS_PERCENT = 0.01  # less than this is none
 _LEAST_QUEUE = 10
 _PRESET_EVERY = 5
@@ -106,6 +110,10 @@ class Checked:
     def is_below(self) -> bool:
         return self.over_reference > BELOW_REFERENCE
 
+    @property
+    def is_missed(self) -> bool:
+        return not self.is_within or self.is_below
+
 
 def pairs(count: int, seed: int) -> list[tuple[str, str]]:
     """The paths of each pair, as texts of --path; fewer are a prefix of more."""
@@ -113,20 +121,11 @@ def pairs(count: int, seed: int) -> list[tuple[str, str]]:
         name
         for name, preset in PRESETS.items()
         if "down.rate" not in preset.ranges
-        and units.parse_rate(preset.path["down"]["rate"]) <= _RATE_MBPS.high * 1e6
+        and units.parse_rate(preset.path["down"]["rate"]) <= _RANGES["rate"].high * 1e6
     ]
     of_presets = list(itertools.combinations(names, 2))
     random.Random(seed).shuffle(of_presets)
-    ranges = {
-        f"{path}.{key}": each
-        for path in "ab"
-        for key, each in (
-            ("rate", _RATE_MBPS),
-            ("rtt", _RTT_MS),
-            ("queue", _QUEUE_PRODUCTS),
-            ("loss", _LOSS_PERCENT),
-        )
-    }
+    ranges = {f"{path}.{key}": each for path in "ab" for key, each in _RANGES.items()}
     found = []
     for number, point in enumerate(designs.fill("sobol", ranges, count, seed, digits=3)):
         if number % _PRESET_EVERY == _PRESET_EVERY - 1:
@@ -137,9 +136,7 @@ def pairs(count: int, seed: int) -> list[tuple[str, str]]:
 
 
 def _path(name: str, point: Mapping[str, float]) -> str:
-    rate_mbps, rtt_ms, products, loss = (
-        point[f"{name}.{key}"] for key in ("rate", "rtt", "queue", "loss")
-    )
+    rate_mbps, rtt_ms, products, loss = (point[f"{name}.{key}"] for key in _RANGES)
     packets = max(round(products * rate_mbps * rtt_ms * 1e3 / 8 / PACKET_BYTES), _LEAST_QUEUE)
     text = f"{name}:{rate_mbps:g}mbit,{rtt_ms / 2:g}ms,queue={packets}"
     return text if loss < _LEAST_LOSS_PERCENT else f"{text},loss={loss:g}%"
@@ -312,37 +309,31 @@ def _percent(part: float) -> str:
     return f"{100 * part:+.1f} %"
 
 
-def show(checked: Sequence[Checked], console: Console) -> None:
-    """All pairs as a table; those that miss what is promised are red."""
-    table = Table(box=None, pad_edge=False)
-    for heading in _HEADINGS:
-        table.add_column(heading, overflow="fold")
+def table(checked: Sequence[Checked]) -> Table:
+    """All pairs; those that miss what is promised are red."""
+    columns = (Column(heading, overflow="fold") for heading in _HEADINGS)
+    made = Table(*columns, box=None, pad_edge=False)
     for each in checked:
-        is_good = each.is_within and not each.is_below
-        table.add_row(*_cells(each), style=None if is_good else "red")
-    console.print(table)
+        made.add_row(*_cells(each), style="red" if each.is_missed else None)
+    return made
 
 
 def markdown(checked: Sequence[Checked], command: str) -> str:
     """The result for a page: in total, by goal, and each pair that missed what is promised."""
-    lines = [f"`{command}`:", "", *(f"- {line}." for line in summary(checked)[0]), ""]
-    lines += [
-        "| goal | pairs | within 5 % of the best | furthest from it | worst against `default` |",
-        "|---|---|---|---|---|",
-    ]
+    lines = [f"`{command}`:", "", *(f"- {line}." for line in summary(checked)[0]), "", ""]
+    goals = []
     for name in GOALS:
-        own = [each for each in checked if each.goal == name]
-        if own:
-            lines.append(
-                f"| {name} | {len(own)} | {sum(each.is_within for each in own)} | "
-                f"{100 * max(each.behind for each in own):.1f} % | "
-                f"{_percent(-max(each.over_reference for each in own))} |"
-            )
-    missed = [each for each in checked if not each.is_within or each.is_below]
-    if missed:
-        lines += ["", f"| {' | '.join(_HEADINGS)} |", "|---" * len(_HEADINGS) + "|"]
-        lines += [f"| {' | '.join(_cells(each))} |" for each in missed]
-    return "\n".join(lines) + "\n"
+        if own := [each for each in checked if each.goal == name]:
+            furthest = 100 * max(each.behind for each in own)
+            worst = _percent(-max(each.over_reference for each in own))
+            within = sum(each.is_within for each in own)
+            goals.append((name, len(own), within, f"{furthest:.1f} %", worst))
+    text = "\n".join(lines) + tables.markdown(
+        ("goal", "pairs", "within 5 % of the best", "furthest from it", "worst against `default`"),
+        goals,
+    )
+    missed = [_cells(each) for each in checked if each.is_missed]
+    return f"{text}\n{tables.markdown(_HEADINGS, missed)}" if missed else text
 
 
 def write(checked: Sequence[Checked], out: Path) -> None:
@@ -366,9 +357,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="check advise --quick")
     parser.add_argument("--cc", default="", help="congestion controls, with commas  [all]")
     parser.add_argument("--jobs", type=natural, help="runs at a time  [one for each CPU]")
-    parser.add_argument(
-        "--out", type=Path, default=Path("advise-check-out"), help="[advise-check-out]"
-    )
+    out = Path("advise-check-out")
+    parser.add_argument("--out", type=Path, default=out, help="[advise-check-out]")
     parser.add_argument("--docs", type=Path, help="a page that gets the result between its marks")
     options = parser.parse_args(arguments)
     ccs = chosen(parser, "--cc", options.cc, congestion.names())
@@ -376,29 +366,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words += ["--quick"] if options.quick else []
     words += [f"--cc {options.cc}"] if options.cc else []
     command = f'make advise-check ADVISE_ARGS="{" ".join(words)}"'
-    return status_of(
-        lambda: _check_and_show(
-            *(pairs(options.pairs, options.seed), ccs, options.out, options.docs),
-            *(options.jobs or len(single.cpus()), command),
-            quick=options.quick,
-        )
-    )
+    return status_of(lambda: _check_and_show(options, ccs, command))
 
 
-def _check_and_show(
-    drawn: Sequence[Sequence[str]],
-    ccs: Sequence[str],
-    out: Path,
-    docs: Path | None,
-    jobs: int,
-    command: str,
-    *,
-    quick: bool,
-) -> int:
-    rig = Rig(*experiment.built())
+def _check_and_show(options: argparse.Namespace, ccs: Sequence[str], command: str) -> int:
+    rig, out = Rig(*experiment.built()), options.out
+    drawn = pairs(options.pairs, options.seed)
     checked: list[Checked] = []
+    jobs = options.jobs or len(single.cpus())
     with Runner(out, jobs, keep_records=False).staying() as runner:
-        bench = Bench(rig, runner, ccs, quick)
+        bench = Bench(rig, runner, ccs, options.quick)
         for number, (paths, name) in enumerate(zip(drawn, itertools.cycle(GOALS), strict=False), 1):
             say(f"[{number}/{len(drawn)}] {' '.join(paths)}, {name}")
             found = check(paths, name, bench)
@@ -409,10 +386,10 @@ def _check_and_show(
                 f"{_percent(-found.over_reference)} against default"
             )
     lines, good = summary(checked)
-    show(checked, Console(highlight=False, width=None if sys.stdout.isatty() else 200))
+    tables.show(table(checked), width=200)
     print("", *lines, f"table:    {out / _CSV}", f"document: {out / _JSON}", sep="\n")
-    if docs:
-        marked.replace(docs, {_MARK: markdown(checked, command)})
+    if options.docs:
+        marked.replace(options.docs, {_MARK: markdown(checked, command)})
     return 0 if good else 1
 
 

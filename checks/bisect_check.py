@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Does mptcplab bisect find faults that were put into Linux at random?
-
-    python -m checks.bisect_check [--count 100] [--seed 1]      (make bisect-check)
+"""Does mptcplab bisect find faults that were put into Linux at random? `make bisect-check`
 
 Each case is a history on top of the lab's own kernel source, drawn from its seed: commits and
 merges that change nothing, that cannot be built or that our patches do not fit, and one with one of
-FAULTS. The program is called as a user would, and what it says is held to where the fault is. A
-verdict is wrong if it is another commit, or several of which the faulty one is none; that several
-are left, as commits between were skipped, is not wrong, but counted.
+FAULTS. The check calls the program as a user would. A verdict is wrong if it is another commit, or
+several commits without the faulty one. Several that include it, with skipped ones between them, are
+not wrong, but counted.
 
-The repository that the histories are put into is kept in the cache. Kernels of a case are removed.
+The cache keeps the repository of the histories. The check removes the kernels of a case.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -26,12 +22,15 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from checks.command_line import natural, parser_of
+from checks.histories import Content, Made, ancestors, commit_all, join_heads
 from mptcplab.bisection.document import DOCUMENT, UndecidedError
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import doctor, guest, kernel, kernel_tree
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.git import LINK, PROGRAM, Repository
+from mptcplab.lab.git import Repository
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.runs.runner import Runner
 from mptcplab.scenario import resolve
@@ -45,8 +44,6 @@ SCENARIO = (
 # How far the goodput may be off that without a fault, in which all other commits agree exactly.
 _SHARE = 0.001
 
-_BRANCH = "refs/heads/case"
-_WHO = "mptcplab <mptcplab@localhost>"
 #: Files to which commits add a remark; any compiled one will do.
 REMARKED = ("net/mptcp/token.c", "net/mptcp/crypto.c", "net/ipv4/tcp_rate.c", "net/sched/sch_api.c")
 _UNUSED = "Documentation/remarks.rst"
@@ -55,8 +52,7 @@ _BROKEN = "net/mptcp/mib.c"
 _PATCHED, _BESIDE = "net/mptcp/Makefile", "\nobj-$(CONFIG_BPF_SYSCALL) += bpf.o"
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """A fault: in which file, and which text becomes which."""
 
     name: str
@@ -67,44 +63,34 @@ class Fault:
 
 FAULTS = (
     Fault(
-        "the scheduler does not look at rates",
-        "net/mptcp/protocol.c",
-        "sk_wmem_queued) << 32, pace);",
-        "sk_wmem_queued) << 32, 1);",
+        *("the scheduler does not look at rates", "net/mptcp/protocol.c"),
+        *("sk_wmem_queued) << 32, pace);", "sk_wmem_queued) << 32, 1);"),
     ),
     Fault(
-        "cubic's decrease",
-        "net/ipv4/tcp_cubic.c",
-        "beta __read_mostly = 717;",
-        "beta __read_mostly = 400;",
+        *("cubic's decrease", "net/ipv4/tcp_cubic.c"),
+        *("beta __read_mostly = 717;", "beta __read_mostly = 400;"),
     ),
     Fault(
-        "slow start without growth",
-        "net/ipv4/tcp_cong.c",
+        *("slow start without growth", "net/ipv4/tcp_cong.c"),
         "u32 cwnd = min(tcp_snd_cwnd(tp) + acked, tp->snd_ssthresh);",
         "u32 cwnd = min(tcp_snd_cwnd(tp) + acked / 8, tp->snd_ssthresh);",
     ),
     Fault(
-        "the initial window",
-        "net/ipv4/tcp_input.c",
-        "\t\tcwnd = TCP_INIT_CWND;",
-        "\t\tcwnd = 1;",
+        *("the initial window", "net/ipv4/tcp_input.c"),
+        *("\t\tcwnd = TCP_INIT_CWND;", "\t\tcwnd = 1;"),
     ),
     Fault(
-        "the receive window does not grow",
-        "net/mptcp/protocol.c",
+        *("the receive window does not grow", "net/mptcp/protocol.c"),
         "rcvwin = ((u64)msk->rcvq_space.copied << 1) + 16 * advmss;",
         "rcvwin = ((u64)msk->rcvq_space.copied >> 2) + 16;",
     ),
     Fault(
-        "the retransmission timer doubles thrice",
-        "net/ipv4/tcp_timer.c",
+        *("the retransmission timer doubles thrice", "net/ipv4/tcp_timer.c"),
         "icsk->icsk_rto = min(icsk->icsk_rto << 1, TCP_RTO_MAX);",
         "icsk->icsk_rto = min(icsk->icsk_rto << 3, TCP_RTO_MAX);",
     ),
     Fault(
-        "the window is reduced twice",
-        "net/ipv4/tcp_input.c",
+        *("the window is reduced twice", "net/ipv4/tcp_input.c"),
         "tp->snd_ssthresh = inet_csk(sk)->icsk_ca_ops->ssthresh(sk);",
         "tp->snd_ssthresh = inet_csk(sk)->icsk_ca_ops->ssthresh(sk) / 2;",
     ),
@@ -124,13 +110,6 @@ class FaultyHistory:
     remarks: Mapping[int, str]
     broken: tuple[int, int] | None
     unfit: tuple[int, int] | None
-
-    def history(self) -> list[set[int]]:
-        """The commits in the history of each, itself included."""
-        found: list[set[int]] = []
-        for number, own in enumerate(self.parents):
-            found.append({number}.union(*(found[parent] for parent in own)))
-        return found
 
     def files(self, below: Collection[int], base: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """The files that commits of a history have changed, with their content."""
@@ -163,12 +142,11 @@ def drawn(seed: int) -> FaultyHistory:
         near = range(max(0, number - 4), number)
         own = [number - 1 if draw.random() < 2 / 3 else draw.choice(near)]
         parents.append(own)
-    heads = {*range(count - 1)} - {each for own in parents[:-1] for each in own}
-    parents[-1] = sorted({*parents[-1], *heads}, reverse=True)
+    join_heads(parents)
+    below = ancestors(parents)
     numbers = [*range(1, count - 1)]
     faulty = draw.randrange(1, count)
-    case = FaultyHistory(parents, faulty, draw.choice(FAULTS), {}, None, None)
-    below = case.history()
+    fault = draw.choice(FAULTS)
 
     def pair() -> tuple[int, int] | None:
         """A commit that breaks something, and a later one that mends it."""
@@ -183,7 +161,7 @@ def drawn(seed: int) -> FaultyHistory:
         for number in range(1, count)
         if number not in taken and len(parents[number]) == 1
     }
-    return FaultyHistory(parents, faulty, case.fault, remarks, broken, unfit)
+    return FaultyHistory(parents, faulty, fault, remarks, broken, unfit)
 
 
 class Linux:
@@ -211,59 +189,22 @@ class Linux:
             with (Path(scratch) / "lock").open("w") as lock:
                 kernel_tree.unpack(source, digest, tree, lock.fileno())
             subprocess.run(["git", "init", "--quiet", "--bare", str(made)], check=True)
-            with subprocess.Popen(
-                [*_in(made), "-c", "core.compression=1", "fast-import", "--quiet"],
-                stdin=subprocess.PIPE,
-            ) as importing:
-                assert importing.stdin is not None
-                importing.stdin.write(_commit_head("refs/heads/base", 1, "base"))
-                for path in sorted((tree / "src").rglob("*")):
-                    if path.is_symlink() or path.is_file():
-                        importing.stdin.write(_modified(path, path.relative_to(tree / "src")))
-            if importing.returncode != 0:
-                raise MptcplabError(f"the repository {self.path} could not be made")
+            everything = sorted((tree / "src").rglob("*"))
+            files: dict[str, Content] = {
+                str(path.relative_to(tree / "src")): path
+                for path in everything
+                if path.is_symlink() or path.is_file()
+            }
+            commit_all(made, [Made([], files, "base")], branch="base")
             made.rename(self.path)
 
     def put(self, case: FaultyHistory) -> list[str]:
         """Makes the commits of a case; their hashes, with that of the base first."""
-        text = b""
-        below = case.history()
-        for number, parents in enumerate(case.parents):
-            if number == 0:
-                continue
-            text += _commit_head(_BRANCH, number, f"commit {number} of the case")
-            for word, parent in zip(["from", *["merge"] * len(parents)], parents, strict=False):
-                text += f"{word} {f':{parent}' if parent else self.base}\n".encode()
-            for name, content in case.files(below[number], self.texts):
-                text += _inline("100644", Path(name), content.encode())
-        with tempfile.NamedTemporaryFile("r") as marks:
-            command = [*_in(self.path), "fast-import", "--quiet", "--force"]
-            subprocess.run([*command, f"--export-marks={marks.name}"], input=text, check=True)
-            known = dict(line.split() for line in Path(marks.name).read_text().splitlines())
-        return [self.base, *(known[f":{each}"] for each in range(1, len(case.parents)))]
-
-
-def _in(repository: Path) -> list[str]:
-    return ["git", f"--git-dir={repository}"]
-
-
-def _commit_head(branch: str, number: int, subject: str) -> bytes:
-    when = 1_700_000_000 + 60 * number
-    return (
-        f"commit {branch}\nmark :{number}\ncommitter {_WHO} {when} +0000\n"
-        f"data {len(subject)}\n{subject}\n"
-    ).encode()
-
-
-def _modified(path: Path, name: Path) -> bytes:
-    if path.is_symlink():
-        return _inline(LINK, name, os.fsencode(os.readlink(path)))
-    mode = PROGRAM if path.stat().st_mode & 0o100 else "100644"
-    return _inline(mode, name, path.read_bytes())
-
-
-def _inline(mode: str, name: Path, content: bytes) -> bytes:
-    return f"M {mode} inline {name}\ndata {len(content)}\n".encode() + content + b"\n"
+        made = []
+        for number, below in enumerate(ancestors(case.parents)[1:], 1):
+            parents = [each - 1 if each else self.base for each in case.parents[number]]
+            made.append(Made(parents, dict(case.files(below, self.texts)), "of the case"))
+        return [self.base, *commit_all(self.path, made, branch="case")]
 
 
 def formula_of(linux: Linux, out: Path) -> str:
@@ -355,11 +296,9 @@ def line(seed: int, outcome: BisectOutcome) -> str:
 
 def main(options: Sequence[str]) -> int:
     """Print what came of each case; the exit status, 1 if a verdict was wrong."""
-    parser = argparse.ArgumentParser(
-        prog="bisect_check", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--count", type=int, default=100, help="how many cases (default: 100)")
-    parser.add_argument("--seed", type=int, default=1, help="that of the first one (default: 1)")
+    parser = parser_of("bisect_check", __doc__)
+    parser.add_argument("--count", type=natural, default=100, help="how many cases (100)")
+    parser.add_argument("--seed", type=natural, default=1, help="of the first case (1)")
     given = parser.parse_args(options)
     linux = Linux()
     outcomes = []
@@ -375,8 +314,8 @@ def main(options: Sequence[str]) -> int:
     wrong = sum(each.is_wrong for each in outcomes)
     found = sum(each.is_found for each in outcomes)
     print(
-        f"{wrong} of {len(outcomes)} verdicts are wrong; {found} are the commit with the fault, "
-        f"{len(outcomes) - wrong - found} several of which it is one"
+        f"{wrong} of {len(outcomes)} verdicts are wrong; {found} name the commit with the fault, "
+        f"{len(outcomes) - wrong - found} name several commits and it is among them"
     )
     return 1 if wrong else 0
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernel and the guest with each C compiler of this machine: what holds with one alone?
+"""Do the kernel and the guest depend on the C compiler? `make compilers`
 
-`python -m checks.compilers` builds the kernel, KUnit with our tests and the programs of the
-guest with each, has it look at our files of the kernel and the guest again for warnings, gcc with
--fanalyzer besides, and sparse if it is installed. Then the kernel and guest of each make the
-same runs as those of gcc: the same packets at the same times. The program of `make fuzz` makes the
-same calls with the same results. What the analyzers say, and is right nevertheless, is in
-compilers.toml, with the reason.
+The check builds the kernel, KUnit with our tests and the programs of the guest with each compiler
+of this machine. Each compiler then looks for warnings in our files of the kernel and the guest, gcc
+with -fanalyzer; so does sparse if it is installed. The kernel and guest of each compiler must make
+the same runs as gcc's, with the same packets at the same times, and the program of `make fuzz` the
+same calls with the same results. compilers.toml lists the false alarms, with the reason.
 """
 
 from __future__ import annotations
@@ -194,7 +193,9 @@ def _check(compilers: Sequence[str], only: str, out: Path) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if nothing is found, and all runs are the same."""
     parser = parser_of("compilers", __doc__)
-    parser.add_argument("--compiler", default="", help="these, with commas, besides gcc")
+    parser.add_argument(
+        "--compiler", default="", help="only these besides gcc, separated by commas"
+    )
     parser.add_argument("--only", default="", help="run the scenarios whose names contain this")
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where the runs are kept")
     options = parser.parse_args(arguments)

@@ -63,7 +63,7 @@ def source_version() -> str:
     """The version of the source package of the lab's kernel."""
     for tool in ("dpkg-query", "dpkg-deb", "apt-get", "apt-cache"):
         if shutil.which(tool) is None:
-            raise MptcplabError(f"there is no {tool}: Debian's headers are for Debian")
+            raise MptcplabError(f"{tool} is missing: the headers can only be unpacked on Debian")
     done = _run("dpkg-query", "--show", "--showformat=${Version}", _SOURCE_PACKAGE)
     if done.returncode != 0 or not done.stdout or not doctor.DEBIAN_SOURCE.exists():
         raise MptcplabError(f"{_SOURCE_PACKAGE} is not installed: make setup")
@@ -136,7 +136,7 @@ def packages_in(directory: Path, version: str) -> list[Path]:
         name, _, its_version = fields.stdout.partition(" ")
         if its_version != version:
             raise MptcplabError(
-                f"{file} has version {its_version}: {version} is needed, as of {_SOURCE_PACKAGE}"
+                f"{file} has version {its_version}: {version}, that of {_SOURCE_PACKAGE}, is needed"
             )
         found[name] = file
     return [found[name] for name in package_names(found, version, f"{directory} has")]

@@ -271,18 +271,20 @@ def _around_difference(debian: str | None, lab: str | None) -> tuple[str, str]:
     if debian is None or lab is None:
         return _cut(debian), _cut(lab)
     one, other = debian.split(" "), lab.split(" ")
-    same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
-        same += 1
-    tail = 0
-    while tail < min(len(one), len(other)) - same and one[-1 - tail] == other[-1 - tail]:
-        tail += 1
+    same = _alike(one, other)
+    tail = _alike(one[same:][::-1], other[same:][::-1])
     begin, end = max(0, same - _CONTEXT_TOKENS), max(0, tail - _CONTEXT_TOKENS)
     parts = []
     for tokens in (one, other):
         kept = " ".join(tokens[begin : len(tokens) - end])
         parts.append(("… " if begin else "") + kept + (" …" if end else ""))
     return parts[0], parts[1]
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many tokens at the beginning are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _cut(text: str | None) -> str:
@@ -350,16 +352,11 @@ class Judge:
     def _is_conditional(self, place: Place) -> bool:
         """Whether one of the conditions around a line differs for known reasons alone."""
         for condition in self._conditions[place[0]][place[1] - 1]:
-            options = {each for each in _NAME.findall(condition) if each in self.differing}
+            options = self.differing.intersection(_NAME.findall(condition))
             rules = [rule for pattern, rule in self._condition_rules if pattern.search(condition)]
-            covered = {
-                each
-                for each in options
-                for pattern, _ in self._condition_rules
-                if pattern.fullmatch(each)
-            }
-            if rules and options == covered:
-                self.used.update(rules)
+            patterns = [pattern for pattern, _ in self._condition_rules]
+            covered = {each for each in options if any(p.fullmatch(each) for p in patterns)}
+            if options == covered and self._use(rules):
                 return True
         return False
 

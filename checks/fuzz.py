@@ -1,34 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Calls at random, but repeatable, of all that a program can reach of our code in the kernel.
+"""Calls at random, but repeatable, of all of our kernel code that a program can reach.
 
-`python -m checks.fuzz` has processes at both ends of a lab make them (guest/fuzz/calls.c):
-socket options and units with any arguments, on sockets in any state, files of /proc, sysctls,
-endpoints. The kernel that checks itself (`debug`) is the judge: a report of the kernel, or a guest
-that stops, is a failure. It shows how often each call had which result, and for each failure the
-command that repeats it. See docs/reliability.md.
+`python -m checks.fuzz` starts processes at both ends of a lab (guest/fuzz/calls.c). They use socket
+options and units with any arguments, sockets in any state, files of /proc, sysctls and endpoints.
+The kernel that checks itself (`debug`) is the judge: its reports, and guests that stop, are
+failures. The check shows how often each call had which result, and the command that repeats a
+failure. See docs/reliability.md.
 """
 
 from __future__ import annotations
 
 import random
 import re
-import sys
-import threading
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from checks import many
-from checks.command_line import natural, parser_of
+from checks import many, tables
+from checks.command_line import natural, parser_of, say
 from mptcplab.errors import RunError, status_of
-from mptcplab.lab import engine, kernel
+from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Rig
+from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
 from mptcplab.runs.single import run
 from mptcplab.scenario.flags import Flags
@@ -128,7 +125,7 @@ def parse(text: str, status: int) -> Result:
     if not result.failures and status:
         result.failures.append(f"the program ended with the status {status}")
     elif not result.failures and not ended:
-        result.failures.append("the program did not come to its end")
+        result.failures.append("the program did not end")
     return result
 
 
@@ -136,17 +133,12 @@ def parse(text: str, status: int) -> Result:
 
 
 def perform(
-    case: FuzzCase, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
+    case: FuzzCase, builds: many.Builds, directory: Path, watch: Watch | None = None
 ) -> Result:
     """Runs a case in an empty directory. Raises RunCancelledError."""
-    scenario = case.scenario(str(builds.program.program))
+    rig = Rig(builds.kernel, builds.guest, limits=_LIMITS)
     try:
-        outcome = run(
-            scenario,
-            Rig(builds.kernel, builds.guest, limits=_LIMITS),
-            directory,
-            watch=engine.Watch(cancel=cancel or threading.Event()),
-        )
+        outcome = run(case.scenario(str(builds.program.program)), rig, directory, watch)
     except RunError as error:
         (directory / "reason.txt").write_text(f"{error}\n")
         wrong = parse(_output(directory), 1).failures if "WRONG" in _output(directory) else []
@@ -168,7 +160,7 @@ def run_all(
     """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
     return many.run_all(
         cases,
-        lambda case, directory, cancel: perform(case, builds, directory, cancel),
+        lambda case, directory, watch: perform(case, builds, directory, watch),
         lambda case: str(case.seed),
         out,
     )
@@ -179,10 +171,7 @@ def run_all(
 
 def table(result: Result) -> Table:
     """A line for each call, with its results, the most frequent first."""
-    made = Table(box=None, pad_edge=False)
-    made.add_column("call")
-    made.add_column("calls", justify="right")
-    made.add_column("results")
+    made = Table("call", Column("calls", justify="right"), "results", box=None, pad_edge=False)
     for call, results in result.counts.items():
         counts = ", ".join(f"{name} {count}" for name, count in results.most_common())
         made.add_row(call, str(sum(results.values())), counts)
@@ -193,21 +182,14 @@ def table(result: Result) -> Table:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if the kernel reported nothing and every guest came to its end; else 1."""
     parser = parser_of("fuzz", __doc__)
-    parser.add_argument("--seed", type=natural, default=1, help="of the first guest (default 1)")
-    parser.add_argument(
-        *("--calls",),
-        type=natural,
-        default=DEFAULT_CALLS,
-        help=f"in all; a guest makes {CALLS_PER_GUEST}, with the next seed each ({DEFAULT_CALLS})",
-    )
+    parser.add_argument("--seed", type=natural, default=1, help="seed of the first guest (1)")
+    calls = f"calls in all, {CALLS_PER_GUEST} for each guest and its seed ({DEFAULT_CALLS})"
+    parser.add_argument("--calls", type=natural, default=DEFAULT_CALLS, help=calls)
     parser.add_argument("--kernel-variant", default="debug", choices=sorted(kernel.VARIANTS))
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
     options = parser.parse_args(arguments)
-    return status_of(
-        lambda: _run_and_show(
-            cases(options.seed, options.calls), options.kernel_variant, options.out
-        )
-    )
+    wanted = cases(options.seed, options.calls)
+    return status_of(lambda: _run_and_show(wanted, options.kernel_variant, options.out))
 
 
 def _run_and_show(cases: Sequence[FuzzCase], variant: str, out: Path) -> int:
@@ -221,13 +203,9 @@ def _run_and_show(cases: Sequence[FuzzCase], variant: str, out: Path) -> int:
                 if result.failures:
                     failed.append(case)
                     print(f"FAILED: {case.command}", *result.failures, sep="\n    ", flush=True)
-                print(
-                    f"{number}/{len(cases)} guests, {total.calls} calls, {len(failed)} failed",
-                    file=sys.stderr,
-                )
+                say(f"{number}/{len(cases)} guests, {total.calls} calls, {len(failed)} failed")
     finally:
-        width = None if sys.stdout.isatty() else 120
-        Console(highlight=False, markup=False, emoji=False, width=width).print(table(total))
+        tables.show(table(total), width=120)
     for case in failed:
         print(f"to repeat it: {case.command}   # kept: {out / str(case.seed)}")
     return 1 if failed else 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables of the scenario's keys in the docs, and the schema beside the examples, from the
-models that read them.
+"""The tables of the scenario's keys and presets in the docs, and the schema beside the examples,
+from the models that read them.
 
 `python -m checks.keys` writes them, the tables between the marks of the pages.
 """
@@ -13,9 +13,11 @@ from collections.abc import Collection, Mapping
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from checks import tables
 from mptcplab import marked, resources
 from mptcplab.scenario import literal
 from mptcplab.scenario.fields import Reads
+from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.literal import (
     LiteralChange,
     LiteralConnection,
@@ -28,6 +30,7 @@ from mptcplab.scenario.literal import (
     kinds_of,
 )
 from mptcplab.scenario.option_keys import BY_DEFAULT
+from mptcplab.scenario.presets import KEYS, PRESETS, SOURCES, Preset
 
 #: The schema that the examples name for editors.
 SCHEMA = "examples/scenario.schema.json"
@@ -40,7 +43,7 @@ _EVENT = (
 )
 
 
-def tables() -> Mapping[str, Mapping[str, str]]:
+def pages() -> Mapping[str, Mapping[str, str]]:
     """The tables of each page in docs/, by the names of their marks."""
     tops = [key for key, field in LiteralScenario.model_fields.items() if _reads(field)]
     return {
@@ -52,15 +55,23 @@ def tables() -> Mapping[str, Mapping[str, str]]:
             "keys of a workload": _table(LiteralWorkload),
         },
         "connections.md": {"keys of a connection": _table(LiteralConnection)},
+        "presets.md": {
+            "presets": _PRESETS + "".join(map(_preset, PRESETS.values())),
+            "reasons": "".join(map(_reasons, PRESETS.values())),
+            "sources": "".join(
+                f"- **{label}**: {source.title} {source.address}\n"
+                for label, source in SOURCES.items()
+            ),
+        },
     }
 
 
 def _table(model: type[BaseModel], keys: Collection[str] = ()) -> str:
     of = model is LiteralWorkload
-    rows = [["key", "what it is", *(["of"] if of else []), "accepted", "default"]]
-    rows.append(["---"] * len(rows[0]))
+    headings = ["key", "what it is", *(["of"] if of else []), "accepted", "default"]
     extra = model.model_config.get("json_schema_extra")
     required = extra.get("required", []) if isinstance(extra, dict) else []
+    rows = []
     for key in keys or model.model_fields:
         field = model.model_fields[key]
         description, _, default = (field.description or "").partition(BY_DEFAULT)
@@ -69,16 +80,9 @@ def _table(model: type[BaseModel], keys: Collection[str] = ()) -> str:
         elif isinstance(required, list) and key in required:
             default = "required"
         kinds = [", ".join(f"`{kind}`" for kind in kinds_of(key)) or "all"] if of else []
-        rows.append(
-            [
-                f"`{key}`",
-                description.rstrip("."),
-                *kinds,
-                _accepted(key, field),
-                default.rstrip("."),
-            ]
-        )
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+        cells = [f"`{key}`", description.rstrip("."), *kinds, _accepted(key, field)]
+        rows.append([*cells, default.rstrip(".")])
+    return tables.markdown(headings, rows)
 
 
 def _reads(field: FieldInfo) -> Reads | None:
@@ -98,12 +102,38 @@ def _toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+_PRESETS = """\
+| preset | what it is | up: rate, delay, loss, queue | down: rate, delay, loss, queue |
+|---|---|---|---|
+"""
+
+
+def _preset(preset: Preset) -> str:
+    numbers = preset.numbers()
+    directions = [", ".join(numbers[f"{each}.{key}"] for key in KEYS) for each in DIRECTIONS]
+    return f"| `{preset.name}` | {preset.summary} | {' | '.join(directions)} |\n"
+
+
+def _reasons(preset: Preset) -> str:
+    """A line for each number; one for both directions where the reason is the same."""
+    lines = [f"### {preset.name}", "", "| key | value | reason |", "|---|---|---|"]
+    numbers = preset.numbers()
+    for key in KEYS:
+        up, down = f"up.{key}", f"down.{key}"
+        together = preset.reasons[up] == preset.reasons[down]
+        for keys in [(up, down)] if together else [(up,), (down,)]:
+            values = ", ".join(dict.fromkeys(numbers[each] for each in keys))
+            names = ", ".join(f"`{each}`" for each in keys)
+            lines.append(f"| {names} | {values} | {preset.reasons[keys[0]]} |")
+    return "\n".join(lines) + "\n\n"
+
+
 def schema() -> str:
     """The JSON Schema beside the examples, as `mptcplab scenario schema` prints it."""
     return json.dumps(literal.json_schema(), indent=2) + "\n"
 
 
 if __name__ == "__main__":
-    for page, texts in tables().items():
+    for page, texts in pages().items():
         marked.replace(resources.DOCS / page, texts)
     (resources.DOCS.parent / SCHEMA).write_text(schema(), encoding="utf-8")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from mptcplab import resources
 from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.single import cpus
@@ -51,30 +52,47 @@ class Judged(Protocol):
 
 
 C = TypeVar("C")
-J = TypeVar("J", bound=Judged)
+J = TypeVar("J")
+V = TypeVar("V", bound=Judged)
+
+
+def each(
+    jobs: Iterable[C], perform: Callable[[C, Watch], J], at_a_time: int
+) -> Generator[tuple[C, J]]:
+    """Performs jobs in threads, `at_a_time` at once; yields each when it has ended.
+
+    An interrupt, or a job that raises, ends the others by their watch, and is raised. An interrupt
+    may also come while the caller looks at a result. Thus callers close this (contextlib.closing),
+    which does the same, before they remove what the current jobs still use.
+    """
+    cancel = threading.Event()
+    with ThreadPoolExecutor(at_a_time) as pool:
+        under_way = {pool.submit(perform, job, Watch(cancel=cancel)): job for job in jobs}
+        try:
+            for future in as_completed(under_way):
+                yield under_way[future], future.result()
+        finally:
+            cancel.set()
+            pool.shutdown(cancel_futures=True)
 
 
 def run_all(
     cases: Sequence[C],
-    perform: Callable[[C, Path, threading.Event], J],
+    perform: Callable[[C, Path, Watch], V],
     name: Callable[[C], str],
     out: Path,
     jobs: int | None = None,
-) -> Generator[tuple[C, J]]:
-    """Performs cases, each in a directory of its own; yields each when it has ended.
+) -> Generator[tuple[C, V]]:
+    """Performs cases as `each`, `jobs` at a time (None: one per CPU), each in its own directory.
 
-    There are `jobs` at a time, by default one per CPU. The directory of one that failed stays in
-    `out`, by its name. An interrupt sets the event, ends the current ones, and is raised. It may
-    also come while the caller looks at a case: so callers close this (contextlib.closing), which
-    does the same, before they remove what the current ones still use.
+    The directory of one that failed stays in `out`, by its name.
     """
-    cancel = threading.Event()
     out.mkdir(parents=True, exist_ok=True)
 
-    def work(case: C) -> J:
+    def work(case: C, watch: Watch) -> V:
         directory = Path(tempfile.mkdtemp(prefix=".partial-", dir=out))
         try:
-            judged = perform(case, directory, cancel)
+            judged = perform(case, directory, watch)
             if judged.failures:
                 kept = out / name(case)
                 shutil.rmtree(kept, ignore_errors=True)
@@ -83,13 +101,4 @@ def run_all(
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    with ThreadPoolExecutor(jobs or len(cpus())) as pool:
-        futures = {pool.submit(work, case): case for case in cases}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            cancel.set()
-            for future in futures:
-                future.cancel()
-            raise
+    return each(cases, work, jobs or len(cpus()))

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Is what docs/results says of published experiments still what experiments/ and the kernel are?
+"""Does docs/results still agree with experiments/ and the kernel? `make papers-check`
 
-    python -m checks.papers_check [--strict]      (make papers-check)
-
-A claim that was published must not disappear: it fails if one of docs/results/claims.json is no
-longer in experiments/, unless CHANGELOG.md names it, PAPER/FIGURE:NAME. It warns of figures that
-are to be run again or are stale, and of explanations and headlines that are not shown any more.
-With --strict it fails if there are warnings.
+A published claim must not disappear. The check fails if a claim of docs/results/claims.json is no
+longer in experiments/, unless CHANGELOG.md names it, PAPER/FIGURE:NAME. It warns of stale figures,
+of experiments that have changed since their runs, and of explanations and headlines that are no
+longer shown. With --strict it fails if there are warnings.
 """
 
 from __future__ import annotations
@@ -16,14 +14,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mptcplab.errors import MptcplabError
+from checks.command_line import parser_of
+from mptcplab.errors import MptcplabError, status_of
 from mptcplab.papers import catalogue, data, headlines, publish, stale, summary
 from mptcplab.papers.catalogue import Published
 from mptcplab.papers.markdown_page import Section, by_paper
 from mptcplab.resources import EXPERIMENTS
 
 _ROOT = EXPERIMENTS.parent
-_STRICT = "--strict"
 
 
 def lost(claims: Path, everything: Sequence[Published], changelog: str) -> list[str]:
@@ -55,33 +53,33 @@ def warnings(sections: Sequence[Section]) -> Iterator[str]:
                 if not each.shown:
                     yield f"{name}:{claim.name}: not shown: {each.because.says} ({each.why})"
     for paper, group in by_paper(sections).items():
-        for told in headlines.told(group):
-            if told.why:
-                yield f"{paper}: headline not shown: {told.headline.says} ({told.why})"
+        for found in headlines.filled(group):
+            if found.why:
+                yield f"{paper}: headline not shown: {found.headline.says} ({found.why})"
 
 
-def main(options: Sequence[str], results: Path = _ROOT / "docs" / "results") -> int:
+def main(arguments: Sequence[str], results: Path = _ROOT / "docs" / "results") -> int:
     """Print what is wrong; the exit status."""
-    if not {*options} <= {_STRICT}:
-        print(__doc__, file=sys.stderr)
-        return 2
-    try:
-        everything = [catalogue.load(name) for name in catalogue.names()]
-        gone = lost(results / summary.CLAIMS, everything, (_ROOT / "CHANGELOG.md").read_text())
-        now = stale.now(results / data.DATA)
-        of_data = (publish.gathered(each, results, None) for each in everything)
-        noted = list(warnings([publish.section(material, now) for material in of_data]))
-    except MptcplabError as error:
-        print(error, file=sys.stderr)
-        return error.exit_status
+    parser = parser_of("papers_check", __doc__)
+    parser.add_argument("--strict", action="store_true", help="fail if there are warnings")
+    options = parser.parse_args(arguments)
+    return status_of(lambda: _check(results, strict=options.strict))
+
+
+def _check(results: Path, *, strict: bool) -> int:
+    everything = [catalogue.load(name) for name in catalogue.names()]
+    gone = lost(results / summary.CLAIMS, everything, (_ROOT / "CHANGELOG.md").read_text())
+    now = stale.now(results / data.DATA)
+    of_data = (publish.gathered(each, results, None) for each in everything)
+    noted = list(warnings([publish.section(material, now) for material in of_data]))
     if now is None:
-        noted.append("the kernel is not built: it is not known what is stale")
+        noted.append("the kernel is not built: stale results are not found")
     for name in gone:
         print(f"lost: {name}: neither in experiments/ nor in CHANGELOG.md")
     for warning in noted:
         print(f"warning: {warning}")
     print(f"{len(gone)} lost claims, {len(noted)} warnings")
-    return int(bool(gone or (noted and _STRICT in options)))
+    return int(bool(gone or (noted and strict)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,24 +45,19 @@ class Rules:
     pages: list[str]
     words: int
     phrases: list[Phrase]
-    without: Sequence[str] = ()
 
     @classmethod
     def read(cls, file: Path = LIST) -> Rules:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
         phrases = [Phrase(re.compile(x["pattern"]), x["advice"]) for x in data["phrase"]]
-        return cls(data["pages"], data["words"], phrases, data["without"])
+        return cls(data["pages"], data["words"], phrases)
 
     def files(self, root: Path = ROOT) -> list[Path]:
-        return sorted(_files(root, self.pages) - _files(root, self.without))
-
-
-def _files(root: Path, patterns: Sequence[str]) -> set[Path]:
-    found = {pattern: set(root.glob(pattern)) for pattern in patterns}
-    for pattern, files in found.items():
-        if not files:
-            raise FileNotFoundError(f"{LIST.name}: no page {pattern}")
-    return set().union(*found.values())
+        found = {pattern: set(root.glob(pattern)) for pattern in self.pages}
+        for pattern, files in found.items():
+            if not files:
+                raise FileNotFoundError(f"{LIST.name}: no page {pattern}")
+        return sorted(set().union(*found.values()))
 
 
 def passages(text: str) -> Iterator[tuple[int, str]]:

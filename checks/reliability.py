@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The results of attacks on the lab, for docs/reliability.md: `make reliability`.
+"""Counts the attacks on the lab and the faults that they find: `make reliability`.
 
-Connections with troubles (torture.py) in the lab kernel and in the one that checks itself, random
-calls (fuzz.py) in the latter, and the tests that are attacks, each counted.
+The attacks are connections with troubles (torture.py) in the lab kernel and in the kernel that
+checks itself, calls at random (fuzz.py) in the latter, and some of the tests. docs/reliability.md
+has the table.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
-from checks import fuzz, many, torture
-from checks.command_line import parser_of
+from checks import fuzz, many, tables, torture
+from checks.command_line import parser_of, say
 from mptcplab import marked
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import kernel
@@ -59,13 +60,8 @@ _TESTS = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """One attack: how often it was made, and how many faults it found."""
-
-    attack: str
-    made: str
-    found: int
+#: An attack: what it is, how often it was made, and how many faults it found.
+Row = tuple[str, str, int]
 
 
 def measure(runs: int, debug_runs: int, calls: int, out: Path) -> Iterator[Row]:
@@ -80,42 +76,35 @@ def measure(runs: int, debug_runs: int, calls: int, out: Path) -> Iterator[Row]:
 def _troubles(runs: int, variant: str, out: Path) -> Row:
     made = many.builds(variant, "torture")
     wanted = torture.Wanted(1, runs, tuple(kernel.schedulers()), tuple(congestion.names()))
-    total, found = torture.Total(), 0
-    cases = list(wanted.cases(can_kill=made.can_kill))
+    cases, total = list(wanted.cases(can_kill=made.can_kill)), torture.Verdict(runs=0)
     with closing(torture.run_all(cases, made, out)) as ended:
         for number, (case, verdict) in enumerate(ended, 1):
             total.add(verdict)
-            found += len(verdict.failures)
             if verdict.failures:
                 torture.show_failures(case, verdict, wanted, variant)
             if number % 50 == 0:
-                print(f"troubles, {variant} kernel: {number}/{runs} runs", file=sys.stderr)
-    return Row(
+                say(f"troubles, {variant} kernel: {number}/{runs} runs")
+    return (
         f"connections with troubles, every scheduler, {variant} kernel: bytes lost or wrong,"
         " stalls, reports of the kernel",
         f"{total.runs} runs, {total.connections} connections, {total.verified_bytes / 1e6:.0f} MB",
-        found,
+        len(total.failures),
     )
 
 
 def _calls(calls: int, out: Path) -> Row:
-    total, found = fuzz.Result(), 0
-    made = many.builds("debug", "fuzz")
+    total, made = fuzz.Result(), many.builds("debug", "fuzz")
     with closing(fuzz.run_all(fuzz.cases(1, calls), made, out)) as ended:
         for _case, result in ended:
             total.add(result)
-            found += len(result.failures)
             print(*result.failures, sep="\n", end="\n" * bool(result.failures))
-            print(f"calls at random: {total.calls}/{calls}", file=sys.stderr)
-    return Row(
-        "calls at random of all that a program can reach, debug kernel: reports, stops",
-        f"{total.calls} calls",
-        found,
-    )
+            say(f"calls at random: {total.calls}/{calls}")
+    attack = "calls at random of all that a program can reach, debug kernel: reports, stops"
+    return attack, f"{total.calls} calls", len(total.failures)
 
 
 def _tests(attack: str, files: Sequence[str]) -> Row:
-    print(attack, file=sys.stderr)
+    say(attack)
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
         report = Path(directory) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *files]
@@ -124,22 +113,14 @@ def _tests(attack: str, files: Sequence[str]) -> Row:
             suites = ElementTree.parse(report).getroot().iter("testsuite")
         except (OSError, ElementTree.ParseError) as error:
             raise MptcplabError(f"{' '.join(command)} gave no report") from error
-        counts = [{key: int(suite.get(key, 0)) for key in _COUNTS} for suite in suites]
-    tests, found, skipped = (
-        sum(count[key] for count in counts for key in keys)
-        for keys in (("tests",), ("failures", "errors"), ("skipped",))
-    )
-    return Row(attack, f"{tests - skipped} tests", found)
+        counts = Counter[str]()
+        for suite in suites:
+            counts.update({key: int(suite.get(key, 0)) for key in _COUNTS})
+    made = counts["tests"] - counts["skipped"]
+    return attack, f"{made} tests", counts["failures"] + counts["errors"]
 
 
 _COUNTS = ("tests", "failures", "errors", "skipped")
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """The table of the page."""
-    lines = ["| attack | made | found |", "|---|---|---|"]
-    lines += [f"| {row.attack} | {row.made} | {row.found} |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -156,10 +137,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure_and_show(options: argparse.Namespace) -> int:
     rows = list(measure(options.runs, options.debug_runs, options.calls, options.out))
-    print(markdown(rows), end="")
+    text = tables.markdown(("attack", "made", "found"), rows)
+    print(text, end="")
     if options.docs:
-        marked.replace(options.docs, {_MARK: markdown(rows)})
-    return 1 if any(row.found for row in rows) else 0
+        marked.replace(options.docs, {_MARK: text})
+    return 1 if any(found for _attack, _made, found in rows) else 0
 
 
 if __name__ == "__main__":

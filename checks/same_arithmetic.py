@@ -2,13 +2,13 @@
 """Does the lab's kernel compute as Debian's? Every line of TCP and MPTCP, preprocessed with both.
 
 `python -m checks.same_arithmetic` has gcc preprocess the network code that a segment passes
-through, once with the configuration and the headers of Debian's package, once with the lab's, and
-shows every line that expands differently and is not in the list of known differences,
-same_arithmetic.toml. kernel/mptcp/constants.c is compiled with Debian's headers, too: what it
-checks of the lab's kernel must hold there. For each flavour, amd64 and cloud; docs/flavours.md.
+through, once with the configuration and the headers of Debian's package, once with the lab's. It
+shows every line that expands differently, unless same_arithmetic.toml lists the difference. It also
+compiles kernel/mptcp/constants.c with Debian's headers: the checks of this file must hold there.
+All of this for each flavour, amd64 and cloud; see docs/flavours.md.
 
-Both sides have Debian's sources and its headers in include/; those of the architecture and of the
-configuration are their own. What our patches change is not seen here: they can be read.
+Both sides have Debian's sources and its headers in include/; the headers of the architecture and of
+the configuration are their own. The comparison does not see what our patches change: read them.
 """
 
 from __future__ import annotations
@@ -304,30 +304,19 @@ def _first_error(done: subprocess.CompletedProcess[str]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if every difference is known; else 1."""
     parser = parser_of("same_arithmetic", __doc__)
+    flavours = list(choices.FLAVOURS)
+    packages = "a directory with Debian's packages of headers (default: apt-get downloads them)"
+    without = "leave this option out of the lab's kernel, to see what it changes"
     parser.add_argument(
-        *("--flavour",),
-        choices=list(choices.FLAVOURS),
-        action="append",
-        help="only this one (default: all)",
+        "--flavour", action="append", choices=flavours, help="only this; repeat it for more"
     )
+    parser.add_argument("--packages", type=Path, help=packages)
     parser.add_argument(
-        *("--packages",),
-        type=Path,
-        help="a directory with Debian's packages of headers (default: apt-get downloads them)",
-    )
-    parser.add_argument(
-        *("--without",),
-        metavar="CONFIG_OPTION",
-        action="append",
-        default=[],
-        help="as if the lab's kernel did not have this option, to see what it is good for",
+        *("--without",), metavar="CONFIG_OPTION", action="append", default=[], help=without
     )
     options = parser.parse_args(arguments)
-    return status_of(
-        lambda: _compare_and_show(
-            options.flavour or list(choices.FLAVOURS), options.packages, options.without
-        )
-    )
+    wanted = options.flavour or flavours
+    return status_of(lambda: _compare_and_show(wanted, options.packages, options.without))
 
 
 def _compare_and_show(
@@ -354,7 +343,7 @@ def _compare_and_show(
         used |= found.used
     if set(flavours) == set(choices.FLAVOURS) and not leave_out:
         for rule in known.needless(used):
-            print(f"{KNOWN.name}: nothing differs any more for {rule}: take it out")
+            print(f"{KNOWN.name}: no difference needs {rule} any more: remove it")
             same = False
     return 0 if same else 1
 

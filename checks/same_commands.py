@@ -407,7 +407,9 @@ def main(arguments: Sequence[str], checks: Path = CHECKS) -> int:
     parser.add_argument("old", metavar="OLD")
     parser.add_argument("new", metavar="NEW", nargs="?", default=str(ROOT))
     parser.add_argument("--kept", type=Path, default=ROOT / "same-commands-out", metavar="DIR")
-    parser.add_argument("--only", default="", metavar="TEXT", help="groups whose names have it")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="only groups whose names contain TEXT"
+    )
     parser.add_argument("--again", action="store_true", help="record NEW again")
     parser.add_argument("--list", action="store_true", help="add the texts that differ to the list")
     options = parser.parse_args(arguments)

@@ -1,32 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Trouble, at random but repeatable: no byte is lost, none is wrong, and nothing stalls.
 
-`python -m checks.torture` makes runs of connections with troubles (see troubles.py), for
-each scheduler with each congestion control, checks what both ends of every connection have seen,
-and shows for each failure the command that repeats it. See docs/reliability.md.
+`python -m checks.torture` makes runs of connections with troubles (see troubles.py), for each
+scheduler with each congestion control. It checks the bytes that both ends of every connection saw,
+and shows the command that repeats a failure. See docs/reliability.md.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from checks import many
-from checks.command_line import chosen, natural, parser_of
+from checks import many, tables
+from checks.command_line import chosen, natural, parser_of, say
 from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Rig
+from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
 from mptcplab.runs.single import own_cpu
 from mptcplab.scenario import congestion
@@ -49,11 +47,12 @@ _LOSES_LATER = {"handshake"}
 
 @dataclass
 class Verdict:
-    """The verdict on a case: connections, those that did not end well for a reason, and failures.
+    """The verdict on runs: connections, those that did not end well for a reason, and failures.
 
     `aborted`: an end noticed. `cut_off`: no subflow was left over which it could have noticed.
     """
 
+    runs: int = 1
     connections: int = 0
     aborted: int = 0
     cut_off: int = 0
@@ -61,13 +60,17 @@ class Verdict:
     stalls: list[str] = field(default_factory=list)
     losses: list[str] = field(default_factory=list)
     reports: list[str] = field(default_factory=list)
-    virtual_s: float = 0.0
     cpu_s: float = 0.0
 
     @property
     def failures(self) -> list[str]:
         """What went wrong; empty if nothing did."""
         return [*self.reports, *self.losses, *self.stalls]
+
+    def add(self, other: Verdict) -> None:
+        """Adds those of other runs."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
 
 
 def judge(case: TortureCase, records: Sequence[Mapping[str, Any]]) -> Verdict:
@@ -166,21 +169,16 @@ def _state(record: Mapping[str, Any], connection: Connection) -> str:
 
 
 def perform(
-    case: TortureCase, builds: many.Builds, directory: Path, cancel: threading.Event | None = None
+    case: TortureCase, builds: many.Builds, directory: Path, watch: Watch | None = None
 ) -> Verdict:
     """Runs a case in an empty directory and judges it. Raises RunCancelledError."""
     program = str(builds.program.program)
     (directory / run_files.CLIENT_INPUT).write_text(case.input())
+    rig = Rig(builds.kernel, builds.guest, limits=_LIMITS)
+    made = case.scenario(program), case.plan(program), rig, directory
     try:
         with own_cpu() as cpu:
-            outcome = engine.run(
-                case.scenario(program),
-                case.plan(program),
-                Rig(builds.kernel, builds.guest, limits=_LIMITS),
-                directory,
-                cpu=cpu,
-                watch=engine.Watch(cancel=cancel or threading.Event()),
-            )
+            outcome = engine.run(*made, cpu=cpu, watch=watch)
     except RunError as error:
         (directory / "reason.txt").write_text(f"{error}\n")
         return Verdict(connections=len(case.connections), reports=[error.reason])
@@ -190,7 +188,6 @@ def perform(
     lines = (directory / run_files.CLIENT_OUTPUT).read_text().splitlines()
     records = [json.loads(line) for line in lines]
     verdict = judge(case, records)
-    verdict.virtual_s = outcome.virtual_s
     verdict.cpu_s = outcome.user_s + outcome.system_s
     return verdict
 
@@ -231,10 +228,7 @@ def run_all(
 ) -> Generator[tuple[TortureCase, Verdict]]:
     """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
     return many.run_all(
-        cases,
-        lambda case, directory, cancel: perform(case, builds, directory, cancel),
-        _name,
-        out,
+        cases, lambda case, directory, watch: perform(case, builds, directory, watch), _name, out
     )
 
 
@@ -266,60 +260,23 @@ def show_failures(case: TortureCase, verdict: Verdict, wanted: Wanted, variant: 
     sys.stdout.flush()
 
 
-@dataclass
-class Total:
-    """The sums over the runs of a scheduler."""
-
-    runs: int = 0
-    connections: int = 0
-    aborted: int = 0
-    cut_off: int = 0
-    verified_bytes: int = 0
-    stalls: int = 0
-    losses: int = 0
-    reports: int = 0
-    cpu_s: float = 0.0
-
-    def add(self, verdict: Verdict) -> None:
-        """Add a run."""
-        self.runs += 1
-        self.connections += verdict.connections
-        self.aborted += verdict.aborted
-        self.cut_off += verdict.cut_off
-        self.verified_bytes += verdict.verified_bytes
-        self.stalls += len(verdict.stalls)
-        self.losses += len(verdict.losses)
-        self.reports += len(verdict.reports)
-        self.cpu_s += verdict.cpu_s
+_COLUMNS = (
+    *("runs", "connections", "aborted", "cut off", "MB verified", "stalls", "losses", "reports"),
+    "CPU s",
+)
 
 
-def table(totals: Mapping[str, Total]) -> Table:
+def table(totals: Mapping[str, Verdict]) -> Table:
     """A line for each scheduler, and one for all."""
-    made = Table(box=None, pad_edge=False)
-    made.add_column("scheduler")
-    columns = (
-        "runs",
-        "connections",
-        "aborted",
-        "cut off",
-        "MB verified",
-        "stalls",
-        "losses",
-        "reports",
-        "CPU s",
-    )
-    for heading in columns:
-        made.add_column(heading, justify="right")
-    everything = Total()
+    made, everything = tables.plain("scheduler", numbers=_COLUMNS), Verdict(runs=0)
     for total in totals.values():
-        for key, value in vars(total).items():
-            setattr(everything, key, getattr(everything, key) + value)
+        everything.add(total)
     for name, total in [*sorted(totals.items()), ("all", everything)]:
         made.add_row(
             name,
             *map(str, (total.runs, total.connections, total.aborted, total.cut_off)),
             f"{total.verified_bytes / 1e6:.1f}",
-            *map(str, (total.stalls, total.losses, total.reports)),
+            *(str(len(found)) for found in (total.stalls, total.losses, total.reports)),
             f"{total.cpu_s:.0f}",
         )
     return made
@@ -328,26 +285,23 @@ def table(totals: Mapping[str, Total]) -> Table:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if nothing was lost, stalled or reported; else 1."""
     parser = parser_of("torture", __doc__)
-    parser.add_argument("--seed", type=natural, default=1, help="of the first run (default 1)")
-    parser.add_argument("--runs", type=natural, default=100, help="each with the next seed (100)")
-    parser.add_argument("--scheduler", default="", help="these alone, with commas")
-    parser.add_argument("--cc", default="", help="these alone, with commas")
+    parser.add_argument("--seed", type=natural, default=1, help="seed of the first run (1)")
+    parser.add_argument("--runs", type=natural, default=100, help="how many, seed by seed (100)")
+    parser.add_argument("--scheduler", default="", help="only these, separated by commas")
+    parser.add_argument("--cc", default="", help="only these, separated by commas")
     parser.add_argument("--kernel-variant", default="lab", choices=sorted(kernel.VARIANTS))
+    without = f"leave this out; again for more: {', '.join(TROUBLES)}"
     parser.add_argument(
         *("--without",),
         action="append",
         default=[],
         choices=list(TROUBLES),
         metavar="TROUBLE",
-        help=f"leave it out; again for more: {', '.join(TROUBLES)}",
+        help=without,
     )
+    alone = "only this one, from 1; again for more"
     parser.add_argument(
-        *("--connection",),
-        action="append",
-        default=[],
-        type=natural,
-        metavar="NUMBER",
-        help="this one alone, from 1; again for more",
+        *("--connection",), action="append", default=[], type=natural, metavar="NUMBER", help=alone
     )
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
     parser.add_argument("--plan", action="store_true", help="print what would be run")
@@ -369,7 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> int:
     made = many.builds(variant, "torture")
     if not made.can_kill:
-        print("this kernel has no CONFIG_INET_DIAG_DESTROY: no `ss -K`", file=sys.stderr)
+        say("this kernel has no CONFIG_INET_DIAG_DESTROY: no `ss -K`")
     cases = list(wanted.cases(can_kill=made.can_kill))
     if plans:
         for one in cases:
@@ -377,21 +331,20 @@ def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> in
             print(one.plan(str(made.program.program)))
             print("# connections\n" + one.input(), end="")
         return 0
-    totals: dict[str, Total] = {}
+    totals: dict[str, Verdict] = {}
     failed = []
     try:
         with closing(run_all(cases, made, out)) as ended:
             for number, (one, verdict) in enumerate(ended, 1):
-                totals.setdefault(one.scheduler.split(":")[0], Total()).add(verdict)
+                totals.setdefault(one.scheduler.split(":")[0], Verdict(runs=0)).add(verdict)
                 if verdict.failures:
                     failed.append(one)
                     show_failures(one, verdict, wanted, variant)
                 if number % 20 == 0 or number == len(cases):
-                    print(f"{number}/{len(cases)} runs, {len(failed)} failed", file=sys.stderr)
+                    say(f"{number}/{len(cases)} runs, {len(failed)} failed")
     finally:
         if totals:
-            width = None if sys.stdout.isatty() else 120
-            Console(highlight=False, markup=False, emoji=False, width=width).print(table(totals))
+            tables.show(table(totals), width=120)
     for one in failed:
         print(f"to repeat it: {command(one, wanted, variant)}   # kept: {out / _name(one)}")
     return 1 if failed else 0

@@ -31,9 +31,9 @@ _LIBRARY_LICENCE = "LGPL-2.1"
 _SOURCES = """\
 # What the programs of this directory are made from
 
-They are free software. Whoever passes them on has to see to it that their sources can be had,
-too: the files of this wheel, and two source packages of Debian, which its mirrors and its archive
-of snapshots have under the versions given here. If in doubt, keep a copy.
+They are free software. Whoever passes them on must offer their sources, too: the files of this
+wheel, and two source packages of Debian. Debian's mirrors and its archive of snapshots have these
+packages under the versions given here. If in doubt, keep a copy.
 
 ## kernel/linux
 

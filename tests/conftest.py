@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from mptcplab import resources
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab import guest as guest_module
 from mptcplab.lab.choices import Limits
@@ -20,7 +21,7 @@ from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION
-from mptcplab.metrics import records, run_files
+from mptcplab.metrics import run_files
 from mptcplab.runs import experiment, single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
@@ -131,6 +132,14 @@ def lab_guest() -> Guest:
     return guest_module.build()
 
 
+@pytest.fixture(scope="session")
+def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
+    """They are there; programs that tests start find them."""
+    assert lab_guest
+    if lab_kernel.variant != "lab":
+        pytest.skip("the program runs the lab kernel")
+
+
 @pytest.fixture
 def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunScenario:
     """Run the scenario of some flags (see scenario.Flags) on the real kernel.
@@ -148,10 +157,7 @@ def run_scenario(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> R
         (scenario,) = request.runs()
         modules = experiment.modules(request, lab_kernel)
         rig = Rig(lab_kernel, lab_guest, modules, limits=limits or Limits())
-        outcome, figures = single.measure(scenario, rig, directory)
-        client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
-        server = records.read_samples(directory / run_files.SERVER_SAMPLES)
-        return Run(scenario, outcome, client, server, figures)
+        return Run.made(scenario, rig, directory)
 
     return run
 
@@ -168,7 +174,8 @@ def run_program(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Ru
         first, *arguments = words
         if first.endswith(".c"):
             source, first = first, str(tmp_path / Path(first).stem)
-            compiler = ["cc", "-O2", "-Wall", "-Werror", "-o", first, source]
+            headers = f"-I{resources.KERNEL / 'mptcp'}"
+            compiler = ["cc", "-O2", "-Wall", "-Werror", headers, "-o", first, source]
             subprocess.run(compiler, check=True)
         return find([first, *arguments])
 

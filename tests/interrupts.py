@@ -23,5 +23,5 @@ def interrupted(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
     while len(list(out.glob("runs/[!.]*"))) < 2 and running.poll() is None:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    shown, told = running.communicate()
-    return subprocess.CompletedProcess(command, running.returncode, shown, told)
+    shown, errors = running.communicate()
+    return subprocess.CompletedProcess(command, running.returncode, shown, errors)

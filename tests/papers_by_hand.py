@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mptcplab.papers import claims
+from mptcplab.papers import samples
 from mptcplab.papers.catalogue import (
     PUBLISHED,
     TODAY,
@@ -92,16 +92,16 @@ def published(name: str = "paper2020/fig1", **chart: Any) -> Published:
 
 def ran(of: Published, part: str = PUBLISHED, more: float = 0.0, **made: Any) -> Ran:
     """The goodput of a run is a sum of the numbers of its scheduler, queue and seed."""
-    return Ran(claims.results(of.experiment, list(rows(more))), provenance(of, part, **made))
+    return Ran(samples.results(of.experiment, list(rows(more))), provenance(of, part, **made))
 
 
-def rows(more: float = 0.0) -> Iterator[claims.Row]:
+def rows(more: float = 0.0) -> Iterator[samples.Row]:
     for scheduler, first in (("minrtt", 3.0), ("blest", 33.0)):
         for number, queue in enumerate((300, 1000)):
             for seed in SEEDS:
                 goodput = first + number + seed + 1 / 3 + more
                 point = {"scheduler": scheduler, "queue": queue}
-                yield claims.Row(point, seed, {"goodput": goodput})
+                yield samples.Row(point, seed, {"goodput": goodput})
 
 
 def provenance(of: Published, part: str, **made: Any) -> Provenance:

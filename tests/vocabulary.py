@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.lab.engine import RunOutcome
+from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.plan import plan
+from mptcplab.runs import single
 from mptcplab.scenario import congestion
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
@@ -37,29 +39,57 @@ class Run:
     server: Samples
     figures: RunMetrics
 
+    @classmethod
+    def made(cls, scenario: Scenario, rig: Rig, directory: Path) -> Run:
+        """Makes the run of a scenario in a directory, which exists."""
+        outcome, figures = single.measure(scenario, rig, directory)
+        client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
+        server = records.read_samples(directory / run_files.SERVER_SAMPLES)
+        return cls(scenario, outcome, client, server, figures)
+
+    def metric(self, name: str) -> float:
+        """A figure of the whole run, which must have a value."""
+        value = self.figures.metrics[name]
+        assert value is not None, name
+        return float(value)
+
     @property
     def goodput_bps(self) -> float:
-        value = self.figures.metrics.goodput_bps
-        assert value is not None
-        return float(value)
+        return self.metric("goodput_bps")
 
     @property
     def start_ns(self) -> int:
         """T0: when measuring started."""
         return int(self.outcome.guest["start_ns"])
 
-    def received_bytes(self, path: str, after_s: float) -> int:
-        """What the server had received over a path some time after the start."""
-        numbers = [each.name for each in self.scenario.paths]
-        subflow = self.server.subflow
-        mine = subflow[records.path_indices(subflow) == numbers.index(path)]
-        last = np.searchsorted(mine["time_ns"], self.start_ns + int(after_s * 1e9), side="right")
-        return int(mine["received_bytes"][last - 1]) if last else 0
+    def received_bytes(self, path: str, until_s: float, since_s: float | None = None) -> int:
+        """What the server received over a path until some time after the start, or between two."""
+        mine = self._of(self.server.subflow, path)
+        until_ns = self.start_ns + int(until_s * 1e9)
+        last = np.searchsorted(mine["time_ns"], until_ns, side="right")
+        before = 0 if since_s is None else self.received_bytes(path, since_s)
+        return (int(mine["received_bytes"][last - 1]) if last else 0) - before
+
+    def rate_bps(self, path: str, since_s: float, until_s: float) -> float:
+        """The rate at which the server received over a path."""
+        return self.received_bytes(path, until_s, since_s) * 8 / (until_s - since_s)
+
+    def sender(self, path: str) -> Records:
+        """The client's samples of the subflow over a path."""
+        return self._of(self.client.subflow, path)
+
+    def _of(self, subflow: Records, path: str) -> Records:
+        number = [each.name for each in self.scenario.paths].index(path)
+        mine: Records = subflow[records.path_indices(subflow) == number]
+        return mine
 
     def capture(self, path: str) -> Capture:
         """What was captured at the router of a path, on the side of the client."""
         number = [each.name for each in self.scenario.paths].index(path) + 1
         return pcapng.read(self.outcome.directory / plan.router_capture(path))[f"rc{number}"]
+
+    def messages(self) -> Records:
+        return records.read_messages(self.outcome.directory / run_files.MESSAGES)
 
     def decisions(self) -> Records:
         """The scheduler's decisions, of a run that was traced."""
@@ -72,6 +102,12 @@ RunScenario = Callable[..., Run]
 PROGRAM_PATHS = ("wifi:50mbit,10ms", "lte:20mbit,30ms")
 #: The fixture run_program: commands of client and server, paths as in --path, flags as above.
 RunProgram = Callable[..., RunOutcome]
+#: The fixture rig_of: a rig whose guest's first process has this body.
+RigOf = Callable[[str], Rig]
+
+
+def shell(script: str) -> list[str]:
+    return ["sh", "-c", script]
 
 
 def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
@@ -81,9 +117,7 @@ def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
 
 def ofo_bytes(run: Run) -> float:
     """What waited at the receiver for an earlier byte, on average over time."""
-    value = run.figures.metrics.ofo_bytes_mean
-    assert value is not None
-    return float(value)
+    return run.metric("ofo_bytes_mean")
 
 
 def request_of(*paths: str, **flags: Any) -> Request:
@@ -103,6 +137,15 @@ def request_of(*paths: str, **flags: Any) -> Request:
 def scenario_of(*paths: str, **flags: Any) -> Scenario:
     """The one run that these flags describe."""
     return request_of(*paths, **flags).runs()[0]
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """The value of a condition as soon as it holds; machines may be busy."""
+    end_s = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end_s, "it did not happen"
+        time.sleep(0.005)
+    return found
 
 
 def children_of(pid: int) -> list[int]:

@@ -2,7 +2,7 @@
 """The fields of TCP headers, written so that those of two connections can be compared.
 
 What is random in a connection is left out: ports, initial sequence numbers, keys, tokens, nonces.
-Numbers are told from where they begin.
+Numbers count from where they begin.
 """
 
 from __future__ import annotations

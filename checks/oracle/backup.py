@@ -8,25 +8,13 @@ the connection stalls. The framework asks for usable ones; backups are used when
 
 from __future__ import annotations
 
-from checks.oracle.state import NEW, REINJECTION, WAIT, Answer, Question, Subflow
-from checks.oracle.v09x import Model
+from collections.abc import Sequence
+
+from checks.oracle.first import First
+from checks.oracle.state import Question, Subflow
+from checks.oracle.v09x import regular
 
 
-class Backup(Model):
-    metric = False
-
-    def choose(self, question: Question) -> Answer:
-        first = next(iter(regular_first(question)), None)
-        if not first:
-            return Answer(WAIT)
-        if question.reinjection:
-            return Answer(REINJECTION, first.id, question.reinjection.seq)
-        if question.head:
-            return Answer(NEW, first.id, question.head.seq)
-        return Answer(WAIT)
-
-
-def regular_first(question: Question) -> list[Subflow]:
-    """The usable subflows in the order of their creation: all but backups, or the backups."""
-    usable = [each for each in question.subflows if each.usable]
-    return [each for each in usable if not each.backup] or usable
+class Backup(First):
+    def candidates(self, question: Question) -> Sequence[Subflow]:
+        return regular(question)

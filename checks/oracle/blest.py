@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from checks.oracle.state import INFINITE_SSTHRESH, Answer, Question, Segment, Subflow
-from checks.oracle.v09x import V095, Default, Model, fastest, in_list_order, jiffies, next_segment
+from checks.oracle.v09x import Model, fastest, in_list_order, jiffies, next_segment
 
 _U32_MAX = 0xFFFFFFFF
 
@@ -31,7 +31,6 @@ class Blest(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
         self.paper = bool(params.get("paper"))
-        self.default = Default(V095)
         self.least: dict[int, int] = {}
         self.most: dict[int, int] = {}
         self.lambda_1000 = params.get("lambda", 12) * 100
@@ -41,7 +40,6 @@ class Blest(Model):
         self.bad = params.get("dyn_lambda_bad", 40)
         self.blocked = False
         self.updated: int | None = None
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
         self._why = ""
@@ -49,9 +47,6 @@ class Blest(Model):
         if self.updated is None:
             self.updated = question.jiffies
         return next_segment(question, self._choose, self._repeat)
-
-    def why(self) -> str:
-        return self._why
 
     def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """blest_get_available_subflow()"""

@@ -16,19 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checks.oracle.backup import regular_first
-from checks.oracle.state import (
-    NEW,
-    REINJECTION,
-    WAIT,
-    Answer,
-    Asked,
-    Done,
-    Question,
-    Segment,
-    Subflow,
-)
-from checks.oracle.v09x import Model
+from checks.oracle.state import NEW, REINJECTION, Answer, Asked, Done, Question, Segment, Subflow
+from checks.oracle.v09x import Model, regular
 
 _BURST_BYTES = (1 << 16) - 108
 _U32_MAX = 0xFFFFFFFF
@@ -44,15 +33,12 @@ class Burst(Model):
         #: who has the burst, and snd_burst: what is left of it
         self.winner = 0
         self.left_bytes = 0
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
-        again = question.reinjection if _is_orphan(question) else None
+        again = question.reinjection if _is_orphan(question, question.reinjection) else None
         segment = again or question.head
         subflow = self._send(question) if segment else None
-        if not segment or not subflow:
-            return Answer(WAIT)
-        return Answer(REINJECTION if again else NEW, subflow.id, segment.seq)
+        return Answer.of(REINJECTION if again else NEW, subflow, segment)
 
     def took(self, asked: Asked) -> None:  # noqa: ARG002
         # until it has been done, nobody knows whether there was room: the next one asks anew
@@ -63,9 +49,6 @@ class Burst(Model):
             self.winner = done.subflow
             self.left_bytes -= done.bytes
 
-    def why(self) -> str:
-        return self._why
-
     def _send(self, question: Question) -> Subflow | None:
         """get_send(), unless the burst goes on"""
         going_on = question.subflow(self.winner)
@@ -74,7 +57,7 @@ class Burst(Model):
         for each in question.subflows:
             if each.usable and not self.average.get(each.id):
                 self.average[each.id] = _pace(each)
-        linger = {each.id: self._linger(each) for each in regular_first(question)}
+        linger = {each.id: self._linger(each) for each in regular(question)}
         self._why = f"linger {linger}"
         winner = question.subflow(min(linger, key=linger.__getitem__, default=0))
         if not winner or winner.memory_full:
@@ -96,8 +79,7 @@ def _pace(subflow: Subflow) -> int:
     return max(min(subflow.pacing_rate, _U32_MAX), 1)
 
 
-def _is_orphan(question: Question) -> bool:
+def _is_orphan(question: Question, segment: Segment | None) -> bool:
     """Upstream sends again, in order, what is on no subflow that it counts on."""
-    segment: Segment | None = question.reinjection
-    by = segment.carried if segment else frozenset[int]()
+    by = segment.carried if segment else ()
     return all(each.stale for each in question.subflows if each.id in by)

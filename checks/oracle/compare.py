@@ -8,21 +8,23 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from checks.oracle.known import KNOWN, Known, reason_of
-from checks.oracle.models import model_of, name_of, params_of
+from checks.oracle.models import model_of, params_of
 from checks.oracle.state import NEW, WAIT, Answer, Asked, Question, Segment, read
 from checks.oracle.v09x import Model
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A decision on which kernel and source differ."""
+    """A decision on which kernel and source differ; `run` is the command of its run."""
 
     question: Question
     kernel: Answer
     source: Answer
     why: str
+    run: str | None = None
 
     def __str__(self) -> str:
         asked = self.question
@@ -58,23 +60,52 @@ def _text(segment: Segment | None) -> str:
 
 @dataclass
 class Agreement:
-    """What came of a comparison. `listed`: disagreements by their reason, known beforehand."""
+    """What came of runs of a scheduler. `listed`: disagreements by their reason, known beforehand.
 
-    scheduler: str
+    `failures` say of runs why there was nothing to compare.
+    """
+
+    runs: int = 0
     decisions: int = 0
     agreed: int = 0
     ties: int = 0
     listed: Counter[str] = field(default_factory=Counter)
     differs: int = 0
     first: Disagreement | None = None
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        listed = sum(self.listed.values())
+        return (self.runs, self.decisions, self.agreed, self.ties, listed, self.differs)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.failures and not self.differs
+
+    def as_json(self) -> dict[str, Any]:
+        first = self.first
+        return {
+            "runs": self.runs,
+            "decisions": self.decisions,
+            "agreed": self.agreed,
+            "ties": self.ties,
+            "listed": dict(self.listed),
+            "differs": self.differs,
+            "first": str(first) if first else None,
+            "first_run": first.run if first else None,
+            "errors": self.failures,
+        }
 
     def add(self, other: Agreement) -> None:
+        self.runs += other.runs
         self.decisions += other.decisions
         self.agreed += other.agreed
         self.ties += other.ties
         self.listed += other.listed
         self.differs += other.differs
         self.first = self.first or other.first
+        self.failures += other.failures
 
 
 def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, list[Known]]) -> None:
@@ -84,6 +115,7 @@ def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, li
     then walked in the source's order and in that of creation.
     """
     question, kernel = asked
+    model.sent.forget(question.una_seq)
     source = model.choose(replace(question, subflows=list(question.subflows)))
     result.decisions += 1
     if _same(question, source, kernel):
@@ -122,8 +154,7 @@ def _in_us(question: Question, newest_first: bool) -> Question:
 
 
 def _same(question: Question, one: Answer, other: Answer) -> bool:
-    one, other = _held(question, one), _held(question, other)
-    return one[:3] == other[:3]
+    return _held(question, one) == _held(question, other)
 
 
 def _held(question: Question, answer: Answer) -> Answer:
@@ -138,19 +169,15 @@ def _held(question: Question, answer: Answer) -> Answer:
     return Answer(WAIT) if answer.seq + size > question.window_end_seq else answer
 
 
-def compare(
-    path: Path,
-    scheduler: str,
-    known: Mapping[str, list[Known]],
-) -> Agreement:
-    """Judges all decisions in a file of states, of the scheduler with its parameters.
+def judge_file(path: Path, scheduler: str, known: Mapping[str, list[Known]] = KNOWN) -> Agreement:
+    """Compares all decisions in a file of states with those of the model, with its parameters.
 
     Raises MptcplabError as `models.params_of` does, or `state.read`.
     """
-    model, params = model_of(scheduler), params_of(scheduler)
-    result = Agreement(scheduler)
+    (name, model), params = model_of(scheduler), params_of(scheduler)
+    result = Agreement(runs=1)
     models: dict[int, Model] = {}
-    for each in read(path, name_of(scheduler)):
+    for each in read(path, name):
         number = each.question.connection if isinstance(each, Asked) else each.connection
         if number not in models:
             models[number] = model(params)
@@ -159,8 +186,3 @@ def compare(
         else:
             models[number].done(each)
     return result
-
-
-def judge_file(path: Path, scheduler: str) -> Agreement:
-    """Compares the decisions in a file of states with those of the model."""
-    return compare(path, scheduler, KNOWN)

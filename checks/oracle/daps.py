@@ -19,20 +19,27 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checks.oracle.sent import Sent
 from checks.oracle.state import (
     DUPLICATE,
     INFINITE_SSTHRESH,
     NEW,
     REINJECTION,
-    WAIT,
     Answer,
     Done,
     Question,
     Segment,
     Subflow,
 )
-from checks.oracle.v09x import Model, fits_window, has_room, in_list_order, in_loss, new_data
+from checks.oracle.v09x import (
+    Model,
+    fits_window,
+    has_room,
+    in_list_order,
+    in_loss,
+    lowest_rtt,
+    new_data,
+    window_takes,
+)
 
 _MAX_FLOWS = 8
 
@@ -83,16 +90,12 @@ class Daps(Model):
         #: segments left in the visit; -1: a new visit begins
         self.left: dict[int, int] = {}
         self.schedule = Schedule()
-        self.cleared: dict[int, frozenset[int]] = {}
-        self.sent = Sent()
 
     def choose(self, question: Question) -> Answer:
         """mptcp_next_segment()"""
-        self.sent.forget(question.una_seq)
         segment = question.reinjection or new_data(question)
-        what = REINJECTION if question.reinjection else NEW
         if not segment:
-            return Answer(WAIT)
+            return Answer()
         for each in question.subflows:
             if _reachable(each) and each.cwnd:
                 self.smooth.setdefault(each.id, Smooth()).update(each)
@@ -100,16 +103,15 @@ class Daps(Model):
         if not subflow:
             self._begin(question)
             subflow = self._scheduled(question) or self._lowest_rtt(question, segment)
-        if not subflow:
-            return Answer(WAIT)
-        if not fits_window(question, segment, subflow.mss):
+        if subflow and not fits_window(question, segment, subflow.mss):
             return self._repeat(question)
-        head = question.head if what == NEW else None
-        return Answer(what, subflow.id, head.seq if head else segment.seq)
+        if question.reinjection:
+            return Answer.of(REINJECTION, subflow, segment)
+        return Answer.of(NEW, subflow, question.head)
 
     def done(self, done: Done) -> None:
         """The module looks at the window before it counts, so what is counted leaves."""
-        self.sent.done(done)
+        super().done(done)
         if done.what in (NEW, REINJECTION):
             self.left[done.subflow] = self.left.get(done.subflow, 0) - 1
 
@@ -183,11 +185,11 @@ class Daps(Model):
     def _lowest_rtt(self, question: Question, segment: Segment) -> Subflow | None:
         """get_daps_available_subflow()"""
         free = [each for each in in_list_order(question) if _room(each, segment)]
-        carried = segment.carried - self.cleared.get(segment.seq, frozenset())
+        carried = self.default.carried(segment)
         unused = [each for each in free if each.id not in carried]
         if free and not unused and len(question.subflows) > 1:
-            self.cleared[segment.seq] = segment.carried
-        return min(unused or free, key=lambda each: each.srtt_8us, default=None)
+            self.default.cleared[segment.seq] = segment.carried
+        return lowest_rtt(unused or free)
 
     def _repeat(self, question: Question) -> Answer:
         """mptcp_daps_priority_send(): the oldest segment that a subflow with room lacks."""
@@ -197,7 +199,7 @@ class Daps(Model):
             for each in free:
                 if each.id not in segment.carried and _room(each, segment):
                     return Answer(DUPLICATE, each.id, segment.seq)
-        return Answer(WAIT)
+        return Answer()
 
 
 def _reachable(subflow: Subflow) -> bool:
@@ -206,5 +208,4 @@ def _reachable(subflow: Subflow) -> bool:
 
 
 def _room(subflow: Subflow, segment: Segment | None) -> bool:
-    bytes_ = min(segment.bytes, subflow.mss) if segment else 0
-    return _reachable(subflow) and has_room(subflow) and bytes_ <= subflow.window_bytes
+    return _reachable(subflow) and has_room(subflow) and window_takes(subflow, segment)

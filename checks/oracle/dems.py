@@ -15,19 +15,8 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from itertools import islice, takewhile
 
-from checks.oracle.sent import Sent
-from checks.oracle.state import (
-    DUPLICATE,
-    NEW,
-    REINJECTION,
-    WAIT,
-    Answer,
-    Done,
-    Question,
-    Segment,
-    Subflow,
-)
-from checks.oracle.v09x import V095, Default, Model, first_least, has_room, in_loss, moves_on
+from checks.oracle.state import DUPLICATE, NEW, Answer, Done, Question, Segment, Subflow
+from checks.oracle.v09x import Model, has_room, in_loss, lowest_rtt, moves_on, regular
 
 
 class Dems(Model):
@@ -37,41 +26,34 @@ class Dems(Model):
         super().__init__(params)
         self.by_owd = bool(params.get("owd", 1))
         self.percent = params.get("redundancy_percent", 10)
-        self.default = Default(V095)
-        self.sent = Sent()
         #: the chunk: its bounds, and where its unsent segments begin
         self.begin = 0
         self.end = 0
         self.left: list[int] = []
         self.copied = 0
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
-        self.sent.forget(question.una_seq)
-        if again := question.reinjection:
-            chosen = self.default.choose(question, again)
-            return Answer(REINJECTION, chosen.id, again.seq) if chosen else Answer(WAIT)
-        paths = self._paths(question)
-        front = first_least(paths, lambda each: each.srtt_8us)
+        if question.reinjection:
+            return self.reinjection(question)
+        paths = [each for each in regular(question) if not in_loss(each) and moves_on(each)]
+        front = lowest_rtt(paths)
         if not front:
-            return Answer(WAIT)
+            return Answer()
         if not question.head:
             return self._repeat(question, paths, front)
         if question.head.seq >= self.end:
             self._begin(question)
         others = [each for each in paths if each is not front]
         if has_room(front):
-            second = first_least(others, lambda each: each.srtt_8us)
-            seq = self._next(question, front, second, from_end=False)
+            seq = self._next(question, front, lowest_rtt(others), from_end=False)
             if seq is not None:
                 return Answer(NEW, front.id, seq)
-        free = [each for each in others if has_room(each)]
-        back = first_least(free, lambda each: each.srtt_8us)
+        back = lowest_rtt([each for each in others if has_room(each)])
         seq = self._next(question, back, front, from_end=True) if back else None
-        return Answer(NEW, back.id, seq) if back and seq is not None else Answer(WAIT)
+        return Answer(NEW, back.id, seq) if back and seq is not None else Answer()
 
     def done(self, done: Done) -> None:
-        self.sent.done(done)
+        super().done(done)
         if done.what == DUPLICATE:
             self.copied += done.bytes
         place = bisect_left(self.left, done.seq)
@@ -80,11 +62,6 @@ class Dems(Model):
 
     def why(self) -> str:
         return f"chunk {self.begin} to {self.end}, {len(self.left)} left; {self._why}"
-
-    def _paths(self, question: Question) -> list[Subflow]:
-        usable = [each for each in question.subflows if each.usable]
-        able = [each for each in usable if not each.backup] or usable
-        return [each for each in able if not in_loss(each) and moves_on(each)]
 
     def _begin(self, question: Question) -> None:
         """The next chunk: all that is unsent and fits the window, or else its first segment."""
@@ -126,8 +103,7 @@ class Dems(Model):
 
     def _repeat(self, question: Question, paths: list[Subflow], front: Subflow) -> Answer:
         """All is sent: a path goes on into what the others carry, as far as delays deviate."""
-        others = [each for each in paths if each is not front]
-        second = first_least(others, lambda each: each.srtt_8us)
+        second = lowest_rtt([each for each in paths if each is not front])
         most_bytes = (self.end - self.begin) * self.percent // 100
         for each in paths if second else ():
             if not has_room(each):
@@ -142,7 +118,7 @@ class Dems(Model):
             segment = self._missing(question, each, latest=each is not front)
             if segment:
                 return Answer(DUPLICATE, each.id, segment.seq)
-        return Answer(WAIT)
+        return Answer()
 
     def _missing(self, question: Question, subflow: Subflow, *, latest: bool) -> Segment | None:
         those = (one for one in self.sent.unacked(question) if subflow.id not in one.carried)

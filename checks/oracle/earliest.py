@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from checks.oracle.sent import Sent
-from checks.oracle.state import NEW, REINJECTION, WAIT, Answer, Done, Question, Subflow
-from checks.oracle.v09x import V095, Default, Model, available, first_least, in_loss, moves_on
+from checks.oracle.state import NEW, Answer, Question, Subflow
+from checks.oracle.v09x import Model, available, in_loss, moves_on, regular
 
 _US = 1_000_000
 _NS = 1_000_000_000
@@ -57,44 +56,29 @@ class Measurement:
 class Earliest(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
-        self.default = Default(V095)
-        self.sent = Sent()
         self.measured: dict[int, Measurement] = {}
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
-        self.sent.forget(question.una_seq)
         for each in question.subflows:
             self.measured.setdefault(each.id, Measurement(each.snd_una)).hear(question, each)
-        if again := question.reinjection:
-            chosen = self.default.choose(question, again)
-            return Answer(REINJECTION, chosen.id, again.seq) if chosen else Answer(WAIT)
-        usable = [each for each in question.subflows if each.usable]
-        able = [each for each in usable if not each.backup] or usable
-        free = [each for each in able if available(each) and not _is_busy(each)]
-        best = first_least(free, self._delay_us)
+        if question.reinjection:
+            return self.reinjection(question)
+        free = [each for each in regular(question) if available(each) and not _is_busy(each)]
+        best = min(free, key=self._delay_us, default=None)
         if not best or not question.head:
-            return Answer(WAIT)
+            return Answer()
         before = self._before(question, best, late=False)
-        self._why = f"{before} bytes before it, rates {self._rates()}"
+        rates = {number: each.rate for number, each in self.measured.items()}
+        self._why = f"{before} bytes before it, rates {rates}"
         if not before:
             return Answer(NEW, best.id, question.head.seq)
         if question.unsent_bytes <= before:
-            return Answer(WAIT)
+            return Answer()
         skipped = min(self._before(question, best, late=True), question.unsent_bytes - 1)
         segment = self.sent.nth_unsent(question, skipped // question.segment_bytes)
         if not segment or segment.end > question.window_end_seq:
-            return Answer(WAIT)
+            return Answer()
         return Answer(NEW, best.id, segment.seq)
-
-    def done(self, done: Done) -> None:
-        self.sent.done(done)
-
-    def why(self) -> str:
-        return self._why
-
-    def _rates(self) -> dict[int, int]:
-        return {number: each.rate for number, each in self.measured.items()}
 
     def _delay_us(self, subflow: Subflow) -> int:
         queued_us = subflow.unsent_bytes * _US // _rate(subflow)

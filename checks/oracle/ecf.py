@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from checks.oracle.state import Answer, Asked, Question, Segment, Subflow
-from checks.oracle.v09x import V095, Default, Model, fastest, in_list_order, next_segment
+from checks.oracle.v09x import Model, fastest, in_list_order, next_segment
 
 
 class Ecf(Model):
@@ -31,11 +31,9 @@ class Ecf(Model):
         super().__init__(params)
         self.paper_k = bool(params.get("paper_k"))
         self.paper_delta = bool(params.get("paper_delta"))
-        self.default = Default(V095)
         self.r_beta = params.get("r_beta", 4)
         self.waiting = 0
         self._verdict: int | None = None
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
         self._why = ""
@@ -46,9 +44,6 @@ class Ecf(Model):
     def took(self, _: Asked) -> None:
         if self._verdict is not None:
             self.waiting = self._verdict
-
-    def why(self) -> str:
-        return self._why
 
     def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """ecf_get_available_subflow()"""

@@ -7,7 +7,9 @@ marks msk->first whatever its state. The framework asks for a usable one: the fi
 
 from __future__ import annotations
 
-from checks.oracle.state import NEW, REINJECTION, WAIT, Answer, Question
+from collections.abc import Sequence
+
+from checks.oracle.state import NEW, REINJECTION, Answer, Question, Subflow
 from checks.oracle.v09x import Model
 
 
@@ -15,11 +17,11 @@ class First(Model):
     metric = False
 
     def choose(self, question: Question) -> Answer:
-        first = next((each for each in question.subflows if each.usable), None)
-        if not first:
-            return Answer(WAIT)
+        first = next(iter(self.candidates(question)), None)
         if question.reinjection:
-            return Answer(REINJECTION, first.id, question.reinjection.seq)
-        if question.head:
-            return Answer(NEW, first.id, question.head.seq)
-        return Answer(WAIT)
+            return Answer.of(REINJECTION, first, question.reinjection)
+        return Answer.of(NEW, first, question.head)
+
+    def candidates(self, question: Question) -> Sequence[Subflow]:
+        """The subflows of which the first has everything."""
+        return [each for each in question.subflows if each.usable]

@@ -15,18 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from checks.oracle.sent import Sent
-from checks.oracle.state import NEW, REINJECTION, WAIT, Answer, Done, Question, Subflow
-from checks.oracle.v09x import (
-    V095,
-    Default,
-    Model,
-    available,
-    has_room,
-    in_list_order,
-    in_loss,
-    most_until,
-)
+from checks.oracle.state import NEW, Answer, Question, Subflow
+from checks.oracle.v09x import Model, available, has_room, in_list_order, in_loss, most_until
 
 #: How far dummy scheduling goes on: the paper names no bound, and no send buffer holds as many.
 _LOOK_AHEAD = 1 << 16
@@ -38,30 +28,21 @@ class InOrder(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
         self.look_ahead = params.get("look_ahead", _LOOK_AHEAD)
-        self.default = Default(V095)
-        self.sent = Sent()
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
-        self.sent.forget(question.una_seq)
         if question.reinjection:
-            chosen = self.default.choose(question, question.reinjection)
-            if not chosen:
-                return Answer(WAIT)
-            return Answer(REINJECTION, chosen.id, question.reinjection.seq)
-        if not question.head:
-            return Answer(WAIT)
+            return self.reinjection(question)
         able = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
         usable = [each for each in question.subflows if each.usable]
         delay_us = _commd_us if all(each.commd_us for each in usable) else _half_rtt_us
         free = [each for each in able if available(each)]
         best = min(free, key=delay_us, default=None)
-        if not best:
-            return Answer(WAIT)
+        if not best or not question.head:
+            return Answer()
         before = self._dummies(able, best, delay_us)
         self._why = f"{before} dummies before it"
         segment = self.sent.nth_unsent(question, before) if before < self.look_ahead else None
-        return Answer(NEW, best.id, segment.seq) if segment else Answer(WAIT)
+        return Answer.of(NEW, best, segment)
 
     def _dummies(self, able: list[Subflow], best: Subflow, delay_us: Delay) -> int:
         """How many segments the others are assigned before one is for `best`, which has room:
@@ -73,12 +54,6 @@ class InOrder(Model):
                 until = delay_us(best) - delay_us(each) - (1 if seen else 0)
                 before += most_until(partial(_nth_wait_us, each), until)
         return before
-
-    def done(self, done: Done) -> None:
-        self.sent.done(done)
-
-    def why(self) -> str:
-        return self._why
 
 
 def _commd_us(subflow: Subflow) -> int:

@@ -20,14 +20,6 @@ class Known:
     applies: Applies
 
 
-def _short_last_segment(question: Question, source: Answer, kernel: Answer) -> bool:
-    return kernel.what == WAIT and _is_short_last(question, source)
-
-
-def _another_for_it(question: Question, source: Answer, kernel: Answer) -> bool:
-    return kernel.what == NEW and _is_short_last(question, source)
-
-
 def _is_short_last(question: Question, source: Answer) -> bool:
     head = question.head
     if not head or source.what != NEW:
@@ -38,15 +30,15 @@ def _is_short_last(question: Question, source: Answer) -> bool:
 
 _NAGLE = Known(
     "a short last segment waits for more data (Nagle), which the source leaves to the core",
-    _short_last_segment,
+    lambda question, source, kernel: kernel.what == WAIT and _is_short_last(question, source),
 )
 
 _NAGLE_BEFORE = Known(
     "a short last segment waits for more data (Nagle), and the one before it is the chunk's last",
-    _another_for_it,
+    lambda question, source, kernel: kernel.what == NEW and _is_short_last(question, source),
 )
 
-#: By the name of the scheduler; "" is for all.
+#: By the name of the scheduler.
 KNOWN: Mapping[str, list[Known]] = {
     "inorder": [_NAGLE],
     "sttf": [_NAGLE],
@@ -60,7 +52,7 @@ def reason_of(
     known: Mapping[str, list[Known]], question: Question, source: Answer, kernel: Answer
 ) -> str | None:
     """The reason of the first listed difference that it is; None: it is not listed."""
-    for each in (*known.get(question.scheduler, []), *known.get("", [])):
+    for each in known.get(question.scheduler, []):
         if each.applies(question, source, kernel):
             return each.reason
     return None

@@ -16,14 +16,13 @@ from typing import ClassVar
 
 from checks.oracle.state import Answer, Question, Segment, Subflow
 from checks.oracle.v09x import (
-    V094,
-    V095,
     Default,
     Model,
     available,
-    first_least,
     in_list_order,
+    lowest_rtt,
     next_segment,
+    window_takes,
 )
 
 
@@ -33,7 +32,7 @@ class MinRtt(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
         self.rp = bool(params.get("rp", 1))
-        self.default = V089(V094) if params.get("v089") else Default(V095)
+        self.default = V089(all_slow=False) if params.get("v089") else Default()
         self.bm = Bufferbloat(params.get("bm_lambda", 30)) if params.get("bm") else None
 
     def choose(self, question: Question) -> Answer:
@@ -51,9 +50,7 @@ class V089(Default):
 
     def available(self, subflow: Subflow, segment: Segment | None) -> bool:
         """Nothing is sent where TSQ holds back, or the subflow's own receive window is full."""
-        if not available(subflow) or subflow.throttled:
-            return False
-        return not segment or min(segment.bytes, subflow.mss) <= subflow.window_bytes
+        return available(subflow) and not subflow.throttled and window_takes(subflow, segment)
 
     def choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """A backup only if nothing else is established; of those that carried it, the last seen."""
@@ -61,7 +58,7 @@ class V089(Default):
         free = [each for each in in_list_order(question) if self.available(each, segment)]
         unused = [each for each in free if each.id not in carried]
         best, spare = (
-            first_least([each for each in unused if each.backup == backup], lambda e: e.srtt_8us)
+            lowest_rtt([each for each in unused if each.backup == backup])
             for backup in (False, True)
         )
         if spare and all(each.backup for each in question.subflows if each.can_send):

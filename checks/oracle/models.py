@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -14,17 +13,19 @@ from mptcplab.mistakes import shown
 from mptcplab.scenario import scheduler as schedulers
 
 
-def _models() -> Iterator[tuple[str, type[Model]]]:
-    """The model of each scheduler NAME with a file NAME.py here: the last one that it defines."""
-    for name in schedulers.known():
-        if Path(__file__).with_name(f"{name}.py").exists():
-            module = import_module(f"checks.oracle.{name}")
-            classes = [each for each in vars(module).values() if inspect.isclass(each)]
-            own = [each for each in classes if each.__module__ == module.__name__]
-            yield name, [each for each in own if issubclass(each, Model)][-1]
+def _model(name: str) -> type[Model]:
+    """The class of that name in the module of that name."""
+    module = import_module(f"{__package__}.{name}")
+    model: type[Model] = {each.lower(): found for each, found in vars(module).items()}[name]
+    return model
 
 
-MODELS: Mapping[str, type[Model]] = dict(_models())
+#: The model of each scheduler that has one, in a module of its own.
+MODELS: Mapping[str, type[Model]] = {
+    name: _model(name)
+    for name in schedulers.known()
+    if Path(__file__).with_name(f"{name}.py").exists()
+}
 
 
 #: What all runs are of: schedulers without parameters, and with those that make another published
@@ -55,19 +56,14 @@ FORMS: tuple[str, ...] = (
 )
 
 
-def name_of(form: str) -> str:
-    """The scheduler of a form."""
-    return form.partition(":")[0].strip()
-
-
-def model_of(form: str) -> type[Model]:
-    """Raises MptcplabError when there is none."""
-    name = name_of(form)
+def model_of(form: str) -> tuple[str, type[Model]]:
+    """The scheduler of a form, and its model. Raises MptcplabError when there is none."""
+    name = form.partition(":")[0].strip()
     if name not in MODELS:
         raise MptcplabError(
             f"{shown(form)}: no model of this scheduler; there are those of {', '.join(MODELS)}"
         )
-    return MODELS[name]
+    return name, MODELS[name]
 
 
 def params_of(form: str) -> dict[str, int]:
@@ -76,7 +72,7 @@ def params_of(form: str) -> dict[str, int]:
     Raises MptcplabError when there is no model of the scheduler, or it lacks one of them, and when
     it is no form.
     """
-    model = model_of(form)
+    _, model = model_of(form)
     try:
         choice, _ = schedulers.choose(form, schedulers.known(), Path())
     except schedulers.SpecError as error:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from checks.oracle.roundrobin import Turns
-from checks.oracle.state import NEW, WAIT, Answer, Asked, Question, Subflow
+from checks.oracle.state import NEW, Answer, Asked, Question, Subflow
 from checks.oracle.v09x import HZ, available, in_list_order, in_loss, moves_on, new_data
 
 _INTERVAL_MS, _SEARCH_INTERVAL_MS, _BETWEEN_SEARCHES_MS = 100, 200, 3000
@@ -161,7 +161,7 @@ class Musher(Turns):
         if question.reinjection:
             return self.reinject(question, question.reinjection)
         if not question.head:
-            return Answer(WAIT)
+            return Answer()
         if holder := self._holder(question):
             return Answer(NEW, holder.id, question.head.seq)
         order = list(in_list_order(question))
@@ -174,7 +174,7 @@ class Musher(Turns):
             # the source counts on: the shares of an odd number of subflows change places
             chosen, _ = self._scan(order, len(order))
         if not chosen or not available(chosen):
-            return Answer(WAIT)
+            return Answer()
         return Answer(NEW, chosen.id, question.head.seq)
 
     def took(self, asked: Asked) -> None:

@@ -20,13 +20,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checks.oracle.sent import Sent
 from checks.oracle.state import (
     DUPLICATE,
     EVENT,
     NEW,
-    REINJECTION,
-    WAIT,
     Answer,
     Asked,
     Done,
@@ -34,7 +31,7 @@ from checks.oracle.state import (
     Segment,
     Subflow,
 )
-from checks.oracle.v09x import V095, Default, Model, available
+from checks.oracle.v09x import Model, available
 
 _SCALE = 13
 _UNIT = 1 << _SCALE
@@ -122,17 +119,30 @@ class Flow:
 
 
 @dataclass
-class Learner:
-    """ol_gambler and ol_monitor: they begin anew with each subflow."""
+class Arms:
+    """What ol_gambler and ol_monitor have in either form; they begin anew with each subflow."""
 
     meta: Interval
     arm: int = 0
-    counts: list[int] = field(default_factory=lambda: [1, 0, 0])
-    total: int = 1
     means: list[int] = field(default_factory=lambda: [0, 0, 0])
     deviations: list[int] = field(default_factory=lambda: [0, 0, 0])
     changes: list[int] = field(default_factory=lambda: [0, 0, 0])
     epoch: int = _EPOCH
+
+    def differs(self, *, above: bool, below: bool) -> bool:
+        """Counts how often in a row a reward was far above what is usual, or below; else none."""
+        before = self.changes[self.arm]
+        if above:
+            self.changes[self.arm] = max(before, 0) + 1
+        else:
+            self.changes[self.arm] = min(before, 0) - 1 if below else 0
+        return above or below
+
+
+@dataclass
+class Learner(Arms):
+    counts: list[int] = field(default_factory=lambda: [1, 0, 0])
+    total: int = 1
 
     def update(self, reward: int) -> None:
         """ol_update_UCB1()"""
@@ -148,14 +158,10 @@ class Learner:
         if not self.deviations[arm]:
             self.deviations[arm] = differs
             return
-        outsider = True
-        if reward > mean + most and mean < max(self.means):
-            self.changes[arm] = max(self.changes[arm], 0) + 1
-        elif reward < max(mean - most, 0) and mean > min(self.means):
-            self.changes[arm] = min(self.changes[arm], 0) - 1
-        else:
-            self.changes[arm] = 0
-            outsider = False
+        outsider = self.differs(
+            above=reward > mean + most and mean < max(self.means),
+            below=reward < max(mean - most, 0) and mean > min(self.means),
+        )
         if abs(self.changes[arm]) >= _CHANGES:
             self.counts, self.means, self.total = [0, 0, 0], [0, 0, 0], 1
             self.counts[arm] = 1
@@ -198,16 +204,10 @@ def activated(reward: int) -> int:
 
 
 @dataclass
-class Exp3:
-    """ol_gambler and ol_monitor with DEBUG_USE_UCB off."""
+class Exp3(Arms):
+    """With DEBUG_USE_UCB off."""
 
-    meta: Interval
-    arm: int = 0
     weights: list[int] = field(default_factory=lambda: [_UNIT] * 3)
-    means: list[int] = field(default_factory=lambda: [0, 0, 0])
-    deviations: list[int] = field(default_factory=lambda: [0, 0, 0])
-    changes: list[int] = field(default_factory=lambda: [0, 0, 0])
-    epoch: int = _EPOCH
     high: int = _EPOCH
     probabilities: list[int] = field(default_factory=list)
 
@@ -252,14 +252,11 @@ class Exp3:
             self.deviations[arm] = abs(reward - mean)
             self.means[arm] += (reward >> 3) - (mean >> 3)
             return
-        outsider = True
-        if reward > mean + _DEVIATIONS * deviation and weight < max(self.weights):
-            self.changes[arm] = max(self.changes[arm], 0) + 1
-        elif reward < mean - _DEVIATIONS * deviation and weight > min(self.weights):
-            self.changes[arm] = min(self.changes[arm], 0) - 1
-        else:
-            self.changes[arm] = 0
-            outsider = False
+        far = _DEVIATIONS * deviation
+        outsider = self.differs(
+            above=reward > mean + far and weight < max(self.weights),
+            below=reward < mean - far and weight > min(self.weights),
+        )
         if abs(self.changes[arm]) >= _CHANGES:
             if not self.epoch:
                 self.weights, self.means = [_UNIT] * 3, [0, 0, 0]
@@ -279,8 +276,6 @@ class Ols(Model):
 
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
-        self.default = Default(V095)
-        self.sent = Sent()
         self.flows: dict[int, Flow] = {}
         self.learner = self._learner(_interval(0))
         #: the arm that the kernel has drawn last
@@ -291,16 +286,12 @@ class Ols(Model):
 
     def choose(self, question: Question) -> Answer:
         """mptcp_ol_next_segment_rtt()"""
-        self.sent.forget(question.una_seq)
         self._begin(question)
         usable = [each for each in question.subflows if each.usable]
         active = [each for each in usable if not each.backup]
         anew = len(active) >= 2 and self._process(question, usable, active)
         if question.reinjection:
-            chosen = self.default.choose(question, question.reinjection)
-            if not chosen:
-                return Answer(WAIT)
-            return Answer(REINJECTION, chosen.id, question.reinjection.seq)
+            return self.reinjection(question)
         for each in sorted(active or usable, key=lambda each: each.srtt_8us):
             flow = self.flows[each.id]
             flow.check_quota(force=anew)
@@ -311,7 +302,7 @@ class Ols(Model):
                 return Answer(DUPLICATE, each.id, again.seq)
             if question.head:
                 return Answer(NEW, each.id, question.head.seq)
-        return Answer(WAIT)
+        return Answer()
 
     def took(self, asked: Asked) -> None:
         """A quota is charged, and the pointer set, be the window closed or not.
@@ -329,7 +320,7 @@ class Ols(Model):
             flow.new -= 1
 
     def done(self, done: Done) -> None:
-        self.sent.done(done)
+        super().done(done)
         if done.what == EVENT:
             self.drawn = done.bytes - 1
 

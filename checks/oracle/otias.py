@@ -10,34 +10,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from checks.oracle.state import Answer, Question, Segment, Subflow
-from checks.oracle.v09x import Model, has_room, in_list_order, in_loss, next_segment
-
-_NONE: frozenset[int] = frozenset()
+from checks.oracle.v09x import (
+    Model,
+    has_room,
+    in_list_order,
+    in_loss,
+    next_segment,
+    window_takes,
+)
 
 
 class Otias(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
-        self.cleared: dict[int, frozenset[int]] = {}
         self.unit = 1
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
         self._why = ", ".join(f"{each.id}: {metric_8us(each)}/8 us" for each in question.subflows)
         self.unit = 8 if question.whole_us else 1
         return next_segment(question, self._choose, lambda *_: None)
 
-    def why(self) -> str:
-        return self._why
-
     def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """get_otias_available_subflow()"""
         usable = [each for each in in_list_order(question) if _reachable(each)]
         if len(question.subflows) == 1:
             return usable[0] if usable and _room(usable[0], segment) else None
-        carried = segment.carried if segment else _NONE
-        if segment:
-            carried -= self.cleared.get(segment.seq, _NONE)
+        carried = self.default.carried(segment)
         free = [each for each in usable if _room(each, segment)]
         # what was sent once is not queued behind a full window
         unused = [each for each in (free if carried else usable) if each.id not in carried]
@@ -45,7 +43,7 @@ class Otias(Model):
             return min(unused, key=self._metric)
         used = [each for each in free if each.id in carried]
         if used and segment:
-            self.cleared[segment.seq] = segment.carried
+            self.default.cleared[segment.seq] = segment.carried
         return min(used, key=self._metric, default=None)
 
     def _metric(self, subflow: Subflow) -> int:
@@ -59,8 +57,7 @@ def _reachable(subflow: Subflow) -> bool:
 
 def _room(subflow: Subflow, segment: Segment | None) -> bool:
     """mptcp_cwnd_test2()"""
-    bytes_ = min(segment.bytes, subflow.mss) if segment else 0
-    return has_room(subflow) and bytes_ <= subflow.window_bytes
+    return has_room(subflow) and window_takes(subflow, segment)
 
 
 def metric_8us(subflow: Subflow, unit: int = 1) -> int:

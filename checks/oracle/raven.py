@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from checks.oracle.sent import Sent
 from checks.oracle.state import (
     DUPLICATE,
     NEW,
@@ -28,7 +27,7 @@ from checks.oracle.state import (
     Question,
     Subflow,
 )
-from checks.oracle.v09x import V095, Default, Model, available, first_least
+from checks.oracle.v09x import Model, available, lowest_rtt, regular
 
 _MILLION = 1_000_000
 #: D2_pi_lower and D2_pi_upper: of the first path, and of all others
@@ -77,32 +76,25 @@ class Mean:
 class Raven(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
-        self.default = Default(V095)
-        self.sent = Sent()
         self.means: dict[int, Mean] = {}
         self.acked: dict[int, int] = {}
         #: who is to get a copy of the segment that was sent last
         self.targets: list[int] = []
         self.copies: list[int] = []
         self.copy_seq = 0
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
-        self.sent.forget(question.una_seq)
         for each in question.subflows:
             self._sample(each, question.time_ns)
-        if again := question.reinjection:
-            chosen = self.default.choose(question, again)
-            if chosen:
-                return Answer(REINJECTION, chosen.id, again.seq)
+        if question.reinjection and (again := self.reinjection(question)).what != WAIT:
+            return again
         if (copy := self._copy(question)).what != WAIT:
             return copy
         if not question.head:
-            return Answer(WAIT)
+            return Answer()
         able = self._targets(question)
         self.targets = [each.id for each in able]
-        first = first_least(able, lambda each: each.srtt_8us)
-        return Answer(NEW, first.id, question.head.seq) if first else Answer(WAIT)
+        return Answer.of(NEW, lowest_rtt(able), question.head)
 
     def took(self, asked: Asked) -> None:
         """Of those that were to get a copy, all up to the one that got it have had their turn."""
@@ -114,13 +106,10 @@ class Raven(Model):
             self.copies = []
 
     def done(self, done: Done) -> None:
-        self.sent.done(done)
+        super().done(done)
         if done.what == NEW:
             self.copies = [number for number in self.targets if number != done.subflow]
             self.copy_seq = done.seq
-
-    def why(self) -> str:
-        return self._why
 
     def _sample(self, subflow: Subflow, now_ns: int) -> None:
         if not subflow.usable and subflow.id not in self.acked:
@@ -139,12 +128,11 @@ class Raven(Model):
                 continue
             if number not in segment.carried and available(subflow):
                 return Answer(DUPLICATE, number, segment.seq)
-        return Answer(WAIT)
+        return Answer()
 
     def _targets(self, question: Question) -> list[Subflow]:
         """get_rdn_subflow(): those with room whose interval begins before the best one's ends"""
-        usable = [each for each in question.subflows if each.usable]
-        able = [each for each in usable if not each.backup] or usable
+        able = regular(question)
         intervals = {each.id: self._interval(each, question.time_ns) for each in able}
         self._why = f"intervals {intervals}"
         known = [interval for interval in intervals.values() if interval[0]]

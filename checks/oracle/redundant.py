@@ -13,19 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checks.oracle.sent import Sent
-from checks.oracle.state import (
-    DUPLICATE,
-    NEW,
-    REINJECTION,
-    WAIT,
-    Answer,
-    Asked,
-    Done,
-    Question,
-    Subflow,
-)
-from checks.oracle.v09x import V095, Default, Model, available, in_list_order
+from checks.oracle.state import DUPLICATE, NEW, Answer, Asked, Question, Subflow
+from checks.oracle.v09x import Model, available, in_list_order
 
 
 class Redundant(Model):
@@ -33,17 +22,13 @@ class Redundant(Model):
 
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
-        self.default = Default(V095)
         #: of each subflow, the end of the last segment it was given; of the connection, who is next
         self.end: dict[int, int] = {}
         self.next: int | None = None
-        self.sent = Sent()
 
     def choose(self, question: Question) -> Answer:
-        self.sent.forget(question.una_seq)
         if question.reinjection:
-            chosen = self.default.choose(question, question.reinjection)
-            return _answer(REINJECTION, chosen, question.reinjection.seq)
+            return self.reinjection(question)
         actives = any(each.usable and not each.backup for each in question.subflows)
         for each in self._from_next(question):
             seq = self._candidate(question, each)
@@ -52,8 +37,8 @@ class Redundant(Model):
             is_new = question.head is not None and seq == question.head.seq
             if each.backup and (actives or not is_new):
                 continue
-            return _answer(NEW if is_new else DUPLICATE, each, seq)
-        return Answer(WAIT)
+            return Answer(NEW if is_new else DUPLICATE, each.id, seq)
+        return Answer()
 
     def took(self, asked: Asked) -> None:
         question, answer = asked
@@ -65,9 +50,6 @@ class Redundant(Model):
         order = [each.id for each in in_list_order(question)]
         later = order[order.index(answer.subflow) + 1 :] if answer.subflow in order else []
         self.next = later[0] if later else None
-
-    def done(self, done: Done) -> None:
-        self.sent.done(done)
 
     def why(self) -> str:
         return f"next {self.next}, ends {self.end}"
@@ -91,7 +73,3 @@ class Redundant(Model):
             seq = segment.end
         # at the end of what was sent; or it was given the first unsent one, which did not leave
         return question.head.seq if question.head else None
-
-
-def _answer(what: int, subflow: Subflow | None, seq: int) -> Answer:
-    return Answer(what, subflow.id, seq) if subflow else Answer(WAIT)

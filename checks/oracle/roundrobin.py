@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from checks.oracle.state import NEW, REINJECTION, WAIT, Answer, Asked, Question, Segment, Subflow
-from checks.oracle.v09x import V094, Default, Model, available, in_list_order, in_loss
+from checks.oracle.state import NEW, REINJECTION, Answer, Asked, Question, Segment, Subflow
+from checks.oracle.v09x import Model, available, in_list_order, in_loss
 
 
 class Turns(Model):
@@ -23,7 +23,6 @@ class Turns(Model):
         self.num_segments = params.get("num_segments", num_segments)
         self.cwnd_limited = bool(params.get("cwnd_limited", cwnd_limited))
         self.quota: dict[int, int] = {}
-        self.masks = Default(V094)
 
     def took(self, asked: Asked) -> None:
         """What is picked is charged, even if it then does not leave."""
@@ -39,11 +38,11 @@ class Turns(Model):
     def reinject(self, question: Question, segment: Segment) -> Answer:
         """rr_get_available_subflow(): the last with room that did not carry it, else that did."""
         free = [each for each in in_list_order(question) if available(each)]
-        unused = [each for each in free if each.id not in self.masks.carried(segment)]
+        unused = [each for each in free if each.id not in self.default.carried(segment)]
         if not free:
-            return Answer(WAIT)
+            return Answer()
         if not unused:
-            self.masks.cleared[segment.seq] = segment.carried
+            self.default.cleared[segment.seq] = segment.carried
         return Answer(REINJECTION, (unused or free)[-1].id, segment.seq)
 
 
@@ -55,7 +54,7 @@ class RoundRobin(Turns):
         if question.reinjection:
             return self.reinject(question, question.reinjection)
         if not question.head:
-            return Answer(WAIT)
+            return Answer()
         chosen = self._in_use_or_unused(question)
         considered = [each for each in question.subflows if self.considered(each)]
         full = all(self.quota.get(each.id, 0) >= self.num_segments for each in considered)
@@ -64,7 +63,7 @@ class RoundRobin(Turns):
                 self.quota[each.id] = 0
             chosen = self._in_use_or_unused(question)
         if not chosen or not available(chosen):
-            return Answer(WAIT)
+            return Answer()
         return Answer(NEW, chosen.id, question.head.seq)
 
     def why(self) -> str:

@@ -57,7 +57,7 @@ class Sent:
             size = min(question.segment_bytes, left)
 
     def nth_unsent(self, question: Question, n: int) -> Segment | None:
-        """The segment that so many unsent ones are before."""
+        """The unsent segment with n others before it."""
         return next(islice(self.unsent(question), n, None), None)
 
     def forget(self, una_seq: int) -> None:

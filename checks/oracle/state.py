@@ -6,8 +6,8 @@ The units are those of the kernel: packets, bytes, and times in eighths of a mic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,7 +60,6 @@ class Subflow:
     commd_us: int
     pacing_rate: int
     delivered_ns: int
-    oldest_sent_ns: int
     device_sent_bytes: int
     #: TCP's small queues hold it back
     throttled: bool
@@ -97,13 +96,10 @@ class Question:
     window_bytes: int
     unsent_bytes: int
     segment_bytes: int
-    wmem_queued: int
-    sndbuf: int
     jiffies: int
     #: there is nothing to send, since a writer waits for memory; and there is none
     writer_waits: bool
     sndbuf_full: bool
-    closing: bool
     #: the first unsent segment: as it was written, without what was sent of it
     head: Segment | None
     head_sent: int
@@ -126,13 +122,16 @@ class Answer(NamedTuple):
     what: int = WAIT
     subflow: int = 0
     seq: int = 0
-    limit_bytes: int = 0
+
+    @classmethod
+    def of(cls, what: int, subflow: Subflow | None, segment: Segment | None) -> Answer:
+        """A segment on a subflow; a wait if one of them is missing."""
+        return cls(what, subflow.id, segment.seq) if subflow and segment else cls()
 
     def __str__(self) -> str:
         if self.what == WAIT:
             return "wait"
-        name = records.DECISIONS[self.what]
-        return f"{name} {self.seq} on {self.subflow}"
+        return f"{records.DECISIONS[self.what]} {self.seq} on {self.subflow}"
 
 
 class Asked(NamedTuple):
@@ -153,12 +152,18 @@ class Done(NamedTuple):
     bytes: int
 
 
-_SUBFLOW_NAMES = [
-    *("id", "flags", "ca_state", "mss", "srtt_8us", "rttvar_4us", "rttvar_us", "min_rtt_us"),
-    *("last_rtt_us", "cwnd", "ssthresh", "limit", "in_flight", "packets_out", "unsent_bytes"),
-    *("outstanding_bytes", "window_bytes", "wmem_queued", "snd_una", "snd_nxt", "delivered"),
-    *("owd_us", "commd_us", "pacing_rate", "delivered_ns", "oldest_sent_ns", "device_sent_bytes"),
-]
+#: Of a record, the fields that are taken as they are, and the names of flags.
+_QUESTION_FIELDS, _SUBFLOW_FIELDS = (
+    [each.name for each in fields(kind) if each.name in (dtype.names or ())]
+    for kind, dtype in (
+        (Question, records.QUESTION_DTYPE),
+        (Subflow, records.SUBFLOW_STATE_DTYPE),
+    )
+)
+_SUBFLOW_FLAGS = (
+    *("usable", "backup", "can_send", "throttled", "memory_full", "stale"),
+    *("carried_head", "carried_oldest", "carried_reinjection"),
+)
 
 
 def read(path: Path, scheduler: str) -> Iterator[Asked | Done]:
@@ -184,10 +189,11 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
     kinds = states["kind"].tolist()
     connections = states["connection"].tolist()
     questions = _rows(states, records.QUESTION, records.QUESTION_DTYPE, None)
-    subflows = _rows(states, records.SUBFLOW_STATE, records.SUBFLOW_STATE_DTYPE, _SUBFLOW_NAMES)
-    fields = ["time_ns", "connection", "what", "subflow", "seq", "bytes"]
-    answers = _rows(states, records.ANSWER, records.ANSWER_DTYPE, fields)
-    done = _rows(states, records.DONE, records.ANSWER_DTYPE, fields)
+    subflows = _rows(
+        states, records.SUBFLOW_STATE, records.SUBFLOW_STATE_DTYPE, ["flags", *_SUBFLOW_FIELDS]
+    )
+    answers = _rows(states, records.ANSWER, records.ANSWER_DTYPE, Answer._fields)
+    done = _rows(states, records.DONE, records.ANSWER_DTYPE, Done._fields)
     #: by connection, the question without an answer so far, with its place
     pending: dict[int, tuple[dict[str, Any], list[dict[str, Any]], int]] = {}
     for place, (kind, number) in enumerate(zip(kinds, connections, strict=True)):
@@ -208,9 +214,7 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
                     f"{path}: {len(its)} of {asked['n']} subflows before the answer at offset "
                     f"{place * records.STATE_BYTES}"
                 )
-            given = next(answers)
-            answer = Answer(given["what"], given["subflow"], given["seq"], given["bytes"])
-            yield Asked(_question(asked, its), answer)
+            yield Asked(_question(asked, its), Answer(**next(answers)))
     for _, _, place in pending.values():
         raise MptcplabError(
             f"{path}: the question at offset {place * records.STATE_BYTES} has no answer; the file "
@@ -219,7 +223,7 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
 
 
 def _rows(
-    states: records.Records, kind: int, dtype: np.dtype[np.void], names: list[str] | None
+    states: records.Records, kind: int, dtype: np.dtype[np.void], names: Sequence[str] | None
 ) -> Iterator[dict[str, Any]]:
     """The records of a kind as dictionaries; `names`: of these fields, None: all."""
     chosen = records.select(states.view(dtype), states["kind"] == kind)
@@ -239,24 +243,12 @@ def _question(asked: dict[str, Any], subflows: list[dict[str, Any]]) -> Question
         carried = frozenset(each.id for each in its if getattr(each, f"carried_{name}"))
         return Segment(asked[f"{name}_seq"], asked[f"{name}_bytes"], carried)
 
+    known = {name: asked[name] for name in _QUESTION_FIELDS}
     return Question(
-        time_ns=asked["time_ns"],
-        connection=asked["connection"],
-        scheduler=asked["scheduler"].decode(),
-        una_seq=asked["una_seq"],
-        nxt_seq=asked["nxt_seq"],
-        window_end_seq=asked["window_end_seq"],
-        window_bytes=asked["window_bytes"],
-        unsent_bytes=asked["unsent_bytes"],
-        segment_bytes=asked["segment_bytes"],
-        wmem_queued=asked["wmem_queued"],
-        sndbuf=asked["sndbuf"],
-        jiffies=asked["jiffies"],
+        **known | {"scheduler": asked["scheduler"].decode()},
         writer_waits=bool(flags & records.WRITER_WAITS),
         sndbuf_full=bool(flags & records.SNDBUF_FULL),
-        closing=bool(flags & records.CLOSING),
         head=segment("head", records.HAS_HEAD),
-        head_sent=asked["head_sent"],
         oldest=segment("oldest", records.HAS_OLDEST),
         reinjection=segment("reinjection", records.HAS_REINJECTION),
         subflows=its,
@@ -268,14 +260,6 @@ def _subflow(index: int, values: dict[str, Any]) -> Subflow:
     return Subflow(
         index=index,
         last_rtt_8us=values["last_rtt_us"] << 3 or values["srtt_8us"],
-        usable=bool(flags & records.USABLE),
-        backup=bool(flags & records.BACKUP),
-        can_send=bool(flags & records.CAN_SEND),
-        throttled=bool(flags & records.THROTTLED),
-        memory_full=bool(flags & records.MEMORY_FULL),
-        stale=bool(flags & records.STALE),
-        carried_head=bool(flags & records.CARRIED_HEAD),
-        carried_oldest=bool(flags & records.CARRIED_OLDEST),
-        carried_reinjection=bool(flags & records.CARRIED_REINJECTION),
+        **{name: bool(flags & getattr(records, name.upper())) for name in _SUBFLOW_FLAGS},
         **values,
     )

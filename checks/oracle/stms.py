@@ -14,28 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from checks.oracle.sent import Sent
-from checks.oracle.state import (
-    CA_LOSS,
-    CA_OPEN,
-    NEW,
-    REINJECTION,
-    WAIT,
-    Answer,
-    Asked,
-    Done,
-    Question,
-    Subflow,
-)
+from checks.oracle.state import CA_LOSS, CA_OPEN, NEW, Answer, Asked, Done, Question, Subflow
 from checks.oracle.v09x import (
-    V095,
-    Default,
     Model,
     available,
-    first_least,
     has_room,
     in_loss,
+    lowest_rtt,
     moves_on,
+    regular,
 )
 
 _CA_RECOVERY = 3
@@ -113,8 +100,6 @@ class Stms(Model):
         super().__init__(params)
         self.shrink = params.get("shrink_pkts", 1)
         self.probe_rtts = params.get("probe_rtts", 4)
-        self.default = Default(V095)
-        self.sent = Sent()
         self.state = State()
         self.latest: Question | None = None
         self.planned: Pick | None = None
@@ -122,27 +107,27 @@ class Stms(Model):
         self.added: dict[int, int] = {}
 
     def choose(self, question: Question) -> Answer:
-        self.sent.forget(question.una_seq)
         self._hear(question)
         self.latest, self.added, self.planned = question, {}, None
-        if again := question.reinjection:
-            chosen = self.default.choose(question, again)
-            return Answer(REINJECTION, chosen.id, again.seq) if chosen else Answer(WAIT)
-        fast = self._fastest(question)
+        if question.reinjection:
+            return self.reinjection(question)
+        fast = lowest_rtt(
+            [each for each in regular(question) if not in_loss(each) and moves_on(each)]
+        )
         if not question.head or not fast:
-            return Answer(WAIT)
+            return Answer()
         if has_room(fast):
             return Answer(NEW, fast.id, question.head.seq)
         able = [each for each in question.subflows if each is not fast and available(each)]
         able = [each for each in able if each.backup <= fast.backup]
         able = [each for each in able if self._ahead(question, each) is not None]
-        slow = first_least(able, lambda each: each.srtt_8us)
+        slow = lowest_rtt(able)
         if not slow:
-            return Answer(WAIT)
+            return Answer()
         ahead = self._ahead(question, slow) or 0
         segment = self.sent.nth_unsent(question, ahead // question.segment_bytes)
         if not segment or segment.end > question.window_end_seq:
-            return Answer(WAIT)
+            return Answer()
         self.planned = Pick(slow.id, segment.seq, ahead)
         return Answer(NEW, slow.id, segment.seq)
 
@@ -152,7 +137,7 @@ class Stms(Model):
             self.state.pick = plan
 
     def done(self, done: Done) -> None:
-        self.sent.done(done)
+        super().done(done)
         subflow = self.latest and self.latest.subflow(done.subflow)
         if not subflow:
             return
@@ -259,12 +244,6 @@ class Stms(Model):
             gap.sample = None
 
     # --- decisions
-
-    def _fastest(self, question: Question) -> Subflow | None:
-        usable = [each for each in question.subflows if each.usable]
-        able = [each for each in usable if not each.backup] or usable
-        able = [each for each in able if not in_loss(each) and moves_on(each)]
-        return first_least(able, lambda each: each.srtt_8us)
 
     def _ahead(self, question: Question, subflow: Subflow) -> int | None:
         """The unsent bytes before what it takes; None: it takes nothing."""

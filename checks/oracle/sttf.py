@@ -18,30 +18,28 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-from checks.oracle.sent import Sent
 from checks.oracle.state import (
     DUPLICATE,
     INFINITE_SSTHRESH,
     NEW,
     REINJECTION,
-    WAIT,
     Answer,
-    Done,
     Question,
     Segment,
     Subflow,
 )
 from checks.oracle.v09x import (
-    V094,
     Default,
     Model,
     fits_window,
     in_list_order,
     in_loss,
     jiffies,
+    lags,
     most_until,
     moves_on,
     next_segment,
+    window_takes,
 )
 
 
@@ -49,14 +47,11 @@ class Sttf(Model):
     def __init__(self, params: Mapping[str, int]) -> None:
         super().__init__(params)
         self.alpha = params.get("alpha", 10)
-        self.default = Default(V094)
-        self.sent = Sent()
+        self.default = Default(all_slow=False)
         self.initial_8us: dict[int, int] = {}
         self.alike: bool | None = None
-        self._why = ""
 
     def choose(self, question: Question) -> Answer:
-        self.sent.forget(question.una_seq)
         for each in question.subflows:
             if each.id not in self.initial_8us:
                 self.initial_8us[each.id] = each.srtt_8us
@@ -67,23 +62,14 @@ class Sttf(Model):
         if again := question.reinjection:
             able = [each for each in in_list_order(question) if _available(each, again)]
             best = _winner(able, alone=len(question.subflows) == 1)
-            return Answer(REINJECTION, best.id, again.seq) if best else Answer(WAIT)
+            return Answer.of(REINJECTION, best, again)
         best, before = self._plan(question)
-        if not best:
-            return Answer(WAIT)
-        if not question.head:
-            again = self._repeat(question, best, False) if question.writer_waits else None
-            return Answer(DUPLICATE, best.id, again.seq) if again else Answer(WAIT)
+        if not best or not (question.head or question.writer_waits):
+            return Answer()
         segment = self.sent.nth_unsent(question, before)
-        if not segment:
-            return Answer(WAIT)
-        if not fits_window(question, segment, best.mss):
-            again = self._repeat(question, best, True)
-            return Answer(DUPLICATE, best.id, again.seq) if again else Answer(WAIT)
-        return Answer(NEW, best.id, segment.seq)
-
-    def done(self, done: Done) -> None:
-        self.sent.done(done)
+        if not question.head or (segment and not fits_window(question, segment, best.mss)):
+            return Answer.of(DUPLICATE, best, self._repeat(question, best, False))
+        return Answer.of(NEW, best, segment)
 
     def why(self) -> str:
         return f"alike {self.alike}, {self._why}"
@@ -108,16 +94,9 @@ class Sttf(Model):
     def _repeat(self, question: Question, fast: Subflow, _: bool) -> Segment | None:
         """With optim 1 nobody is penalised; and `fast` need not have room."""
         oldest = question.oldest
-        if not oldest or len(question.subflows) == 1 or fast.id in oldest.carried:
+        if not oldest or len(question.subflows) == 1:
             return None
-        again = False
-        for slow in in_list_order(question):
-            if slow.id == fast.id or slow.id not in oldest.carried:
-                continue
-            again = slow.cwnd <= 4 or 4 * fast.srtt_8us < slow.srtt_8us
-            if slow.cwnd <= 4 or not again:
-                break
-        return oldest if again and _available(fast, oldest) else None
+        return oldest if lags(question, fast, oldest) and _available(fast, oldest) else None
 
     def _alike(self, question: Question) -> bool:
         """mptcp_nodiff_subs(): are the initial RTTs so similar that minRTT is used?"""
@@ -132,8 +111,7 @@ class Sttf(Model):
 
 def _available(subflow: Subflow, segment: Segment | None) -> bool:
     """mptcp_sttf_is_available(): no test of the congestion window"""
-    bytes_ = min(segment.bytes, subflow.mss) if segment else 0
-    return subflow.usable and not in_loss(subflow) and bytes_ <= subflow.window_bytes
+    return subflow.usable and not in_loss(subflow) and window_takes(subflow, segment)
 
 
 def _winner(able: list[Subflow], *, alone: bool) -> Subflow | None:

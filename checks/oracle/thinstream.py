@@ -18,14 +18,13 @@ from checks.oracle.state import (
     DUPLICATE,
     NEW,
     REINJECTION,
-    WAIT,
     Answer,
     Asked,
     Question,
     Segment,
     Subflow,
 )
-from checks.oracle.v09x import Model, in_list_order, in_loss
+from checks.oracle.v09x import Model, in_list_order, in_loss, window_takes
 
 _PROBE_RTTS = 5
 
@@ -48,12 +47,12 @@ class ThinStream(Model):
         if question.reinjection:
             segment = question.reinjection
             able = [each for each in candidates if each.id not in segment.carried]
-            able = [each for each in able if _has_window(each, segment)]
+            able = [each for each in able if window_takes(each, segment)]
             if able:
                 chosen = min(able, key=lambda each: each.owd_us)
                 return Answer(REINJECTION, chosen.id, segment.seq)
         if not question.head or not candidates:
-            return Answer(WAIT)
+            return Answer()
         # DELAY_OUT without a sample is 0, the least; there is one since the handshake
         chosen = min(candidates, key=lambda each: each.owd_us)
         self._probe(question, question.head, chosen, candidates)
@@ -83,7 +82,3 @@ def _candidate(subflow: Subflow) -> bool:
     queued = subflow.unsent_bytes // subflow.mss
     room = subflow.cwnd > subflow.packets_out + queued
     return subflow.usable and room and not in_loss(subflow) and not subflow.throttled
-
-
-def _has_window(subflow: Subflow, segment: Segment) -> bool:
-    return min(segment.bytes, subflow.mss) <= subflow.window_bytes

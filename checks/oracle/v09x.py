@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the schedulers of the out-of-tree kernels have in common.
 
-Source: net/mptcp/mptcp_sched.c of multipath-tcp/mptcp, as of v0.94 (@0a7e92df) and v0.95
-(@b8affe85), and mptcp_add_sock() of mptcp_ctrl.c for the order of the list of subflows. The papers:
-Raiciu et al., NSDI 2012, section 4.2; Paasch et al., CSWS 2014.
+Source: net/mptcp/mptcp_sched.c of multipath-tcp/mptcp, of v0.94 (@0a7e92df) and v0.95 (@b8affe85),
+and mptcp_add_sock() of mptcp_ctrl.c for the order of the list of subflows. The papers: Raiciu et
+al., NSDI 2012, section 4.2; Paasch et al., CSWS 2014.
 
 Subflows are compared by srtt_us, which TCP keeps in eighths of a microsecond.
 """
@@ -11,17 +11,18 @@ Subflows are compared by srtt_us, which TCP keeps in eighths of a microsecond.
 from __future__ import annotations
 
 import abc
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from checks.oracle.sent import Sent
 from checks.oracle.state import (
     CA_LOSS,
     CA_OPEN,
     DUPLICATE,
     NEW,
     REINJECTION,
-    WAIT,
     Answer,
     Asked,
     Done,
@@ -30,26 +31,11 @@ from checks.oracle.state import (
     Subflow,
 )
 
-_NONE: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Version:
-    """What changed between v0.94 and v0.95.
-
-    `all_slow`: each subflow that carries the oldest segment is penalised, else the first one in the
-    list is looked at.
-    """
-
-    all_slow: bool
-
-
-V094 = Version(all_slow=False)
-V095 = Version(all_slow=True)
-
 #: Timer ticks per second of the kernel that is run, and of most kernels that the field measured
 #: with: the modules count time in ticks.
 HZ = 250
+
+_NONE: frozenset[int] = frozenset()
 
 
 def jiffies(us: int) -> int:
@@ -57,44 +43,20 @@ def jiffies(us: int) -> int:
     return -(-us * HZ // 1_000_000)
 
 
-class Model(abc.ABC):
-    """A scheduler of one connection.
-
-    For each question `choose` is called, and then `took` with what the kernel's scheduler had
-    answered, from which the model's own state goes on: so that one disagreement is one.
-    `metric` says that picks are made by comparing numbers, which may be equal; `knows` are the
-    parameters of our scheduler that the model has, too.
-    """
-
-    metric = True
-    knows: ClassVar[frozenset[str]] = frozenset()
-
-    def __init__(self, params: Mapping[str, int]) -> None:
-        self.params = params
-
-    @abc.abstractmethod
-    def choose(self, question: Question) -> Answer:
-        """What the source picks; may change the state that does not depend on the pick."""
-
-    def took(self, asked: Asked) -> None:  # noqa: B027
-        """The kernel's scheduler answered so."""
-
-    def done(self, done: Done) -> None:  # noqa: B027
-        """A pick was carried out."""
-
-    def why(self) -> str:
-        """A line on what decided the last choice, for those who look for a difference."""
-        return ""
-
-
 def in_list_order(question: Question) -> Sequence[Subflow]:
     """The subflows as the source walks them: mptcp_add_sock() puts each new one first."""
     return question.subflows[::-1] if question.newest_first else question.subflows
 
 
-def first_least(subflows: Sequence[Subflow], value: Callable[[Subflow], int]) -> Subflow | None:
-    """The least by a strict comparison: of equals, the first in the list."""
-    return min(subflows, key=value, default=None)
+def regular(question: Question) -> list[Subflow]:
+    """The usable subflows in the order of their creation: all but backups, or the backups."""
+    usable = [each for each in question.subflows if each.usable]
+    return [each for each in usable if not each.backup] or usable
+
+
+def lowest_rtt(subflows: Sequence[Subflow]) -> Subflow | None:
+    """The lowest by a strict comparison: of equals, the first in the list."""
+    return min(subflows, key=lambda each: each.srtt_8us, default=None)
 
 
 def in_loss(subflow: Subflow) -> bool:
@@ -128,6 +90,11 @@ def moves_on(subflow: Subflow) -> bool:
     return has_room(subflow) or subflow.in_flight > 0 or subflow.unsent_bytes > 0
 
 
+def window_takes(subflow: Subflow, segment: Segment | None) -> bool:
+    """Has the subflow's own receive window room for the first packet of a segment?"""
+    return not segment or min(segment.bytes, subflow.mss) <= subflow.window_bytes
+
+
 def fastest(question: Question, slow: Subflow) -> Subflow | None:
     """The lowest RTT of all, for which BLEST and ECF wait; but not of those that may never send.
 
@@ -135,22 +102,14 @@ def fastest(question: Question, slow: Subflow) -> Subflow | None:
     """
     alive = [each for each in in_list_order(question) if each.usable]
     alive = [each for each in alive if each.backup <= slow.backup]
-    alive = [each for each in alive if each.id == slow.id or each.in_flight or each.unsent_bytes]
-    return first_least(alive, lambda each: each.srtt_8us)
+    return lowest_rtt(
+        [each for each in alive if each.id == slow.id or each.in_flight or each.unsent_bytes]
+    )
 
 
 def most_until(value: Callable[[int], int], limit: int, bound: int = 1 << 17) -> int:
-    """The largest number from 0 to the bound for which a value that grows with it is no more."""
-    least, most = 0, 1
-    while most < bound and value(most) <= limit:
-        least, most = most, 2 * most
-    while most - least > 1:
-        middle = (least + most) // 2
-        if value(middle) <= limit:
-            least = middle
-        else:
-            most = middle
-    return least
+    """The largest number below the bound for which a value that grows with it is no more."""
+    return bisect_right(range(1, bound), limit, key=value)
 
 
 def new_data(question: Question) -> Segment | None:
@@ -170,11 +129,12 @@ def fits_window(question: Question, segment: Segment, mss: int) -> bool:
 class Default:
     """get_available_subflow() and mptcp_rcv_buf_optimization(), with their state.
 
-    `cleared` has, for the segment of that number, the subflows that no longer count as having
-    carried it: the source forgets them when all others have had their turn.
+    `all_slow`: as in v0.95, each subflow that carries the oldest segment is penalised; in v0.94
+    the first one in the list. `cleared` has, for the segment of that number, the subflows that no
+    longer count as having carried it: the source forgets them when all others have had their turn.
     """
 
-    version: Version
+    all_slow: bool = True
     cleared: dict[int, frozenset[int]] = field(default_factory=dict)
     optimised: dict[int, int] = field(default_factory=dict)
 
@@ -186,7 +146,7 @@ class Default:
 
     def choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """get_available_subflow(): the lowest RTT with room; segment None: whatever is sent."""
-        if len(question.subflows) == 1 and not self.version.all_slow:
+        if len(question.subflows) == 1 and not self.all_slow:
             only = question.subflows[0]
             return only if self.available(only, segment) else None
         for _ in range(2):
@@ -208,8 +168,7 @@ class Default:
         usable = [each for each in usable if each.backup == backup]
         free = [each for each in usable if self.available(each, segment)]
         unused = [each for each in free if each.id not in carried]
-        best = first_least(unused or free, lambda each: each.srtt_8us)
-        if best:
+        if best := lowest_rtt(unused or free):
             return best, bool(unused)
         return None, any(each.id not in carried for each in usable)
 
@@ -219,20 +178,11 @@ class Default:
         Subflows are penalised in `question`, as the source does it before it looks at them again.
         """
         oldest = question.oldest
-        if not oldest or (len(question.subflows) == 1 and not self.version.all_slow):
+        if not oldest or (len(question.subflows) == 1 and not self.all_slow):
             return None
         if penalise or question.sndbuf_full:
             self.penalise(question, fast, oldest)
-        if fast.id in oldest.carried:
-            return None
-        again = False
-        for slow in in_list_order(question):
-            if slow is fast or slow.id not in oldest.carried:
-                continue
-            again = slow.cwnd <= 4 or 4 * fast.srtt_8us < slow.srtt_8us
-            if slow.cwnd <= 4 or not again:
-                break
-        return oldest if again and self.available(fast, oldest) else None
+        return oldest if lags(question, fast, oldest) and self.available(fast, oldest) else None
 
     def penalise(self, question: Question, fast: Subflow, oldest: Segment) -> None:
         since = question.jiffies - self.optimised.setdefault(fast.id, question.jiffies)
@@ -248,13 +198,64 @@ class Default:
                 halved = replace(slow, cwnd=max(slow.cwnd >> 1, 1), ssthresh=ssthresh)
                 question.subflows[slow.index] = halved
                 self.optimised[fast.id] = question.jiffies
-            if not self.version.all_slow:
+            if not self.all_slow:
                 return
 
     def began(self, question: Question) -> None:
         """A subflow's state begins with it: its rate limit counts from then on."""
         for each in question.subflows:
             self.optimised.setdefault(each.id, question.jiffies)
+
+
+def lags(question: Question, fast: Subflow, oldest: Segment) -> bool:
+    """Is the oldest segment only on subflows that are much slower than `fast`, or very small?"""
+    again = False
+    for slow in in_list_order(question) if fast.id not in oldest.carried else ():
+        if slow.id in oldest.carried:
+            again = slow.cwnd <= 4 or 4 * fast.srtt_8us < slow.srtt_8us
+            if slow.cwnd <= 4 or not again:
+                break
+    return again
+
+
+class Model(abc.ABC):
+    """A scheduler of one connection.
+
+    For each question `choose` is called, and then `took` with what the kernel's scheduler had
+    answered, from which the model's own state goes on: so that one disagreement is one.
+    `metric` says that picks are made by comparing numbers, which may be equal; `knows` are the
+    parameters of our scheduler that the model has, too. `sent` has what was carried out, and
+    `default` is the default scheduler, to which many leave reinjections.
+    """
+
+    metric = True
+    knows: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, params: Mapping[str, int]) -> None:
+        self.params = params
+        self.default = Default()
+        self.sent = Sent()
+        self._why = ""
+
+    @abc.abstractmethod
+    def choose(self, question: Question) -> Answer:
+        """What the source picks; may change the state that does not depend on the pick."""
+
+    def took(self, asked: Asked) -> None:  # noqa: B027
+        """The kernel's scheduler answered so."""
+
+    def done(self, done: Done) -> None:
+        """A pick was carried out."""
+        self.sent.done(done)
+
+    def why(self) -> str:
+        """A line on what decided the last choice, for those who look for a difference."""
+        return self._why
+
+    def reinjection(self, question: Question) -> Answer:
+        """The head of the reinjection queue where the default scheduler places it, or a wait."""
+        again = question.reinjection
+        return Answer.of(REINJECTION, self.default.choose(question, again), again)
 
 
 Choice = Callable[[Question, Segment | None], Subflow | None]
@@ -266,22 +267,14 @@ def next_segment(question: Question, choose: Choice, repeat: Repeat) -> Answer:
 
     Where a segment is longer than a packet, the source also limits it; ours never is.
     """
-    if question.reinjection:
-        segment, what = question.reinjection, REINJECTION
-    elif fresh := new_data(question):
-        segment, what = fresh, NEW
-    else:
+    if again := question.reinjection:
+        return Answer.of(REINJECTION, choose(question, again), again)
+    fresh = new_data(question)
+    if not fresh:
         fast = choose(question, None) if question.writer_waits else None
         again = repeat(question, fast, False) if fast else None
-        if not again:
-            return Answer(WAIT)
-        segment, what = again, DUPLICATE
-    subflow = choose(question, segment)
-    if not subflow:
-        return Answer(WAIT)
-    if what == NEW and not fits_window(question, segment, subflow.mss):
-        again = repeat(question, subflow, True)
-        return Answer(DUPLICATE, subflow.id, again.seq) if again else Answer(WAIT)
-    if what == NEW and question.head:
-        segment = question.head
-    return Answer(what, subflow.id, segment.seq)
+        return Answer.of(DUPLICATE, choose(question, again) if again else None, again)
+    subflow = choose(question, fresh)
+    if subflow and not fits_window(question, fresh, subflow.mss):
+        return Answer.of(DUPLICATE, subflow, repeat(question, subflow, True))
+    return Answer.of(NEW, subflow, question.head)

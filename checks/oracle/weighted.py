@@ -34,7 +34,7 @@ from checks.oracle.state import (
     Segment,
     Subflow,
 )
-from checks.oracle.v09x import Model, available, first_least, fits_window
+from checks.oracle.v09x import Model, available, fits_window, lowest_rtt
 
 _PATHS = 8
 _CATCH_UP_BYTES = 65_536
@@ -141,7 +141,7 @@ class Weighted(Model):
         head = question.head
         if not head:
             self.waits_ns = None
-            return Answer(WAIT)
+            return Answer()
         chosen = self._cheapest(question, None)
         if not chosen and not fits_window(question, head, head.bytes):
             self.waits_ns = None
@@ -150,7 +150,7 @@ class Weighted(Model):
                 self.waits_ns = question.time_ns
             if question.time_ns - self.waits_ns >= self.patience_ns:
                 chosen = self._cheapest(question, None, at_any_cost=True)
-        return Answer(NEW, chosen.id, head.seq) if chosen else Answer(WAIT)
+        return Answer.of(NEW, chosen, head)
 
     def _cheapest(
         self, question: Question, segment: Segment | None, *, at_any_cost: bool = False
@@ -180,7 +180,7 @@ class Weighted(Model):
 
     def _next(self, paths: list[Subflow]) -> Subflow | None:
         if self.fastest:
-            return first_least(paths, lambda each: each.srtt_8us)
+            return lowest_rtt(paths)
         return min(paths, key=lambda each: self._path(each).turn, default=None)
 
     def _measure(self, question: Question) -> Answer:
@@ -194,4 +194,4 @@ class Weighted(Model):
                 continue
             assert oldest
             return Answer(DUPLICATE, each.id, oldest.seq)
-        return Answer(WAIT)
+        return Answer()

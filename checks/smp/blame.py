@@ -65,14 +65,14 @@ class Symbols:
     def __init__(self, vmlinux: Path) -> None:
         self._vmlinux = vmlinux
         self._starts: dict[tuple[str, int], list[int]] = {}
-        sized = []
-        for line in _output("nm", "--numeric-sort", str(vmlinux)).splitlines():
-            words = line.split()
-            if len(words) == 3 and words[1] in "tTwW":
-                sized.append((int(words[0], 16), words[2]))
-        # the kernel takes the next symbol for a function's end, as it has no sizes
-        for (at, name), later in zip(sized, _later(sized), strict=True):
-            self._starts.setdefault((name, later - at), []).append(at)
+        lines = map(str.split, _output("nm", "--numeric-sort", str(vmlinux)).splitlines())
+        named = (words for words in lines if len(words) == 3 and words[1] in "tTwW")
+        sized = [(int(at, 16), name) for at, _kind, name in named]
+        # the kernel takes the next symbol that is elsewhere for a function's end: it has no sizes
+        places = sorted({at for at, _name in sized})
+        end = dict(zip(places, [*places[1:], *places[-1:]], strict=True))
+        for at, name in sized:
+            self._starts.setdefault((name, end[at] - at), []).append(at)
             self._starts.setdefault((name, 0), []).append(at)
 
     def address(self, frame: Frame) -> int | None:
@@ -103,16 +103,6 @@ def _function(frame: Frame, places: Sequence[Place]) -> str:
     """
     written = (place.function for place in places if place.file.endswith(".c"))
     return next(written, frame.function)
-
-
-def _later(sized: Sequence[tuple[int, str]]) -> list[int]:
-    """For each symbol, where the next one begins that is elsewhere."""
-    found, after = [0] * len(sized), sized[-1][0] if sized else 0
-    for number in range(len(sized) - 1, -1, -1):
-        if number + 1 < len(sized) and sized[number + 1][0] != sized[number][0]:
-            after = sized[number + 1][0]
-        found[number] = after
-    return found
 
 
 def _place(name: str, where: str) -> Place:

@@ -12,6 +12,7 @@ import json
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -20,7 +21,7 @@ from typing import Any
 
 from checks import torture
 from checks.smp import smp_machine
-from checks.smp.blame import Symbols, Whose, blame
+from checks.smp.blame import Blamed, Symbols, Whose, blame
 from checks.smp.reports import parse
 from checks.smp.smp_kernel import SmpKernel
 from checks.troubles import Connection, End, TortureCase, case
@@ -106,16 +107,33 @@ class Result:
         content["reports"] = [Found(**each) for each in content["reports"]]
         return cls(**content)
 
+    @property
+    def kind(self) -> str:
+        """What its kernel looks for."""
+        return self.kernel.partition(" ")[0]
+
+    @property
+    def is_unpatched(self) -> bool:
+        return self.kernel.endswith("unpatched")
+
     def count(self, whose: Whose) -> int:
         """How many reports are of this kind."""
         return sum(each.count for each in self.reports if each.whose == whose.value)
 
 
-def file_of(machine: Machine, scheduler: str, seed: int, out: Path) -> Path:
-    """Where the result of a run is kept."""
-    kernel = machine.kernel
-    made = f"{kernel.name.replace(' ', '-')}-{kernel.id}-{machine.guest.id}-{machine.program.id}"
-    return out / made / f"{scheduler}-{seed}.json"
+@dataclass(frozen=True)
+class SmpJob:
+    """A run that is wanted."""
+
+    machine: Machine
+    scheduler: str
+    seed: int
+
+    def file(self, out: Path) -> Path:
+        """Where its result is kept."""
+        kernel, ids = self.machine.kernel, (self.machine.guest.id, self.machine.program.id)
+        made = "-".join([kernel.name.replace(" ", "-"), kernel.id, *ids])
+        return out / made / f"{self.scheduler}-{self.seed}.json"
 
 
 def case_of(scheduler: str, seed: int) -> TortureCase:
@@ -150,15 +168,13 @@ def input_of(wanted: TortureCase) -> str:
     return re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
 
 
-def make(
-    machine: Machine, scheduler: str, seed: int, out: Path, watch: Watch | None = None
-) -> Result:
+def make(job: SmpJob, out: Path, watch: Watch | None = None) -> Result:
     """Makes a run, or reads what came of it before. Raises RunCancelledError and MachineError."""
-    file = file_of(machine, scheduler, seed, out)
+    file, machine = job.file(out), job.machine
     if file.exists():
         return Result.read(file)
-    wanted = case_of(scheduler, seed)
-    result = Result(machine.kernel.name, scheduler, seed, connections=len(wanted.connections))
+    wanted = case_of(job.scheduler, job.seed)
+    result = Result(machine.kernel.name, job.scheduler, job.seed, len(wanted.connections))
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
         directory = Path(name)
@@ -186,9 +202,9 @@ def make(
     return result
 
 
-def blame_of(machine: Machine, console: str) -> list[Any]:
+def blame_of(machine: Machine, console: str) -> list[Blamed]:
     """Whose the reports on a console are."""
-    return list(blame(parse(console), machine.symbols, machine.touched))
+    return blame(parse(console), machine.symbols, machine.touched)
 
 
 def _judge(wanted: TortureCase, sent: Mapping[str, bytes], result: Result) -> None:
@@ -205,7 +221,7 @@ def _judge(wanted: TortureCase, sent: Mapping[str, bytes], result: Result) -> No
     result.losses = verdict.losses
 
 
-def found(blamed: Iterable[Any]) -> list[Found]:
+def found(blamed: Iterable[Blamed]) -> list[Found]:
     """What the reports have in common, once each."""
     kept: dict[tuple[str, Whose], Found] = {}
     for each in blamed:
@@ -217,11 +233,11 @@ def found(blamed: Iterable[Any]) -> list[Found]:
     return list(kept.values())
 
 
-def about(results: Sequence[Result], whose: Whose | None = None) -> dict[str, int]:
+def about(results: Sequence[Result], whose: Whose | None = None) -> Counter[str]:
     """How often each thing was reported in some runs, of this kind or of any."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for result in results:
         for each in result.reports:
             if whose is None or each.whose == whose.value:
-                counts[each.about] = counts.get(each.about, 0) + each.count
+                counts[each.about] += each.count
     return counts

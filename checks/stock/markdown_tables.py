@@ -3,39 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from checks.stock import early
 from checks.stock.compare import Compared, Spread
 from checks.stock.early import Equal
 from checks.stock.rows import Row, Table
+from checks.tables import markdown as page_table
+
+_HEADINGS = (
+    *("Mbit/s, ms one way", "package", "on a CPU half as fast", "lab", "the lab is off by"),
+    "equal to the byte for / but for CPU time; the package to itself on that CPU",
+)
 
 
 def markdown(tables: Sequence[Table]) -> str:
     """The tables, each with a line of totals."""
-    return "\n".join(line for table in tables for line in _table(table))
+    return "\n".join(_section(table) for table in tables)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _section(table: Table) -> str:
     flavour, stock = table.kernel.flavour, table.kernel.stock
     assert stock is not None
-    yield f"### {flavour}"
-    yield ""
-    yield (
-        f"Debian's `{flavour}` kernel, package {stock.version}, beside the lab's kernel "
-        f"`{table.lab.variant}`. {summary(table)}"
+    cells = (
+        (row.setting.name, *(_side(row, side) for side in _SIDES), _off(row), _early(row))
+        for row in table.rows
     )
-    yield ""
-    yield (
-        "| Mbit/s, ms one way | package | on a CPU half as fast | lab | the lab is off by "
-        "| equal to the byte for / but for CPU time; the package to itself on that CPU |"
+    return (
+        f"### {flavour}\n\nDebian's `{flavour}` kernel, package {stock.version}, beside the lab's "
+        f"kernel `{table.lab.variant}`. {summary(table)}\n\n{page_table(_HEADINGS, cells)}"
     )
-    yield "|---|---|---|---|---|---|"
-    for row in table.rows:
-        sides = (_side(row, side) for side in ("stock", "slower", "lab"))
-        cells = (row.setting.name, *sides, _off(row), _early(row))
-        yield f"| {' | '.join(cells)} |"
-    yield ""
+
+
+_SIDES = ("stock", "slower", "lab")
 
 
 def summary(table: Table) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from mptcplab.capture import difference
 from mptcplab.capture.difference import FIELDS, Lines, Place
 from mptcplab.plan import plan
-from mptcplab.runs import captures
+from mptcplab.runs import store
 
 _COMPARED = ("flags", "payload", "sequence", "acknowledges", "data sequence")
 
@@ -25,13 +25,13 @@ def first_difference(theirs: Path, ours: Path) -> str:
     Raises MptcplabError if a capture cannot be read.
     """
     sides = [
-        difference.streams(*captures.read(each, [plan.CLIENT_CAPTURE]), since_start=True)
+        difference.streams(*store.read_captures(each, [plan.CLIENT_CAPTURE]), since_start=True)
         for each in (theirs, ours)
     ]
-    return told(*sides)
+    return in_words(*sides)
 
 
-def told(theirs: Mapping[Place, Lines], ours: Mapping[Place, Lines]) -> str:
+def in_words(theirs: Mapping[Place, Lines], ours: Mapping[Place, Lines]) -> str:
     """The same, from the packets."""
     but = {*FIELDS} - {*_COMPARED}
     for found in difference.differences(theirs, ours, but=but)[:1]:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from checks.stock import compare, early, runs
 from checks.stock.compare import Compared
 from checks.stock.early import TOLERANCE_NS, Equal, Sender
-from checks.stock.runs import Job
+from checks.stock.runs import Bench, Job, Seeds
 from checks.stock.settings import (
     CLOSE_UP_NS,
     CPU_TIMES_NS,
@@ -20,10 +20,8 @@ from checks.stock.settings import (
     STEP_NS,
     StockSetting,
 )
-from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.entries import Entry
-from mptcplab.runs.store import Store
 
 
 @dataclass(frozen=True)
@@ -90,18 +88,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Seeds:
-    """How many runs there are at most of a setting: two on a distribution's kernel, and the lab's.
-
-    `slower` is for those on the slower CPU.
-    """
-
-    stock: int
-    slower: int
-    lab: int
-
-
-@dataclass(frozen=True)
 class Table:
     """All settings of one flavour, and the kernel of the lab that it is compared with."""
 
@@ -114,61 +100,50 @@ def table(
     settings: Sequence[StockSetting],
     stock: KernelBuild,
     lab: KernelBuild,
-    guest: Guest,
-    out: Store,
+    bench: Bench,
     seeds: Seeds,
 ) -> Table:
     """A row for each setting of which there are runs of both sides, with up to so many seeds.
 
     Raises MptcplabError if the files of a run cannot be read.
     """
-    rows = []
+    rows, out = [], bench.out
     for setting in settings:
         counts = {INSTRUCTION_NS: seeds.stock, SLOWER_NS: seeds.slower}
         theirs, slower = (
             {
                 job.key: entry
                 for each in setting.with_seeds(count)
-                for job in [Job.of(setting, each, stock, guest, instruction_ns)]
+                for job in [Job.of(setting, each, stock, bench.guest, instruction_ns)]
                 if (entry := job.entry(out)) is not None
             }
             for instruction_ns, count in counts.items()
         )
-        ours = [
-            entry
-            for each in setting.with_seeds(seeds.lab)
-            if (entry := runs.lab_entry(each, lab, guest, out)) is not None
-        ]
-        wanted = runs.late(setting, seeds.stock, seeds.lab, stock, lab, guest, out)
-        late = [
-            entry
-            for each, further_ns in wanted.items()
-            if (entry := runs.late_entry(each, further_ns, lab, guest, out)) is not None
-        ]
+        ours = [runs.lab_entry(each, lab, bench) for each in setting.with_seeds(seeds.lab)]
+        wanted = runs.late(setting, seeds, stock, lab, bench)
+        late = [runs.late_entry(*each, lab, bench) for each in wanted.items()]
         close = {
-            cpu_time_ns: runs.close_ups(setting.close_ups(seeds.lab, cpu_time_ns), lab, guest, out)
+            cpu_time_ns: runs.close_ups(setting.close_ups(seeds.lab, cpu_time_ns), lab, bench)
             for cpu_time_ns in CPU_TIMES_NS
         }
-        if theirs and ours and all(close.values()):
-            rows.append(_row(setting, theirs, slower, ours, late, close, out))
+        entries: Sequence[Iterable[Entry | None]] = (theirs.values(), ours, slower.values(), late)
+        sides = [[each for each in side if each is not None] for side in entries]
+        if all(sides[:2]) and all(close.values()):
+            directories = ([out.directory(key) for key in keys] for keys in (theirs, slower))
+            rows.append(_row(setting, sides, close, *directories))
     return Table(stock, lab, rows)
 
 
 def _row(
     setting: StockSetting,
-    theirs: Mapping[str, Entry],
-    slower: Mapping[str, Entry],
-    ours: Sequence[Entry],
-    late: Sequence[Entry],
+    entries: Sequence[Iterable[Entry]],
     close: Mapping[int, Sequence[Sender]],
-    out: Store,
+    stored: Sequence[Path],
+    on_slower: Sequence[Path],
 ) -> Row:
-    sides = [
-        [compare.figures(entry) for entry in entries]
-        for entries in (theirs.values(), ours, slower.values(), late)
-    ]
+    """`entries` are those of the package, of the lab, on the slower CPU, and with data as late."""
+    sides = [[compare.figures(entry) for entry in side] for side in entries]
     shares = [[each.share for each in side if each.share is not None] for side in sides]
-    stored, on_slower = ([out.directory(key) for key in keys] for keys in (theirs, slower))
     own = [early.read(setting.scenario, directory) for directory in stored]
     return Row(
         setting=setting,

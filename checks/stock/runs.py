@@ -12,15 +12,15 @@ import io
 import itertools
 import re
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
+from checks import many
 from checks.stock import early
 from checks.stock.early import Sender
 from checks.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, StockSetting
@@ -38,6 +38,29 @@ from mptcplab.runs.runner import Runner, calling
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
 from mptcplab.scenario.model import Scenario
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all runs are made with, where they are stored, and how many are made at a time."""
+
+    guest: Guest
+    out: Store
+    at_a_time: int = 1
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """How many runs there are at most of a setting: two on a distribution's kernel, and the lab's.
+
+    `slower` is for those on the slower CPU.
+    """
+
+    stock: int
+    slower: int
+    lab: int
 
 
 @dataclass(frozen=True)
@@ -76,9 +99,9 @@ class Job:
         return _entry(out, self.key, stock_machine.plan_text(self.scenario, self.kernel))
 
 
-def lab_entry(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Entry | None:
+def lab_entry(scenario: Scenario, lab: KernelBuild, bench: Bench) -> Entry | None:
     """The same for a run in the lab."""
-    return _entry(out, store.run_key(scenario, built, guest), plan.render(scenario))
+    return _entry(bench.out, store.run_key(scenario, lab, bench.guest), plan.render(scenario))
 
 
 def _entry(out: Store, key: str, text: str) -> Entry | None:
@@ -165,42 +188,30 @@ def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
     return [job for job in wanted if job.entry(out) is None]
 
 
-def make(
-    wanted: Sequence[Job], guest: Guest, out: Store, expected: ExpectedTimes, at_a_time: int
-) -> Iterator[Ended]:
-    """Make runs on distribution kernels, `at_a_time` at once, and report each that has ended.
+def make(wanted: Sequence[Job], bench: Bench, expected: ExpectedTimes) -> Iterator[Ended]:
+    """Make runs on distribution kernels, and report each that has ended.
 
     One that fails does not end the others. When it is interrupted or left early, the current ones
     are ended, and nothing of them is left.
     """
-    cancel = threading.Event()
-    left = {job.key: job for job in wanted}
-    with ThreadPoolExecutor(at_a_time) as pool:
-        under_way: dict[Future[Done], Job] = {
-            pool.submit(tasks.perform, _task(job, guest, out), Watch(cancel=cancel)): job
-            for job in wanted
-        }
-        try:
-            for number, future in enumerate(as_completed(under_way), 1):
-                job = under_way[future]
-                del left[job.key]
-                done, failed = future.result(), ""
-                if done.entry.status == "ok":
-                    expected.took(job, done.cost["wall_s"])
-                    out.forget_failed(job.key)
-                else:
-                    failed = str(done.entry.reason)
-                    out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
-                entry = None if failed else done.entry
-                left_s = expected.seconds(list(left.values()), at_a_time)
-                yield Ended(job, entry, done.took_s, failed, number, left_s)
-        finally:
-            cancel.set()
-            pool.shutdown(cancel_futures=True)
+    out, left = bench.out, {job.key: job for job in wanted}
 
+    def perform(job: Job, watch: Watch) -> Done:
+        task = Task(job.key, job.scenario, Rig(job.kernel, bench.guest), out.out)
+        return tasks.perform(task, watch)
 
-def _task(job: Job, guest: Guest, out: Store) -> Task:
-    return Task(job.key, job.scenario, Rig(job.kernel, guest), out.out)
+    with closing(many.each(wanted, perform, bench.at_a_time)) as under_way:
+        for number, (job, done) in enumerate(under_way, 1):
+            del left[job.key]
+            failed = "" if done.entry.status == "ok" else str(done.entry.reason)
+            if failed:
+                out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
+            else:
+                expected.took(job, done.cost["wall_s"])
+                out.forget_failed(job.key)
+            entry = None if failed else done.entry
+            left_s = expected.seconds(list(left.values()), bench.at_a_time)
+            yield Ended(job, entry, done.took_s, failed, number, left_s)
 
 
 def _instruction_ns(kernel: KernelBuild) -> int:
@@ -209,18 +220,17 @@ def _instruction_ns(kernel: KernelBuild) -> int:
 
 def make_in_lab(
     scenarios: Sequence[Scenario],
-    built: KernelBuild,
-    guest: Guest,
-    out: Store,
-    at_a_time: int,
+    lab: KernelBuild,
+    bench: Bench,
     ended: Callable[[int, int], None] = lambda _number, _all: None,
 ) -> None:
     """Make the runs in the lab that are not stored. Raises RunError for one that fails."""
-    todo = [each for each in scenarios if lab_entry(each, built, guest, out) is None]
+    todo = [each for each in scenarios if lab_entry(each, lab, bench) is None]
     if not todo:
         return
     show = calling(ended=lambda number, _scenario, _entry: ended(number, len(todo)))
-    for entry in Runner(out.out, at_a_time, show=show).run(todo, Rig(built, guest)):
+    runner = Runner(bench.out.out, bench.at_a_time, show=show)
+    for entry in runner.run(todo, Rig(lab, bench.guest)):
         if entry.status != "ok":
             raise MptcplabError(f"a run in the lab failed: {entry.reason}")
 
@@ -238,13 +248,7 @@ def data_ns(directory: Path) -> int | None:
 
 
 def late(
-    setting: StockSetting,
-    stock_seeds: int,
-    lab_seeds: int,
-    stock: KernelBuild,
-    lab: KernelBuild,
-    guest: Guest,
-    out: Store,
+    setting: StockSetting, seeds: Seeds, stock: KernelBuild, lab: KernelBuild, bench: Bench
 ) -> dict[Scenario, int]:
     """How much later data is to be due in the lab, in ns, with each seed of `setting` there.
 
@@ -253,17 +257,17 @@ def late(
     seed.
     """
     found = []
-    for scenario in setting.with_seeds(stock_seeds):
-        job = Job.of(setting, scenario, stock, guest)
-        if job.entry(out) is None or lab_entry(scenario, lab, guest, out) is None:
+    for scenario in setting.with_seeds(seeds.stock):
+        job = Job.of(setting, scenario, stock, bench.guest)
+        if job.entry(bench.out) is None or lab_entry(scenario, lab, bench) is None:
             continue
-        keys = (job.key, store.run_key(scenario, lab, guest))
-        there_ns, here_ns = (data_ns(out.directory(key)) for key in keys)
+        keys = (job.key, store.run_key(scenario, lab, bench.guest))
+        there_ns, here_ns = (data_ns(bench.out.directory(key)) for key in keys)
         if there_ns is not None and here_ns is not None:
             found.append(max(there_ns - here_ns, 0))
     if not found:
         return {}
-    return dict(zip(setting.with_seeds(lab_seeds), itertools.cycle(found), strict=False))
+    return dict(zip(setting.with_seeds(seeds.lab), itertools.cycle(found), strict=False))
 
 
 def late_plan(scenario: Scenario, further_ns: int) -> str:
@@ -275,62 +279,40 @@ def late_plan(scenario: Scenario, further_ns: int) -> str:
     return text
 
 
-def late_entry(
-    scenario: Scenario, further_ns: int, built: KernelBuild, guest: Guest, out: Store
-) -> Entry | None:
+def late_entry(scenario: Scenario, further_ns: int, lab: KernelBuild, bench: Bench) -> Entry | None:
     """The stored entry of such a run in the lab."""
     text = late_plan(scenario, further_ns)
-    return _entry(out, _late_key(scenario, further_ns, built, guest), text)
+    return _entry(bench.out, _late_key(scenario, further_ns, lab, bench.guest), text)
 
 
-def make_late(
-    scenarios: Mapping[Scenario, int],
-    built: KernelBuild,
-    guest: Guest,
-    out: Store,
-    at_a_time: int,
-) -> None:
+def make_late(scenarios: Mapping[Scenario, int], lab: KernelBuild, bench: Bench) -> None:
     """Make those that are not stored, each with its delay. Raises RunError for one that fails."""
+    rig = Rig(lab, bench.guest)
 
-    def one(scenario: Scenario, further_ns: int, watch: Watch) -> None:
-        key = _late_key(scenario, further_ns, built, guest)
-        with out.new_run(key) as directory, single.own_cpu() as cpu:
+    def one(todo: tuple[Scenario, int], watch: Watch) -> None:
+        scenario, further_ns = todo
+        key = _late_key(scenario, further_ns, lab, bench.guest)
+        with bench.out.new_run(key) as directory, single.own_cpu() as cpu:
             text = late_plan(scenario, further_ns)
-            outcome = engine.run(scenario, text, Rig(built, guest), directory, cpu=cpu, watch=watch)
+            outcome = engine.run(scenario, text, rig, directory, cpu=cpu, watch=watch)
             store.write_json(directory / store.SCENARIO, scenario)
-            store.write_json(directory / store.BUILD, single.builds(built, guest))
+            store.write_json(directory / store.BUILD, single.builds(lab, bench.guest))
             entry = run_entry(
                 scenario,
-                status="ok",
+                single.figures(scenario, outcome),
                 virtual_s=outcome.virtual_s,
-                wall_s=None,
-                run_metrics=single.figures(scenario, outcome),
                 directory=store.place(key),
             )
             store.write_json(directory / store.RESULT, entry.result())
 
-    todo = [
-        (scenario, further_ns)
-        for scenario, further_ns in scenarios.items()
-        if late_entry(scenario, further_ns, built, guest, out) is None
-    ]
-    _each(one, todo, at_a_time)
+    todo = [each for each in scenarios.items() if late_entry(*each, lab, bench) is None]
+    _all_of(todo, one, bench.at_a_time)
 
 
-def _each(one: Callable[..., None], todo: Iterable[tuple[Any, ...]], at_a_time: int) -> None:
-    """Call `one` with each of these arguments and a watch, `at_a_time` at once.
-
-    The first exception is raised, and ends the others by their watch.
-    """
-    cancel = threading.Event()
-    with ThreadPoolExecutor(at_a_time) as pool:
-        under_way = [pool.submit(one, *each, Watch(cancel=cancel)) for each in todo]
-        try:
-            for future in under_way:
-                future.result()
-        finally:
-            cancel.set()
-            pool.shutdown(cancel_futures=True)
+def _all_of(todo: Sequence[T], one: Callable[[T, Watch], None], at_a_time: int) -> None:
+    with closing(many.each(todo, one, at_a_time)) as under_way:
+        for _ in under_way:
+            pass
 
 
 def _late_key(scenario: Scenario, further_ns: int, built: KernelBuild, guest: Guest) -> str:
@@ -339,13 +321,11 @@ def _late_key(scenario: Scenario, further_ns: int, built: KernelBuild, guest: Gu
     return hashlib.sha256(late.encode()).hexdigest()[: len(key)]
 
 
-def close_ups(
-    scenarios: Sequence[Scenario], built: KernelBuild, guest: Guest, out: Store
-) -> list[Sender]:
+def close_ups(scenarios: Sequence[Scenario], lab: KernelBuild, bench: Bench) -> list[Sender]:
     """The records near the steps of the close-ups in the lab that are kept."""
     found = []
     for scenario in scenarios:
-        file = _close_up_file(scenario, built, guest, out)
+        file = _close_up_file(scenario, lab, bench)
         if file.exists():
             with np.load(file) as kept:
                 found.append(Sender(int(kept["start_ns"]), kept["connection"], kept["subflow"]))
@@ -353,18 +333,14 @@ def close_ups(
 
 
 def make_close_ups(
-    settings: Sequence[StockSetting],
-    seeds: int,
-    built: KernelBuild,
-    guest: Guest,
-    out: Store,
-    at_a_time: int,
+    settings: Sequence[StockSetting], seeds: int, lab: KernelBuild, bench: Bench
 ) -> None:
     """Make those close-ups that are not kept. Raises RunError for one that fails."""
 
-    def one(scenario: Scenario, file: Path, watch: Watch) -> None:
+    def one(todo: tuple[Path, Scenario], watch: Watch) -> None:
+        file, scenario = todo
         with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-            single.run(scenario, Rig(built, guest), Path(name), watch=watch)
+            single.run(scenario, Rig(lab, bench.guest), Path(name), watch=watch)
             # all of it is 50 MB
             sender = early.read(scenario, Path(name)).around_steps()
         content = io.BytesIO()
@@ -376,21 +352,20 @@ def make_close_ups(
         )
         files.write(file, content.getvalue())
 
-    store.make_directory(out.out / _CLOSE_UPS)
+    store.make_directory(bench.out.out / _CLOSE_UPS)
     wanted = {
-        _close_up_file(scenario, built, guest, out): scenario
+        _close_up_file(scenario, lab, bench): scenario
         for setting in settings
         for cpu_time_ns in CPU_TIMES_NS
         for scenario in setting.close_ups(seeds, cpu_time_ns)
     }
-    todo = [(scenario, file) for file, scenario in wanted.items() if not file.exists()]
-    _each(one, todo, at_a_time)
+    _all_of([each for each in wanted.items() if not each[0].exists()], one, bench.at_a_time)
 
 
 _CLOSE_UPS = "close-ups"
 
 
-def _close_up_file(scenario: Scenario, built: KernelBuild, guest: Guest, out: Store) -> Path:
-    key = store.run_key(scenario, built, guest)
+def _close_up_file(scenario: Scenario, lab: KernelBuild, bench: Bench) -> Path:
+    key = store.run_key(scenario, lab, bench.guest)
     digest = hashlib.sha256(plan.render(scenario).encode()).hexdigest()[:8]
-    return out.out / _CLOSE_UPS / f"{key}-{digest}.npz"
+    return bench.out.out / _CLOSE_UPS / f"{key}-{digest}.npz"

@@ -8,8 +8,9 @@ patches change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from mptcplab.errors import InputError, Problem
 from mptcplab.scenario.flags import Flags
@@ -56,18 +57,13 @@ class StockSetting:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is asked for beside the paths, each as a rate in Mbit/s and a delay in ms one way."""
+    """What is asked for: paths, each as a rate in Mbit/s and a delay in ms one way, and flags."""
 
     paths: str
     name: str = ""
     keys: str = ""
     queues: tuple[int, ...] = ()
-    cc: str | None = None
-    transport: str | None = None
-    send_buffer: str | None = None
-    receive_buffer: str | None = None
-    direction: str | None = None
-    size: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
 
 
 _USUAL = "50,10 + 20,40"
@@ -85,29 +81,29 @@ _ASKED = (
     _Asked("10,20 + 10,20"),
     _Asked("50,2.5 + 20,2.5"),
     _Asked("200,10 + 50,30"),
-    _Asked(_USUAL, "to the client", direction="down"),
+    _Asked(_USUAL, "to the client", flags={"direction": "down"}),
     # queues and buffers
     _Asked(_USUAL, "queues of 55 and 80 packets", queues=(55, 80)),
     _Asked(_USUAL, "queues of 1000 packets", queues=(1000, 1000)),
-    _Asked(_USUAL, "receive buffer 1 MiB", receive_buffer="1MiB"),
-    _Asked(_UNLIKE, "receive buffer 1 MiB", receive_buffer="1MiB"),
-    _Asked(_USUAL, "send buffer 512 KiB", send_buffer="512KiB"),
+    _Asked(_USUAL, "receive buffer 1 MiB", flags={"receive_buffer": "1MiB"}),
+    _Asked(_UNLIKE, "receive buffer 1 MiB", flags={"receive_buffer": "1MiB"}),
+    _Asked(_USUAL, "send buffer 512 KiB", flags={"send_buffer": "512KiB"}),
     # losses
     _Asked(_USUAL, "loss 0.1 %", keys=",loss=0.1%"),
     _Asked(_USUAL, "loss 1 %", keys=",loss=1%"),
     # one path
-    _Asked("50,10", "TCP", transport="tcp"),
+    _Asked("50,10", "TCP", flags={"transport": "tcp"}),
     _Asked("50,10", "MPTCP"),
-    _Asked("100,50", "TCP", transport="tcp"),
+    _Asked("100,50", "TCP", flags={"transport": "tcp"}),
     _Asked("100,50", "MPTCP"),
     # other congestion controls
-    _Asked(_USUAL, "Reno", cc="reno"),
-    _Asked(_USUAL, "BBR", cc="bbr"),
+    _Asked(_USUAL, "Reno", flags={"cc": "reno"}),
+    _Asked(_USUAL, "BBR", flags={"cc": "bbr"}),
     # short transfers
-    _Asked(_USUAL, "100 KB", size="100kB"),
-    _Asked(_USUAL, "2 MB", size="2MB"),
-    _Asked(_UNLIKE, "100 KB", size="100kB"),
-    _Asked(_UNLIKE, "2 MB", size="2MB"),
+    _Asked(_USUAL, "100 KB", flags={"size": "100kB"}),
+    _Asked(_USUAL, "2 MB", flags={"size": "2MB"}),
+    _Asked(_UNLIKE, "100 KB", flags={"size": "100kB"}),
+    _Asked(_UNLIKE, "2 MB", flags={"size": "2MB"}),
 )
 
 
@@ -140,16 +136,11 @@ def _scenario(asked: _Asked, duration: str, interval_ns: int, *, pcap: bool = Fa
     flags = Flags(
         path=list(_paths(asked)),
         scheduler="default",
-        cc=asked.cc,
-        transport=asked.transport,
-        send_buffer=asked.send_buffer,
-        receive_buffer=asked.receive_buffer,
-        direction=asked.direction,
-        size=asked.size,
-        duration=None if asked.size else duration,
+        duration=None if "size" in asked.flags else duration,
         sample_interval=f"{interval_ns}ns",
         seed=1,
         pcap=pcap,
+        **asked.flags,
     )
     return from_flags(flags, single=True).base
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Multipath TCP in the real Linux kernel, in virtual time. docs/python.md has what is offered here.
+"""Multipath TCP in the real Linux kernel, in virtual time. docs/python.md lists its names.
 
-What is not used is not imported: a worker, or `mptcplab --help`, needs little of it.
+Each name is imported when it is used: a worker, or `mptcplab --help`, needs few of them.
 """
 
 from __future__ import annotations
@@ -17,25 +17,7 @@ _OFFERED = (
 )
 
 if TYPE_CHECKING:
-    from mptcplab.api import Comparison as Comparison
-    from mptcplab.api import InputError as InputError
-    from mptcplab.api import MptcplabError as MptcplabError
-    from mptcplab.api import Request as Request
-    from mptcplab.api import Run as Run
-    from mptcplab.api import RunError as RunError
-    from mptcplab.api import Scenario as Scenario
-    from mptcplab.api import Swept as Swept
-    from mptcplab.api import cluster_settings as cluster_settings
-    from mptcplab.api import compare as compare
-    from mptcplab.api import congestion_controls as congestion_controls
-    from mptcplab.api import open_run as open_run
-    from mptcplab.api import query as query
-    from mptcplab.api import read_runs as read_runs
-    from mptcplab.api import request as request
-    from mptcplab.api import run as run
-    from mptcplab.api import run_sweep as run_sweep
-    from mptcplab.api import schedulers as schedulers
-    from mptcplab.api import write_report as write_report
+    from mptcplab.api import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:

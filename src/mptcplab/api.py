@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What `import mptcplab` offers: everything the command line does, for programs and notebooks.
 
-See docs/python.md. Errors are those of `mptcplab.errors`: MptcplabError, and for bad input
+See docs/python.md. Errors are in `mptcplab.errors`: MptcplabError, and for bad input
 InputError, which lists every mistake. Ctrl-C ends the running runs and keeps the finished ones.
 """
 
@@ -79,10 +79,7 @@ class Run:
 
     def paths(self) -> pl.DataFrame:
         """The figures of its paths, one row per path."""
-        _require_polars()
-        import polars as pl
-
-        return pl.DataFrame(list(map(dict, self.entry.paths)), infer_schema_length=None)
+        return _table(list(map(dict, self.entry.paths)))
 
     def series(self) -> pl.DataFrame:
         """What happened over time, one row per bin of each series: `series.COLUMNS`."""
@@ -104,7 +101,7 @@ class Run:
         """Draw the picture of `mptcplab show`, as FILE.png and so on; returns the files."""
         from mptcplab.report import run_chart
 
-        target = Path(fspath(file))
+        target = Path(file)
         store.make_directory(target.parent)
         drawn = store.read_series(self.directory)
         return run_chart.write(self.scenario, drawn, target, tuple(formats))
@@ -124,18 +121,18 @@ class Comparison:
 
     def table(self) -> pl.DataFrame:
         """Its runs and baselines, one row each, with the columns of docs/results-store.md."""
-        _require_polars()
+        own = read_runs(self.out).drop("aggregation_benefit")
         import polars as pl
 
         benefits = pl.DataFrame(
             [
-                {"key": key, "aggregation_benefit": each.metrics.aggregation_benefit}
+                (Path(each.directory).name, each.metrics.aggregation_benefit)
                 for each in (*self.result.runs, *self.result.baselines)
-                if (key := Path(each.directory or "").name)
+                if each.directory
             ],
-            schema={"key": pl.String, "aggregation_benefit": pl.Float64},
+            {"key": pl.String, "aggregation_benefit": pl.Float64},
+            orient="row",
         )
-        own = read_runs(self.out).drop("aggregation_benefit")
         return own.join(benefits, on="key", how="inner", maintain_order="right")
 
     def runs(self) -> list[Run]:
@@ -161,14 +158,12 @@ class Swept:
 
     def table(self) -> pl.DataFrame:
         """Its runs, one row each, with what was varied; docs/results-store.md."""
-        _require_polars()
-        import polars as pl
-
-        return read_runs(self.out).filter(pl.col("key").is_in(self.keys))
+        runs = read_runs(self.out)
+        return runs.filter(runs["key"].is_in(self.keys))
 
 
 def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) -> Request:
-    """What to run: a scenario file, a table like that of a file, or nothing; plus flags.
+    """A request for runs: a scenario file, a table like the one in a file, or nothing; plus flags.
 
     Flags have the names of the command line: path, link, event and connection are lists of
     strings, scheduler, cc and kernel strings or lists, all others strings or numbers.
@@ -186,16 +181,16 @@ def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) ->
         return resolve.from_table(source, "the scenario", folder=Path())
     if source is None:
         return resolve.from_flags(given)
-    return resolve.load_file(Path(fspath(source)), given)
+    return resolve.load_file(Path(source), given)
 
 
 class Options(TypedDict, total=False):
     """Options of `compare` and `run_sweep`, named as on the command line.
 
-    `out` is the directory of the runs, `jobs` how many are made at a time (None: one per CPU).
-    A run is ended after `wall_limit` seconds, or when it has written more than `disk_limit` bytes.
-    `kernel_like`, `cluster`, `cluster_key` and `storage` are as --kernel-like and so on;
-    docs/cluster.md.
+    `out` is the directory of the runs (mptcplab-out), `jobs` how many are made at a time (None: one
+    per CPU). A run is ended after `wall_limit` seconds, or when it has written more than
+    `disk_limit` bytes. `kernel_like`, `cluster`, `cluster_key` and `storage` are as --kernel-like
+    and so on; docs/cluster.md.
     """
 
     out: FilePath
@@ -208,34 +203,27 @@ class Options(TypedDict, total=False):
     disk_limit: int
 
 
-@dataclass(frozen=True)
-class _Options:
-    """Options as they are given, and the defaults of the others."""
+def _limits(options: Options) -> Limits:
+    """Their limits. Raises TypeError for an unknown option, InputError for unusable storage."""
+    if unknown := options.keys() - Options.__annotations__.keys():
+        raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
+    if (storage := options.get("storage")) is not None:
+        archive.require(storage)
+    wall_s = options.get("wall_limit", Limits.wall_s)
+    return Limits(wall_s, options.get("disk_limit", Limits.disk_bytes))
 
-    out: FilePath = _OUT
-    jobs: int | None = None
-    cluster: str | None = None
-    cluster_key: FilePath | None = None
-    storage: str | None = None
-    kernel_like: str = choices.DEFAULT_FLAVOUR
-    wall_limit: float = Limits.wall_s
-    disk_limit: int = Limits.disk_bytes
 
-    def __post_init__(self) -> None:
-        if self.storage is not None:
-            archive.require(self.storage)
+def _kernel_choice(options: Options) -> tuple[str, str | None]:
+    return options.get("kernel_like", choices.DEFAULT_FLAVOUR), options.get("cluster")
 
-    @property
-    def limits(self) -> Limits:
-        return Limits(wall_s=self.wall_limit, disk_bytes=self.disk_limit)
 
-    @contextmanager
-    def runner(self, show: Show = QUIET, *, keep_records: bool = True) -> Iterator[Runner]:
-        """The runner that they describe."""
-        key = None if self.cluster_key is None else fspath(self.cluster_key)
-        with experiment.on_cluster(self.cluster, _say, key) as workers:
-            out, jobs = Path(fspath(self.out)), self.jobs or len(single.cpus())
-            yield Runner(out, jobs, workers, keep_records, self.storage, show)
+@contextmanager
+def _runner(options: Options, show: Show = QUIET, *, keep_records: bool = True) -> Iterator[Runner]:
+    key = options.get("cluster_key")
+    place = None if key is None else fspath(key)
+    with experiment.on_cluster(options.get("cluster"), _say, place) as workers:
+        out, jobs = Path(options.get("out", _OUT)), options.get("jobs") or len(single.cpus())
+        yield Runner(out, jobs, workers, keep_records, options.get("storage"), show)
 
 
 def run(
@@ -258,7 +246,7 @@ def run(
         raise MptcplabError(f"{count} runs; compare() makes several")
     limits = Limits(wall_s=wall_limit, disk_bytes=disk_limit)
     (rig,) = experiment.rigs(wanted, limits, kernel_like)
-    runner = Runner(Path(fspath(out)), show=calling(progress))
+    runner = Runner(Path(out), show=calling(progress))
     (entry,) = runner.run(scenarios, rig)
     if entry.status != "ok":
         raise RunError(str(entry.reason).removeprefix("the run failed: "))
@@ -277,9 +265,8 @@ def compare(
     The default is eight seeds. A failed run is in the document, with its reason. `options` are out,
     jobs, cluster, cluster_key, storage, kernel_like, wall_limit and disk_limit: see `Options`.
     """
-    given = _Options(**options)
-    rigs = experiment.rigs(wanted, given.limits, given.kernel_like, given.cluster)
-    with given.runner(calling(progress)) as runner:
+    rigs = experiment.rigs(wanted, _limits(options), *_kernel_choice(options))
+    with _runner(options, calling(progress)) as runner:
         result = experiment.compare(wanted.compared(), rigs, runner, baseline=baseline)
     return Comparison(result, runner.out)
 
@@ -294,34 +281,32 @@ def run_sweep(
     show: Callable[[sweep.Standing], None] = lambda _standing: None,
     **options: Unpack[Options],
 ) -> Swept:
-    """Make the missing runs of a sweep: a file, or a table like that of a file; docs/sweep.md.
+    """Make the missing runs of a sweep: a file, or a table like the one in a file; docs/sweep.md.
 
     `again` is --no-cache; `show` is called with the progress, several times a second. `options` are
     out, jobs, cluster, cluster_key, storage, kernel_like, wall_limit and disk_limit: see `Options`.
     """
-    given = _Options(**options)
+    limits, (kernel_like, cluster) = _limits(options), _kernel_choice(options)
     if isinstance(source, Mapping):
         found = sweep.from_table(source, "the sweep", Path())
     else:
-        found = sweep.load(Path(fspath(source)))
-    by_name = cache(
-        partial(experiment.kernel_by_name, kernel_like=given.kernel_like, cluster=given.cluster)
-    )
+        found = sweep.load(Path(source))
+    by_name = cache(partial(experiment.kernel_by_name, kernel_like=kernel_like, cluster=cluster))
     planned = sweep.plan(found, scheduler.known(), guest.build(), by_name)
-    how = How(again, retry_failed, fail_fast, given.limits)
-    with given.runner(keep_records=keep_records) as runner:
+    how = How(again, retry_failed, fail_fast, limits)
+    with _runner(options, keep_records=keep_records) as runner:
         outcome = sweep.run(planned, runner, how, show)
     return Swept(outcome, tuple(planned.runs), runner.out)
 
 
 def read_runs(out: FilePath = _OUT) -> pl.DataFrame:
     """All runs of an output directory, one row each; docs/results-store.md."""
-    return index.read(Path(fspath(out)))
+    return index.read(Path(out))
 
 
 def query(sql: str, out: FilePath = _OUT) -> pl.DataFrame:
     """The answer to a query of the tables `runs` and `series`, as `mptcplab results query`."""
-    answer = index.query(Path(fspath(out)), sql)
+    answer = index.query(Path(out), sql)
     import polars as pl
 
     return pl.DataFrame(
@@ -331,7 +316,7 @@ def query(sql: str, out: FilePath = _OUT) -> pl.DataFrame:
 
 def open_run(directory: FilePath) -> Run:
     """A stored run, by its directory, OUT/runs/KEY."""
-    place = Path(fspath(directory))
+    place = Path(directory)
     return Run(place, store.read_scenario(place), documents.read_entry(place / store.RESULT))
 
 
@@ -340,12 +325,12 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
     from mptcplab.report import charts, html_page, palette
     from mptcplab.runs.collection import collect
 
-    found = collect([Path(fspath(place)) for place in places])
+    found = collect([Path(place) for place in places])
     looks = palette.styles(found.schedulers(), found.outputs)
     with documents.contradictions_reported(", ".join(map(str, places))):
         of_groups = [charts.of_group(group) for group in found.groups]
         html = html_page.render(found, looks, charts.overview(found), of_groups)
-    target = Path(fspath(file))
+    target = Path(file)
     store.make_directory(target.parent)
     store.write(target, html.encode())
     return target
@@ -353,27 +338,22 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
 
 def schedulers() -> pl.DataFrame:
     """The available schedulers: name, what each does, and its parameters as JSON."""
-    _require_polars()
-    import polars as pl
-
-    rows = [
-        {
-            "name": each.name,
-            "description": each.description,
-            "parameters": json.dumps([str(parameter.name) for parameter in each.parameters]),
-        }
-        for each in scheduler.known().values()
-    ]
-    return pl.DataFrame(rows)
+    return _table(
+        [
+            {
+                "name": each.name,
+                "description": each.description,
+                "parameters": json.dumps([str(parameter.name) for parameter in each.parameters]),
+            }
+            for each in scheduler.known().values()
+        ]
+    )
 
 
 def congestion_controls() -> pl.DataFrame:
     """The available congestion controls, and what each does."""
-    _require_polars()
-    import polars as pl
-
     known = congestion.known().values()
-    return pl.DataFrame([{"name": each.name, "description": each.description} for each in known])
+    return _table([{"name": each.name, "description": each.description} for each in known])
 
 
 def cluster_settings(key: FilePath) -> dict[str, Any]:
@@ -381,14 +361,17 @@ def cluster_settings(key: FilePath) -> dict[str, Any]:
 
     `key` is the key's file, which is made if missing; docs/cluster.md.
     """
-    file = Path(fspath(key))
+    file = Path(key)
     if not file.exists():
         tls.make(file)
     return tls.settings(file)
 
 
-def _require_polars() -> None:
+def _table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     extras.require("results", "a table in Python", "polars")
+    import polars as pl
+
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _say(text: str) -> None:

@@ -62,7 +62,7 @@ class InputError(MptcplabError):
 class MachineError(MptcplabError):
     """Something that this machine lacks.
 
-    `what` is missing; `remedy` is the exact command that fixes it, or "" if there is none.
+    `what` is missing; `remedy` is the exact command that fixes it, or "" without one.
     """
 
     exit_status = 3

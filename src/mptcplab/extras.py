@@ -28,14 +28,14 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 def require(extra: str, what: str, *modules: str) -> None:
     """Raises MachineError, with the command that fixes it, if a package of an extra is missing.
 
-    `what` begins the message: what needs it; `modules` are those that it needs [all of the extra].
+    `what` begins the message and names who needs them, the `modules` [all of the extra].
     """
     if absent := missing(extra, *modules):
         raise lacking(extra, what, *absent)
 
 
 def missing(extra: str, *modules: str) -> list[str]:
-    """The modules of an extra [all], or those of them that are named, that are not installed."""
+    """The modules of an extra, or only the named ones of them, that are not installed."""
     return [name for name in modules or EXTRAS[extra] if importlib.util.find_spec(name) is None]
 
 

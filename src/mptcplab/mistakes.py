@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every mistake in a request: where the value came from, what it is, what is wrong with it."""
+"""Every mistake in a request: the origin of a value, the value, and the problem with it."""
 
 from __future__ import annotations
 
@@ -180,6 +180,41 @@ def no_such_file(file: Path, what: str = "file") -> str:
         near = None
     hint = "" if near is None else f'; did you mean "{printable(str(near))}"?'
     return f"there is no such {what}{hint}"
+
+
+def read_bytes(file: Path, most_mib: int, expected: str) -> bytes:
+    """The content of a user's file; `expected` says what it should be, for messages.
+
+    Raises ValueError, which says what is wrong, if it cannot be read or is larger than `most_mib`.
+    """
+    try:
+        with file.open("rb") as stream:
+            content = stream.read((most_mib << 20) + 1)
+    except FileNotFoundError:
+        message = no_such_file(file)
+    except IsADirectoryError:
+        message = f"this is a directory; {expected}"
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+    except ValueError:
+        message = "this is not the name of a file"
+    else:
+        if len(content) <= most_mib << 20:
+            return content
+        message = f"larger than {most_mib} MiB; {expected}"
+    raise ValueError(message)
+
+
+def read_text(file: Path, most_mib: int, expected: str) -> str:
+    """The same for a text in UTF-8, without its byte order mark."""
+    content = read_bytes(file, most_mib, expected)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # positions count after a byte order mark, if there is one
+        line = error.object.count(b"\n", 0, error.start) + 1
+        byte = error.object[error.start]
+        raise ValueError(f"line {line}: not UTF-8 text (byte 0x{byte:02x})") from None
 
 
 def _near(file: Path) -> Path | None:

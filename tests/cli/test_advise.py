@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mptcplab.lab.kernel import KernelBuild
+from tests.cli.calls import mptcplab
 from tests.interrupts import interrupted
 
 PATHS = ("--path", "a:20mbit,10ms", "--path", "b:10mbit,20ms")
@@ -21,26 +20,13 @@ SMALL = (*PATHS, "-s", "minrtt", "--cc", "cubic", "--variations", "2", "--durati
 RUNS = 2 * 2 * (1 + 1 + 2)
 
 
-def advise(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mptcplab", "advise", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-
-
 def finalists(goal: dict[str, Any]) -> dict[str, dict[str, float]]:
     return {each["name"]: each["by_seed"] for each in goal["finalists"]}
 
 
-def test_advice_in_words_and_as_a_document_and_run_once(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_advice_is_text_and_document_and_runs_once(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = advise(*SMALL, "--out", str(out))
-    assert done.returncode == 0, done.stderr
+    done = mptcplab("advise", *SMALL, "--out", out)
     for head in ("For throughput: ", "For latency: ", "For resilience: ", "For all of it: "):
         assert head in done.stdout
     assert "sysctl -w net.mptcp.scheduler=" in done.stdout
@@ -70,28 +56,20 @@ def test_advice_in_words_and_as_a_document_and_run_once(
         # while one of two paths is lost, TCP waits for at least its least timeout of 200 ms
         assert all(value > 200 for value in figures.values()), name
 
-    again = advise(*SMALL, "--out", str(out), "--json")
-    assert again.returncode == 0, again.stderr
+    again = mptcplab("advise", *SMALL, "--out", out, "--json")
     assert json.loads(again.stdout) == document
     assert f"{RUNS} runs, {RUNS} of them there" in again.stderr
     assert "[1/" not in again.stderr
 
     page = tmp_path / "report.html"
-    report = subprocess.run(
-        [sys.executable, "-m", "mptcplab", "report", str(out), "--out", str(page)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert report.returncode == 0, report.stderr
+    mptcplab("report", out, "--out", page)
     assert "minrtt" in page.read_text()
 
 
-def test_quick_advice_on_one_goal(lab_kernel: KernelBuild, tmp_path: Path) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_quick_advice_on_one_goal(tmp_path: Path) -> None:
     asked = (*PATHS, "-s", "minrtt", "--cc", "cubic", "--goal", "throughput", "--quick")
-    done = advise(*asked, "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    done = mptcplab("advise", *asked, "--out", tmp_path)
     # two pairs: two variations of all, then 4 of the best and 5 of the finalists
     assert "schedulers: 1, congestion controls: 1, variations: 5: up to 10 runs" in done.stderr
     assert "Quick: runs of 6s or more, the best schedulers" in " ".join(done.stdout.split())
@@ -103,10 +81,8 @@ def test_quick_advice_on_one_goal(lab_kernel: KernelBuild, tmp_path: Path) -> No
     assert document["runs"] == 10
 
 
-def test_what_was_interrupted_goes_on_where_it_stopped(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_what_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> None:
     few, runs = (*SMALL, "--variations", "1"), RUNS // 2
     ended = interrupted("advise", *few, out=tmp_path)
     assert ended.returncode == 128 + signal.SIGINT
@@ -116,8 +92,7 @@ def test_what_was_interrupted_goes_on_where_it_stopped(
     kept = len(list(tmp_path.glob("runs/*")))
     assert 2 <= kept < runs
 
-    done = advise(*few, "--out", str(tmp_path), "--json")
-    assert done.returncode == 0, done.stderr
+    done = mptcplab("advise", *few, "--out", tmp_path, "--json")
     assert f"{runs} runs, {kept} of them there" in done.stderr
     assert json.loads(done.stdout)["runs"] == runs
 
@@ -127,12 +102,15 @@ def test_what_was_interrupted_goes_on_where_it_stopped(
     [
         (PATHS[:2], "over a alone there is nothing to schedule"),
         ((*PATHS, "--uncertain", "20"), '--uncertain\n  "20": no % sign'),
-        ((*PATHS, "--uncertain", "dsl=20%"), "neither rate, delay, loss or queue, nor of a or b"),
+        (
+            (*PATHS, "--uncertain", "dsl=20%"),
+            "unknown key or path: keys are rate, delay, loss, queue; paths and links are a, b",
+        ),
         ((*PATHS, "--scheduler", "minrt"), 'did you mean "minrtt"'),
         ((*PATHS, "--workload", "vidio"), "vidio"),
         (
             (*PATHS, "--goal", "latency", "--give-up", "latency"),
-            "latency is the goal, and given up; leave out one of them",
+            "latency is the goal, and given up; leave one of them out",
         ),
         (
             (*PATHS, "--event", "3s:b:close", "--goal", "resilience"),
@@ -141,13 +119,9 @@ def test_what_was_interrupted_goes_on_where_it_stopped(
         ((), "1 to 8 paths are needed"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_run(
-    tmp_path: Path, arguments: tuple[str, ...], expected: str
-) -> None:
+def test_mistakes_come_first(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     out = tmp_path / "out"
-    done = advise(*arguments, "--out", str(out))
-    assert done.returncode == 2
+    done = mptcplab("advise", *arguments, "--out", out, status=2)
     assert expected in done.stderr
-    assert "Traceback" not in done.stderr
     assert done.stdout == ""
     assert not out.exists()

@@ -59,7 +59,7 @@ def test_json_is_one_document_and_out_holds_it_and_a_picture(tmp_path: Path) -> 
     assert (tmp_path / "out" / "analysis.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_is_useful_of_a_file_that_is_cut_off_is_shown_with_a_warning(tmp_path: Path) -> None:
+def test_a_cut_file_is_shown_with_a_warning(tmp_path: Path) -> None:
     file = write_pcap(tmp_path / "x.pcap", conversation())
     file.write_bytes(file.read_bytes()[:-10])
     done = mptcplab("analyze", file)
@@ -89,12 +89,12 @@ def test_each_run_is_analysed_on_its_own(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"mptcplab: 1 mistake in {runs[1]}\n"
-        f"  another run than {runs[0]}; each run is analysed on its own\n"
+        f"  a different run from {runs[0]}; analyse each run on its own\n"
     )
 
 
 @pytest.mark.parametrize("what", ["text", "empty", "directory", "missing", "plain", "none"])
-def test_bad_input_is_told_and_leaves_nothing(tmp_path: Path, what: str) -> None:
+def test_bad_input_is_an_error_and_leaves_nothing(tmp_path: Path, what: str) -> None:
     file = tmp_path / "x.pcap"
     if what == "text":
         file.write_text("this is no capture, but some text of a few words")
@@ -127,7 +127,7 @@ def test_a_directory_stands_for_its_captures(tmp_path: Path) -> None:
     assert len(document["connections"]) == len(document["udp"]) == 1
     done = mptcplab("analyze", tmp_path)
     assert done.returncode == 2
-    assert "no capture in it, as *.pcapng or *.pcap; run and exec keep some with --pcap" in (
+    assert "it has no capture, *.pcapng or *.pcap; run and exec keep captures with --pcap" in (
         " ".join(done.stderr.split())
     )
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from mptcplab.lab import kernel
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.scenario import congestion
 from mptcplab.scenario.presets import PRESETS, SOURCES
+from tests.cli.calls import mptcplab
 
 PATHS = ("--path", "wifi:20mbit,10ms", "--path", "lte:10mbit,30ms,loss=0.1%")
 QUICK = (*PATHS, "--duration", "2s", "--repeat", "1")
@@ -26,29 +25,15 @@ SCHEDULERS = Path(__file__).parents[1] / "scenario" / "schedulers"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def mptcplab(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mptcplab", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-    )
-
-
 def without_wall_clock(document: dict[str, Any]) -> dict[str, Any]:
     for entry in document["runs"] + document["baselines"]:
         del entry["wall_s"]
     return document
 
 
-def test_compare_prints_a_table_and_draws_a_picture(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_compare_prints_a_table_and_a_picture(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = mptcplab("compare", *QUICK, "-s", "default,roundrobin", "--out", str(out))
-    assert done.returncode == 0, done.stderr
+    done = mptcplab("compare", *QUICK, "-s", "default,roundrobin", "--out", out)
     assert "default" in done.stdout
     assert "roundrobin" in done.stdout
     assert f"picture:  {out / 'goodput.png'}" in done.stdout
@@ -59,18 +44,12 @@ def test_compare_prints_a_table_and_draws_a_picture(
     assert lab_kernel.id in (out / "comparison.json").read_text()
 
 
-def test_all_compares_every_scheduler_with_an_overview(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
-    done = mptcplab(
-        *(*OURS_ALONE, "--out", str(tmp_path)),
-        *("-s", "all,whenidle"),
-    )
-    assert done.returncode == 0, done.stderr
+@pytest.mark.usefixtures("lab_kernel")
+def test_all_compares_every_scheduler_with_an_overview(tmp_path: Path) -> None:
+    done = mptcplab(*(*OURS_ALONE, "--out", tmp_path), *("-s", "all,roundrobin:num_segments=2"))
     document = json.loads((tmp_path / "comparison.json").read_text())
     compared = [run["scheduler"] for run in document["runs"]]
-    assert compared == [*kernel.schedulers(), "whenidle"]
+    assert compared == [*kernel.schedulers(), "roundrobin:num_segments=2"]
     # a row of each in the table, in no more than 80 columns, and in both pictures
     rows = {line.split(maxsplit=1)[0] for line in done.stdout.splitlines() if line.strip()}
     assert rows >= set(kernel.schedulers())
@@ -80,13 +59,10 @@ def test_all_compares_every_scheduler_with_an_overview(
         assert (tmp_path / f"{name}.png").read_bytes().startswith(PNG)
 
 
-def test_json_is_one_document_and_the_same_each_time(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_json_is_one_document_and_always_the_same(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     command = ("compare", *QUICK, "-s", "default,roundrobin", "--repeat", "2", "--json", "--out")
-    first = mptcplab(*command, str(tmp_path / "one"), "--jobs", "1")
-    second = mptcplab(*command, str(tmp_path / "two"), "--jobs", "3")
-    assert (first.returncode, second.returncode) == (0, 0)
+    first = mptcplab(*command, tmp_path / "one", "--jobs", "1")
+    second = mptcplab(*command, tmp_path / "two", "--jobs", "3")
     document = json.loads(first.stdout)
     assert without_wall_clock(document) == without_wall_clock(json.loads(second.stdout))
     assert document["build"]["kernel"] == lab_kernel.id
@@ -111,12 +87,10 @@ def test_json_is_one_document_and_the_same_each_time(
 @pytest.mark.usefixtures("lab_kernel")
 def test_table_and_explain_say_what_was_done_in_the_place_of_a_scheduler(tmp_path: Path) -> None:
     sleepy = str(SCHEDULERS / "sleepy.c")
-    out = ("--out", str(tmp_path))
+    out = ("--out", tmp_path)
     done = mptcplab("run", *QUICK, "-s", sleepy, *out)
-    assert done.returncode == 0, done.stderr
-    told = mptcplab("explain", str(tmp_path))
-    assert told.returncode == 0, told.stderr
-    for text in (done.stdout, told.stdout):
+    said = mptcplab("explain", tmp_path)
+    for text in (done.stdout, said.stdout):
         found = re.search(
             r"sleepy: next_segment\(\) let nothing leave with nothing in flight\s+(\d+)\s+"
             r"times:\s+a\s+segment\s+was\s+sent\s+for\s+it\.",
@@ -130,20 +104,18 @@ def test_table_and_explain_say_what_was_done_in_the_place_of_a_scheduler(tmp_pat
 @pytest.mark.usefixtures("lab_kernel")
 def test_explain_tells_why_a_run_is_not_faster(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = mptcplab("run", *QUICK, "-s", "first:queue=off", "--out", str(out), "--json")
-    assert done.returncode == 0, done.stderr
+    done = mptcplab("run", *QUICK, "-s", "first:queue=off", "--out", out, "--json")
     run = json.loads(done.stdout)["runs"][0]
-    told = mptcplab("explain", str(out))
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("first:queue=off, seed 1: ")
+    said = mptcplab("explain", out)
+    assert said.stdout.startswith("first:queue=off, seed 1: ")
     reason = (
         "path lte was idle 100.0 % of the time because the scheduler first:queue=off sent "
         "nothing over it"
     )
-    assert reason in told.stdout.splitlines()[2]
+    assert reason in said.stdout.splitlines()[2]
     # the same by its own directory, and once if it is named twice, as a document
     directory = str(out / run["directory"])
-    (once,) = json.loads(mptcplab("explain", directory, str(out), "--json").stdout)
+    (once,) = json.loads(mptcplab("explain", directory, out, "--json").stdout)
     assert once["directory"] == directory
     assert once["connection"] is None
     assert once["goodput_bps"] == run["metrics"]["goodput_bps"]
@@ -154,16 +126,14 @@ def test_explain_tells_why_a_run_is_not_faster(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("lab_kernel")
 def test_explain_takes_an_output_directory_and_schedulers(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = mptcplab(
+    mptcplab(
         *("compare", *QUICK, "-s", "first:queue=off,first,default", "--repeat", "1"),
-        *("--out", str(out)),
+        *("--out", out),
     )
-    assert done.returncode == 0, done.stderr
 
     def titles(*arguments: str) -> list[str]:
-        told = mptcplab("explain", str(out), *arguments, "--json")
-        assert told.returncode == 0, told.stderr
-        return [each["title"] for each in json.loads(told.stdout)]
+        said = mptcplab("explain", out, *arguments, "--json")
+        return [each["title"] for each in json.loads(said.stdout)]
 
     # without plain TCP, whose runs are there, too
     assert titles() == ["first:queue=off, seed 1", "first, seed 1", "default, seed 1"]
@@ -172,41 +142,40 @@ def test_explain_takes_an_output_directory_and_schedulers(tmp_path: Path) -> Non
         "first:queue=off, seed 1",
         "default, seed 1",
     ]
-    nobody = mptcplab("explain", str(out), "-s", "blest")
-    assert nobody.returncode == 2
+    nobody = mptcplab("explain", out, "-s", "blest", status=2)
     assert "blest: no run there has it; there are first:queue=off, first, default" in nobody.stderr
-    near = mptcplab("explain", str(out), "-s", "defalt")
-    assert near.returncode == 2
+    near = mptcplab("explain", out, "-s", "defalt", status=2)
     assert 'no run there has it; did you mean "default"? there are first:queue=off' in near.stderr
 
 
-def test_run_takes_a_file_and_flags_that_override_it(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_run_takes_a_file_and_flags_that_override_it(tmp_path: Path) -> None:
     file = tmp_path / "scenario.toml"
     file.write_text('[[path]]\nname = "p"\nrate = "10mbit"\ndelay = "5ms"\n')
     done = mptcplab(
-        "run", str(file), "--duration", "1s", "--seed", "7", "--json", "-o", str(tmp_path / "out")
+        "run",
+        file,
+        "--duration",
+        "1s",
+        "--seed",
+        "7",
+        "--json",
+        "-o",
+        tmp_path / "out",
     )
-    assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert [run["seed"] for run in document["runs"]] == [7]
     assert document["scenario"]["workload"]["duration_ns"] == 10**9
 
 
-def test_the_default_output_directory_is_in_the_working_directory(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
-    done = mptcplab("run", "-p", "p:10mbit,1ms", "--duration", "500ms", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.usefixtures("lab_kernel")
+def test_the_default_output_directory_is_in_the_working_directory(tmp_path: Path) -> None:
+    mptcplab("run", "-p", "p:10mbit,1ms", "--duration", "500ms", cwd=tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mptcplab-out"]
 
 
 def test_plan_prints_the_commands_and_runs_nothing(tmp_path: Path) -> None:
     done = mptcplab("compare", *QUICK, "-s", "default,roundrobin", "--plan", cwd=tmp_path)
-    assert done.returncode == 0
     assert "tc -n router1 qdisc add dev rs1 root netem" in done.stdout
     assert "net.mptcp.scheduler=roundrobin" in done.stdout
     assert list(tmp_path.iterdir()) == []
@@ -215,13 +184,11 @@ def test_plan_prints_the_commands_and_runs_nothing(tmp_path: Path) -> None:
 def test_the_schema_is_one(tmp_path: Path) -> None:
     del tmp_path
     done = mptcplab("scenario", "schema")
-    assert done.returncode == 0
     jsonschema.Draft202012Validator.check_schema(json.loads(done.stdout))
 
 
 def test_the_presets_are_listed_with_their_numbers_and_sources() -> None:
     done = mptcplab("scenario", "presets")
-    assert done.returncode == 0
     table, _, sources = done.stdout.partition("\n\n")
     rows = [line.split() for line in table.splitlines()]
     rows = [row for row in rows if row[0] in PRESETS]
@@ -234,54 +201,44 @@ def test_the_presets_are_listed_with_their_numbers_and_sources() -> None:
 
 def test_a_drive_is_written_as_a_scenario_that_can_be_planned(tmp_path: Path) -> None:
     drive = tmp_path / "drive"
-    done = mptcplab("scenario", "drive", str(drive), "--seed", "3")
-    assert done.returncode == 0, done.stderr
+    done = mptcplab("scenario", "drive", drive, "--seed", "3")
     names = ["5g-mmwave.csv", "lte.csv", "drive.toml"]
     assert done.stdout.splitlines()[:3] == [f"written: {drive / name}" for name in names]
-    planned = mptcplab("run", str(drive / "drive.toml"), "--plan")
-    assert planned.returncode == 0, planned.stderr
+    planned = mptcplab("run", drive / "drive.toml", "--plan")
     changes = [line for line in planned.stdout.splitlines() if line.startswith("at ")]
     assert {line.split()[4] for line in changes} == {"router1", "router2"}
-    again = mptcplab("scenario", "drive", str(drive))
-    assert again.returncode == 2
+    again = mptcplab("scenario", "drive", drive, status=2)
     assert "drive.toml: exists already; nothing was written" in again.stderr
 
 
 def test_a_drive_is_written_with_what_was_set(tmp_path: Path) -> None:
-    command = ("scenario", "drive", str(tmp_path / "drive"))
+    command = ("scenario", "drive", tmp_path / "drive")
     listed = mptcplab("scenario", "drive", "--list")
-    assert listed.returncode == 0, listed.stderr
     assert "\nlte.power=30dBm  (-200dBm to 200dBm)\n" in listed.stdout
-    bad = mptcplab(*command, "--set", "lte.power=40", "--set", "speed.east=fast")
-    assert bad.returncode == 2
+    bad = mptcplab(*command, "--set", "lte.power=40", "--set", "speed.east=fast", status=2)
     assert "mptcplab: 2 mistakes in --set" in bad.stderr
     assert not (tmp_path / "drive").exists()
     # without a building the sight line is there all the time, and the table's top rate with it
-    done = mptcplab(*command, "--set", "building=none", "--set", "5g-mmwave.power=60dBm")
-    assert done.returncode == 0, done.stderr
+    mptcplab(*command, "--set", "building=none", "--set", "5g-mmwave.power=60dBm")
     rows = (tmp_path / "drive" / "5g-mmwave.csv").read_text().splitlines()[1:]
     assert {row.split(",")[1] for row in rows} == {"649339986"}
 
 
-def test_show_draws_a_run_with_its_trace_and_writes_its_data(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_show_draws_a_run_with_its_trace_and_writes_its_data(tmp_path: Path) -> None:
     drive, out, pictures = tmp_path / "drive", tmp_path / "out", tmp_path / "pictures"
     slow = ("--set", "5g-mmwave.share=2%", "--set", "duration=2s")
-    assert mptcplab("scenario", "drive", str(drive), *slow).returncode == 0
-    done = mptcplab(
-        *("compare", str(drive / "drive.toml"), "-s", "default,minrtt", "--no-baseline"),
-        *("--repeat", "1", "--event", "1s:lte:down,lasts=300ms", "--out", str(out)),
+    mptcplab("scenario", "drive", drive, *slow)
+    mptcplab(
+        *("compare", drive / "drive.toml", "-s", "default,minrtt", "--no-baseline"),
+        *("--repeat", "1", "--event", "1s:lte:down,lasts=300ms", "--out", out),
     )
-    assert done.returncode == 0, done.stderr
     runs = json.loads((out / "comparison.json").read_text())["runs"]
     first, second = (out / run["directory"] for run in runs)
     kept = (first / "traces" / "lte.csv").read_bytes()
     assert kept == (drive / "lte.csv").read_bytes()
 
-    one = mptcplab("show", str(first), "--data")
-    assert one.returncode == 0, one.stderr
+    one = mptcplab("show", first, "--data")
     assert one.stdout.splitlines() == [
         f"default, seed 1: {first / 'run.png'}",
         f"default, seed 1: {first / 'run.csv'}",
@@ -301,8 +258,7 @@ def test_show_draws_a_run_with_its_trace_and_writes_its_data(
     # the series counts in order: at the end, up to half a window of 20 ms at 100 Mbit/s may wait
     assert received == pytest.approx(runs[0]["metrics"]["goodput_bps"], abs=0.5e6)
 
-    every = mptcplab("show", str(out), "-f", "svg", "--out", str(pictures))
-    assert every.returncode == 0, every.stderr
+    mptcplab("show", out, "-f", "svg", "--out", pictures)
     names = [f"{first.name}.svg", f"{second.name}.svg"]
     assert sorted(each.name for each in pictures.iterdir()) == sorted(names)
     drawn = (pictures / names[1]).read_text()
@@ -310,15 +266,13 @@ def test_show_draws_a_run_with_its_trace_and_writes_its_data(
         assert f"<!-- {text}" in drawn
 
     (first / "client.samples").unlink()
-    gone = mptcplab("show", str(first))
-    assert gone.returncode == 1
+    gone = mptcplab("show", first, status=1)
     assert f"{first / 'client.samples'}: cannot be read" in gone.stderr
 
 
 def test_a_preset_is_planned_with_its_numbers() -> None:
     paths = ("--path", "lte:delay=60ms", "--path", "home:preset=wifi", "--seed-delay", "0us")
     done = mptcplab("run", *paths, "--plan")
-    assert done.returncode == 0, done.stderr
     assert "netem limit 190 rate 7600kbit delay 60ms loss 0.0001%" in done.stdout
 
 
@@ -335,7 +289,7 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["scheduler", "new", "all"], "means all schedulers"),
         (["compare", *PATHS, "--cc", "cubik"], "cubic"),
         (["compare", *PATHS, "--cc", "reno,leia"], 'did you mean "lia"?'),
-        (["run", *PATHS, "--cc", "reno,lia"], "2 congestion controls, where one is run"),
+        (["run", *PATHS, "--cc", "reno,lia"], "2 congestion controls, where one is expected"),
         (["cc", "show", "leia"], 'did you mean "lia"?'),
         (["run", "no-such-file.toml"], "no-such-file.toml"),
         (["run", *PATHS, "--jobs", "0"], "--jobs"),
@@ -360,45 +314,36 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["explain", "no-such-run"], "in no-such-run\n  there is no such file or directory"),
     ],
 )
-def test_bad_input_is_told_in_words_with_status_2(arguments: list[str], expected: str) -> None:
-    done = mptcplab(*arguments)
-    assert done.returncode == 2
+def test_bad_input_is_reported_in_words_with_status_2(arguments: list[str], expected: str) -> None:
+    done = mptcplab(*arguments, status=2)
     assert done.stdout == ""
     assert expected in done.stderr
-    assert "Traceback" not in done.stderr
 
 
-def test_several_mistakes_are_told_together(tmp_path: Path) -> None:
+def test_several_mistakes_are_reported_together(tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     file.write_text('schedular = "default"\n[[path]]\nname = "p"\nrate = "fast"\ndelay = "-1ms"\n')
-    done = mptcplab("run", str(file))
-    assert done.returncode == 2
+    done = mptcplab("run", file, status=2)
     assert "3 mistakes" in done.stderr
     for key in ("schedular", "path[1].rate", "path[1].delay"):
         assert key in done.stderr
 
 
-def test_an_output_directory_that_cannot_be_made_is_told(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_an_output_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = mptcplab("run", "-p", "p:10mbit,1ms", "-o", str(tmp_path / "file" / "out"))
-    assert done.returncode == 1
+    done = mptcplab("run", "-p", "p:10mbit,1ms", "-o", tmp_path / "file" / "out", status=1)
     assert "cannot write to" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
-def test_a_run_that_fails_is_told_and_sets_the_exit_status(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_a_run_that_fails_is_reported_and_sets_the_exit_status(tmp_path: Path) -> None:
     done = mptcplab(
         *("compare", "-p", "good:10mbit,10ms", "-p", "bad:10mbit,10ms,loss=99.9999999%"),
-        *("--duration", "1s", "--json", "--no-baseline", "-o", str(tmp_path / "out")),
+        *("--duration", "1s", "--json", "--no-baseline", "-o", tmp_path / "out"),
         *("--repeat", "1", "--start", "established"),
+        status=1,
     )
-    assert done.returncode == 1
     (run,) = json.loads(done.stdout)["runs"]
     assert run["status"] == "failed"
     assert "path bad" in run["reason"]
@@ -407,20 +352,17 @@ def test_a_run_that_fails_is_told_and_sets_the_exit_status(
 
 def test_doctor_says_what_there_is(lab_kernel: KernelBuild) -> None:
     done = mptcplab("doctor")
-    assert done.returncode == 0, done.stdout
     assert lab_kernel.id in done.stdout
 
 
 def test_the_list_of_schedulers_has_a_line_for_each() -> None:
     done = mptcplab("scheduler", "list")
-    assert done.returncode == 0
     names = [line.split()[0] for line in done.stdout.partition("\n\n")[0].splitlines()]
     assert names == list(kernel.schedulers())
 
 
 def test_the_list_of_congestion_controls_has_a_line_for_each() -> None:
     done = mptcplab("cc", "list")
-    assert done.returncode == 0
     names = [
         line.split()[0] for line in done.stdout.splitlines() if re.match(r"[a-z]+ +\d{4} ", line)
     ]
@@ -429,7 +371,6 @@ def test_the_list_of_congestion_controls_has_a_line_for_each() -> None:
 
 def test_show_says_what_a_congestion_control_does() -> None:
     done = mptcplab("cc", "show", "olia")
-    assert done.returncode == 0
     assert done.stdout.startswith("olia: ")
     assert "Source: " in done.stdout
     assert "kernel/mptcp/cc/olia.c" in done.stdout
@@ -437,9 +378,8 @@ def test_show_says_what_a_congestion_control_does() -> None:
 
 
 def test_congestion_controls_are_compared(tmp_path: Path) -> None:
-    flags = ["--cc", "reno,lia", "--duration", "2s", "--out", str(tmp_path), "--json"]
+    flags = ["--cc", "reno,lia", "--duration", "2s", "--out", tmp_path, "--json"]
     done = mptcplab("compare", *PATHS, "--repeat", "1", *flags)
-    assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
     assert [run["cc"] for run in made["runs"]] == ["reno", "lia"]
     # plain TCP over each path, with each of them
@@ -450,7 +390,6 @@ def test_congestion_controls_are_compared(tmp_path: Path) -> None:
 
 def test_show_has_the_whole_header_and_every_parameter() -> None:
     done = mptcplab("scheduler", "show", "roundrobin")
-    assert done.returncode == 0
     assert done.stdout.startswith("roundrobin: ")
     assert "Source: " in done.stdout
     row = next(line for line in done.stdout.splitlines() if line.startswith("num_segments"))
@@ -459,24 +398,21 @@ def test_show_has_the_whole_header_and_every_parameter() -> None:
 
 
 def test_new_writes_two_files_and_never_over_others(tmp_path: Path) -> None:
-    done = mptcplab("scheduler", "new", "mine", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    mptcplab("scheduler", "new", "mine", cwd=tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"mine.c", "mine_test.py"}
-    again = mptcplab("scheduler", "new", "mine", cwd=tmp_path)
-    assert again.returncode == 2
+    again = mptcplab("scheduler", "new", "mine", cwd=tmp_path, status=2)
     assert "mine.c: there is a file of this name" in again.stderr
     shown = mptcplab("scheduler", "show", "./mine.c", cwd=tmp_path)
     assert shown.stdout.startswith("mine: ")
 
 
-def test_parameters_make_rows_of_their_own(lab_kernel: KernelBuild, tmp_path: Path) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_parameters_make_rows_of_their_own(tmp_path: Path) -> None:
     done = mptcplab(
-        *(*OURS_ALONE, "--out", str(tmp_path)),
+        *(*OURS_ALONE, "--out", tmp_path),
         # over a subflow that has just joined there is less to tell them apart
         *("-s", "roundrobin,roundrobin:num_segments=100", "--json", "--start", "established"),
     )
-    assert done.returncode == 0, done.stderr
     one, many = json.loads(done.stdout)["runs"]
     assert (one["scheduler"], many["scheduler"]) == ("roundrobin", "roundrobin:num_segments=100")
     # it is another run, and has other figures
@@ -484,14 +420,11 @@ def test_parameters_make_rows_of_their_own(lab_kernel: KernelBuild, tmp_path: Pa
     assert one["metrics"] != many["metrics"]
 
 
-def test_trace_and_pcap_keep_files_and_change_no_figure(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_trace_and_pcap_keep_files_and_change_no_figure(tmp_path: Path) -> None:
     command = ("run", *PATHS, "--duration", "1s", "-s", "roundrobin", "--json", "--out")
-    bare = mptcplab(*command, str(tmp_path / "bare"))
-    kept = mptcplab(*command, str(tmp_path / "kept"), "--decisions", "--pcap")
-    assert (bare.returncode, kept.returncode) == (0, 0), bare.stderr + kept.stderr
+    bare = mptcplab(*command, tmp_path / "bare")
+    kept = mptcplab(*command, tmp_path / "kept", "--decisions", "--pcap")
     (one,), (other,) = json.loads(bare.stdout)["runs"], json.loads(kept.stdout)["runs"]
     assert one["metrics"] == other["metrics"]
     assert one["directory"] != other["directory"]
@@ -501,16 +434,13 @@ def test_trace_and_pcap_keep_files_and_change_no_figure(
     assert files[1] - files[0] == {"client.decisions", *captures}
 
 
-def test_an_event_takes_a_path_away_and_brings_it_back(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_an_event_takes_a_path_away_and_brings_it_back(tmp_path: Path) -> None:
     done = mptcplab(
         *("compare", *PATHS, "--repeat", "1", "--duration", "4s"),
-        *("-s", "roundrobin", "--json", "-o", str(tmp_path)),
+        *("-s", "roundrobin", "--json", "-o", tmp_path),
         *("--event", "1s:wifi:down", "--event", "2s:wifi:up", "--event", "3s:lte:close"),
     )
-    assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["runs"][0]["status"] == "ok"
     # plain TCP cannot be closed over one path
@@ -525,17 +455,15 @@ def own_scheduler(folder: Path, old: str = "", new: str = "") -> Path:
     """The file that `scheduler new` writes, changed."""
     file = folder / "mine.c"
     if not file.exists():
-        assert mptcplab("scheduler", "new", "mine", cwd=folder).returncode == 0
+        mptcplab("scheduler", "new", "mine", cwd=folder)
     source = file.read_text()
     assert source.count(old) == 1 or not old
     file.write_text(source.replace(old, new) if old else source)
     return file
 
 
-def test_a_scheduler_of_one_s_own_runs_from_wherever_it_lies(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_a_scheduler_of_one_s_own_runs_from_wherever_it_lies(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     own_scheduler(tmp_path / "here")
     scenario = tmp_path / "here" / "scenario.toml"
@@ -550,7 +478,6 @@ def test_a_scheduler_of_one_s_own_runs_from_wherever_it_lies(
         *("--no-baseline", "--json"),
         cwd=tmp_path,
     )
-    assert done.returncode == 0, done.stderr
     one, many = json.loads(done.stdout)["runs"]
     assert (one["scheduler"], many["scheduler"]) == ("mine", "mine:in_a_row=100")
     assert one["metrics"] != many["metrics"]
@@ -558,59 +485,36 @@ def test_a_scheduler_of_one_s_own_runs_from_wherever_it_lies(
     assert one["metrics"]["goodput_bps"] > 0.5 * 30e6 * 1424 / 1514
 
 
-def test_what_the_compiler_says_is_shown_with_file_and_line(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_what_the_compiler_says_is_shown_with_file_and_line(tmp_path: Path) -> None:
     file = own_scheduler(tmp_path, "if (!head)", "if (!haed)")
     line = file.read_text().split("if (!haed)")[0].count("\n") + 1
-    done = mptcplab("run", *QUICK, "-s", "./mine.c", cwd=tmp_path)
-    assert done.returncode == 1
+    done = mptcplab("run", *QUICK, "-s", "./mine.c", cwd=tmp_path, status=1)
     assert f"mine.c:{line}:" in done.stderr
     assert "error: 'haed' undeclared" in done.stderr.replace("\u2018", "'").replace("\u2019", "'")
-    assert "Traceback" not in done.stderr
     # nothing was run or stored
     assert not (tmp_path / "mptcplab-out").exists()
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
+    ("what", "said"),
     [
         ("*(volatile int *)8 = 0;", "crashed (oops)"),
         ("BUG();", "mine_next_segment"),
         ("WARN_ON(1);", "the guest's kernel warned"),
     ],
 )
-def test_a_scheduler_that_fails_ends_its_run_with_its_name_and_a_backtrace(
-    lab_kernel: KernelBuild, tmp_path: Path, what: str, told: str
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_a_failed_scheduler_leaves_name_and_backtrace(tmp_path: Path, what: str, said: str) -> None:
     own_scheduler(
         tmp_path, "\tif (!head)\n", f"\tif (conn->una_seq > 20000)\n\t\t{what}\n\tif (!head)\n"
     )
-    done = mptcplab("run", *QUICK, "-s", "./mine.c", "--json", cwd=tmp_path)
-    assert done.returncode == 1, done.stdout
+    done = mptcplab("run", *QUICK, "-s", "./mine.c", "--json", cwd=tmp_path, status=1)
     (run,) = json.loads(done.stdout)["runs"]
     assert run["status"] == "failed"
-    assert told in run["reason"]
+    assert said in run["reason"]
     # the name, in the first line and decoded in the backtrace below it
     reason, _, below = run["reason"].partition("\n")
     assert "mine_next_segment" in reason
     assert re.search(r"mine_next_segment(\.cold)?\+0x\w+/0x\w+ \[mine\]", below)
     assert "mine, seed 1: failed: " in done.stderr
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *([], ["run"], ["compare"], ["show"], ["explain"], ["analyze"], ["kernel"], ["doctor"]),
-        *(["advise"], ["bench"], ["bisect"], ["leaderboard"], ["selftests"]),
-        *(["scenario"], ["scenario", "drive"]),
-        *(["cc"], ["cc", "list"], ["cc", "show"]),
-        *(["scheduler"], ["scheduler", "list"], ["scheduler", "show"], ["scheduler", "new"]),
-    ],
-)
-def test_every_command_has_help(command: list[str]) -> None:
-    done = mptcplab(*command, "--help")
-    assert done.returncode == 0
-    assert done.stdout.startswith("Usage: ")

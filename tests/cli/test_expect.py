@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mptcplab.lab.kernel import KernelBuild
-from tests.cli.test_cli import mptcplab
+from tests.cli.calls import call as mptcplab
 
 # a path of 10 Mbit/s has less than that as goodput, and, as of 1514 bytes 90 are headers, over 9
 RUN = ("run", "--path", "a:10mbit,5ms", "--duration", "1s")
@@ -23,8 +22,8 @@ COMPARE = (
 )
 
 
-def test_a_run_that_meets_what_is_expected(lab_kernel: KernelBuild, tmp_path: Path) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_a_run_that_meets_what_is_expected(tmp_path: Path) -> None:
     report = tmp_path / "reports" / "junit.xml"
     texts = ("goodput >= 9mbit", "goodput_bps < 10e6")
     wanted = [option for text in texts for option in ("--expect", text)]
@@ -40,10 +39,8 @@ def test_a_run_that_meets_what_is_expected(lab_kernel: KernelBuild, tmp_path: Pa
     assert [each["held"] for each in document["expectations"]] == [True, True]
 
 
-def test_one_that_is_not_met_has_an_exit_status_of_its_own(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_one_that_is_not_met_has_an_exit_status_of_its_own(tmp_path: Path) -> None:
     report = tmp_path / "junit.xml"
     out = ("--out", str(tmp_path / "an out"))
     command = (*COMPARE, *out, "--expect", "goodput >= 20mbit", "--junit", str(report))
@@ -58,8 +55,8 @@ def test_one_that_is_not_met_has_an_exit_status_of_its_own(
     assert shlex.split(repeat) == ["mptcplab", *command, "--json"]
 
 
-def test_a_run_that_fails_is_neither_met_nor_unmet(lab_kernel: KernelBuild, tmp_path: Path) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_a_run_that_fails_is_neither_met_nor_unmet(tmp_path: Path) -> None:
     report = tmp_path / "junit.xml"
     wanted = ("--expect", "goodput > 0", "--junit", str(report))
     done = mptcplab(*RUN, "--wall-limit", "0.01", "--out", str(tmp_path), *wanted)
@@ -68,8 +65,8 @@ def test_a_run_that_fails_is_neither_met_nor_unmet(lab_kernel: KernelBuild, tmp_
     assert ElementTree.parse(report).getroot().get("errors") == "1"
 
 
-def test_a_sweep_meets_it_at_each_point(lab_kernel: KernelBuild, tmp_path: Path) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_a_sweep_meets_it_at_each_point(tmp_path: Path) -> None:
     report = tmp_path / "junit.xml"
     options = ("--sweep", "path.b.rate=5mbit,10mbit", "--out", str(tmp_path / "out"))
     wanted = ("--expect", "minrtt.goodput >= 15mbit", "--junit", str(report))
@@ -123,10 +120,8 @@ def test_only_a_former_report_is_removed_and_only_by_what_runs(tmp_path: Path) -
         assert report.read_text() == "of an earlier run"
 
 
-def test_the_table_and_the_report_do_not_wait_for_each_other(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
-    del lab_kernel
+@pytest.mark.usefixtures("lab_kernel")
+def test_the_table_and_the_report_do_not_wait_for_each_other(tmp_path: Path) -> None:
     wanted = ("--out", str(tmp_path / "out"), "--expect", "goodput > 0", "--junit")
     full_disk = tmp_path / "full"
     full_disk.symlink_to("/dev/full")

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from mptcplab.cli import leaderboard as command
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.leaderboard import sets
+from tests.cli.calls import mptcplab
 from tests.interrupts import interrupted
 
 #: Two scenarios, with bulk data and with frames, and two schedulers; TCP over each of two paths.
@@ -21,27 +18,9 @@ SMALL = ("--set", "training", "--count", "2", "--only", "-s", "minrtt")
 RUNS = 2 * 2 + 2
 
 
-def leaderboard(*arguments: object) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-m", "mptcplab", "leaderboard", *map(str, arguments)]
-    done = subprocess.run(
-        call, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
-def test_help_says_what_the_sets_are() -> None:
-    # the command does not import them, to be quick
-    assert {*command.SETS} == {*sets.NAMES}
-    assert (command.SIZE, command.QUARTER) == (sets.SIZE, sets.QUARTER)
-
-
-def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_an_interrupted_ranking_resumes(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    dry = leaderboard(*SMALL, "--out", out, "--dry-run")
-    assert dry.returncode == 0, dry.stderr
+    dry = mptcplab("leaderboard", *SMALL, "--out", out, "--dry-run")
     assert "runs:     4, at 2 points, and 2 of plain TCP over a path alone" in dry.stdout
     assert not out.exists()
 
@@ -53,8 +32,7 @@ def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
     kept = len(list(out.glob("runs/*")))
     assert 2 <= kept < RUNS
 
-    done = leaderboard(*SMALL, "--out", out)
-    assert done.returncode == 0, done.stderr
+    done = mptcplab("leaderboard", *SMALL, "--out", out)
     assert f"stored:   {kept}\nto run:   {RUNS - kept}\nexpected: " in done.stderr
     assert f"{RUNS - kept}/{RUNS - kept} runs" in done.stderr
     lines = done.stdout.partition("picture:")[0].splitlines()
@@ -64,8 +42,7 @@ def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
     assert f"picture:  {out / 'leaderboard.png'}\n" in done.stdout
     assert (out / "leaderboard.png").is_file()
 
-    again = leaderboard(*SMALL, "--out", out, "--json")
-    assert again.returncode == 0, again.stderr
+    again = mptcplab("leaderboard", *SMALL, "--out", out, "--json")
     assert "to run:   0\n" in again.stderr
     document = json.loads(again.stdout)
     assert document == json.loads((out / "leaderboard.json").read_text())
@@ -95,12 +72,9 @@ def test_two_schedulers_are_ranked_and_interrupted_work_goes_on(
         (("--docs", "none.md"), "'none.md' does not exist"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_run(
-    tmp_path: Path, arguments: tuple[str, ...], expected: str
-) -> None:
+def test_mistakes_come_first(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     out = tmp_path / "out"
-    done = leaderboard(*arguments, "--out", out)
-    assert done.returncode == 2
+    done = mptcplab("leaderboard", *arguments, "--out", out, status=2)
     assert expected in done.stderr
     assert done.stdout == ""
     assert not out.exists()
@@ -109,13 +83,10 @@ def test_mistakes_are_told_before_anything_is_run(
 @pytest.mark.parametrize(
     "arguments", [("--count", "149"), ("--set", "training"), ("--only", "-s", "minrtt")]
 )
-def test_a_page_has_a_quarter_of_the_judged_set_or_nothing(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_a_page_needs_a_quarter_of_the_set(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     file = tmp_path / "page.md"
     file.write_text("as before")
-    done = leaderboard("--docs", file, *arguments)
-    assert done.returncode == 2
+    done = mptcplab("leaderboard", "--docs", file, *arguments, status=2)
     assert (
         "--docs is for the whole catalogue on 150 scenarios or more of the set judged"
         in " ".join(done.stderr.split())

@@ -14,19 +14,12 @@ from nbclient import NotebookClient
 import mptcplab as lab
 from mptcplab import api
 from mptcplab.errors import InputError
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 
 ROOT = Path(__file__).parents[2]
 PATHS = ["wifi:20mbit,10ms", "lte:10mbit,20ms"]
 
 
-@pytest.fixture(autouse=True)
-def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
-    """They are there; what is called below finds them."""
-    assert lab_guest
-    if lab_kernel.variant != "lab":
-        pytest.skip("the lab kernel is run")
+pytestmark = pytest.mark.usefixtures("builds")
 
 
 def test_importing_it_imports_nothing_else() -> None:
@@ -77,11 +70,13 @@ def test_a_comparison_is_a_table_and_a_document(tmp_path: Path) -> None:
     assert b"minrtt" in page.read_bytes()
 
 
-def test_errors_are_told_as_they_are(tmp_path: Path) -> None:
+def test_errors_are_reported_as_they_are(tmp_path: Path) -> None:
     with pytest.raises(lab.InputError, match=r"path\[1\].rate|slow"):
         lab.request(path=["a:slow,10ms"])
     with pytest.raises(TypeError):
         lab.request(paths=PATHS)
+    with pytest.raises(TypeError, match="unknown options: jbos"):
+        lab.compare(lab.request(path=PATHS), jbos=2)  # type: ignore[call-arg]
     with pytest.raises(lab.MptcplabError, match=r"2 runs; compare\(\) makes several"):
         lab.run(lab.request(path=PATHS, repeat=2), out=tmp_path)
     lossy = lab.request(path=["a:10mbit,10ms,loss=99.9999999%", "b:10mbit,10ms"], duration="1s")

@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import store
-from tests.cli.test_cli import QUICK, mptcplab
+from tests.cli.calls import call as mptcplab
+from tests.cli.test_cli import QUICK
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW, Flow
 from tests.unit.test_collection import comparison
@@ -152,7 +153,7 @@ def test_a_grid_is_a_heat_map_of_each_scheduler(opened: Opened, tmp_path: Path) 
 
 @pytest.mark.parametrize("width", [420, 1300])
 @pytest.mark.parametrize("colours", ["light", "dark"])
-def test_it_is_light_or_dark_as_the_system_is_and_fits_the_window(
+def test_it_is_light_or_dark_as_the_system_and_fits(
     opened: Opened, tmp_path: Path, colours: str, width: int
 ) -> None:
     comparison(tmp_path)
@@ -190,7 +191,7 @@ def test_a_narrow_screen_keeps_titles_bars_and_legends(opened: Opened, tmp_path:
     over_time.scroll_into_view_if_needed()
     over_time.locator(".legend .traces").first.wait_for()
     assert over_time.locator(".legend .legendtext").all_text_contents() == [
-        *("links", "fast", "slow", "in order"),
+        *("links", "fast", "slow", "in order")
     ]
     fits(over_time.locator(".legend"))
     # a run that is opened in a table which is wider than the window
@@ -213,7 +214,7 @@ def test_a_section_says_why_each_scheduler_is_not_faster(opened: Opened, tmp_pat
     sections = page.locator("section[data-scheduler]:visible")
     # behind the marker of the scheduler
     assert [each.splitlines()[0][2:] for each in sections.all_inner_texts()] == [
-        *("first:queue=off, seed 1", "default, seed 1"),
+        *("first:queue=off, seed 1", "default, seed 1")
     ]
     told = mptcplab("explain", str(out), "-s", "first").stdout.splitlines()
     # the largest part, as mptcplab explain has it
@@ -331,7 +332,7 @@ def test_each_connection_of_a_real_run_is_shown(opened: Opened, tmp_path: Path) 
         assert any(title.startswith(panel) for title in titles), panel
 
 
-def test_what_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:
+def test_unreadable_and_unwritable_files_are_errors(tmp_path: Path) -> None:
     nothing = mptcplab("report", str(tmp_path), "-o", str(tmp_path / "report.html"))
     assert nothing.returncode == 2
     assert "no runs there; accepted is" in nothing.stderr

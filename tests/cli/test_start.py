@@ -94,18 +94,14 @@ def test_a_mistake_or_a_list_waits_for_no_more_than_reads_it(
     [("doctor",), ("run", *PATHS, "--plan")],
     ids=" ".join,
 )
-def test_what_runs_no_kernel_waits_for_no_library(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_without_a_run_no_library_is_imported(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     found, text = imported(tmp_path, *arguments)
     assert text
     assert found & SLOW == set()
 
 
 @pytest.mark.kernel
-def test_a_run_waits_for_no_library_but_what_draws_it(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_a_run_imports_only_what_draws_it(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     del lab_kernel
     command = ("run", *PATHS, "--duration", "1s", "--jobs", "1", "--out", str(tmp_path / "out"))
     found, text = imported(tmp_path, *command)

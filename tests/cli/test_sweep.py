@@ -7,29 +7,21 @@ import csv
 import io
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
+from tests.sweeps import program
 
 PATHS = ("--path", "wifi:5mbit,2ms", "--path", "lte:5mbit,5ms")
 
 
-@pytest.fixture(autouse=True)
-def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
-    """They are there; the program finds them."""
-    assert lab_guest
-    if lab_kernel.variant != "lab":
-        pytest.skip("the program runs the lab kernel")
+pytestmark = pytest.mark.usefixtures("builds")
 
 
 def mptcplab(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mptcplab", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(program(*arguments), capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
@@ -75,7 +67,7 @@ def test_a_comparison_is_swept_and_asked(tmp_path: Path) -> None:
     assert "the query cannot be answered: Binder Error" in wrong.stderr
 
 
-def test_a_run_that_fails_is_told_and_the_others_are_kept(tmp_path: Path) -> None:
+def test_a_run_that_fails_is_reported_and_the_others_are_kept(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = ["compare", *PATHS, "--duration", "100ms", "--sample-interval", "5ms"]
     command += ["--no-baseline", "--sweep", "path.lte.loss=0%,99.9999999%", "--out", str(out)]
@@ -93,7 +85,7 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(tmp_path: Path) -> Non
     assert "1 of them" not in mptcplab("results", "list", "--out", out).stdout
 
 
-def test_wrong_sweeps_are_told_with_their_place(tmp_path: Path) -> None:
+def test_wrong_sweeps_are_reported_with_their_place(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text('[scenario]\nscheduler = "{name}"\n[grid]\nnames = ["minrtt"]\n')
     done = mptcplab("sweep", file)

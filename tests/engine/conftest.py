@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from tests.sweeps import WholeSweep, program, write_sweep
+from tests.vocabulary import RigOf
 
 PROLOGUE = """
 #define _GNU_SOURCE
@@ -62,11 +63,16 @@ int main(void)
 """
 
 
-@pytest.fixture
-def guest_of(tmp_path: Path) -> Callable[[str], Guest]:
-    """A guest whose first process has this body."""
+@pytest.fixture(scope="session")
+def rig(lab_kernel: KernelBuild, lab_guest: Guest) -> Rig:
+    return Rig(lab_kernel, lab_guest)
 
-    def build(body: str) -> Guest:
+
+@pytest.fixture
+def rig_of(lab_kernel: KernelBuild, tmp_path: Path) -> RigOf:
+    """A rig with a guest whose first process has this body."""
+
+    def build(body: str) -> Rig:
         source, program = tmp_path / "guest.c", tmp_path / "guest"
         source.write_text(f"{PROLOGUE}{{ {body} }}\n")
         # gcc 12 only warns of what are errors since gcc 14
@@ -74,7 +80,7 @@ def guest_of(tmp_path: Path) -> Callable[[str], Guest]:
         errors = [f"-Werror={kind}" for kind in kinds]
         command = ["gcc", "-O1", "-static", *errors, "-o", str(program), str(source)]
         subprocess.run(command, check=True)
-        return Guest("test", program)
+        return Rig(lab_kernel, Guest("test", program))
 
     return build
 
@@ -84,14 +90,6 @@ def directory(tmp_path: Path) -> Path:
     made = tmp_path / "run"
     made.mkdir()
     return made
-
-
-@pytest.fixture(scope="session")
-def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
-    """They are there; programs that tests start find them."""
-    assert lab_guest
-    if lab_kernel.variant != "lab":
-        pytest.skip("the program runs the lab kernel")
 
 
 @pytest.fixture(scope="session")

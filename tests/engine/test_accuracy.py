@@ -10,16 +10,12 @@ import numpy as np
 from checks import accuracy
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
 from tests.vocabulary import scenario_of
 
 
-def test_some_of_the_grid_is_within_the_bounds(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    rows = accuracy.measure(accuracy.settings(quick=True), lab_kernel, lab_guest, tmp_path)
+def test_some_of_the_grid_is_within_the_bounds(rig: Rig, tmp_path: Path) -> None:
+    rows = accuracy.measure(accuracy.settings(quick=True), rig.kernel, rig.guest, tmp_path)
     assert [row for row in rows if not row.holds] == []
     # some of every kind, those that are promised for delay and rate among them
     groups = {row.setting.group.partition(",")[0] for row in rows}
@@ -29,9 +25,7 @@ def test_some_of_the_grid_is_within_the_bounds(
     assert all(abs(row.error) < 2e-3 for row in delays)
 
 
-def test_what_a_path_loses_depends_on_the_seed_alone(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_what_a_path_loses_depends_on_the_seed_alone(rig: Rig, tmp_path: Path) -> None:
     """Not on what else the plan has, so that settings are compared under the same losses."""
 
     def lost(*more: str, seed: int = 1, loss: str = "10%") -> set[int]:
@@ -40,7 +34,7 @@ def test_what_a_path_loses_depends_on_the_seed_alone(
         directory = tmp_path / f"{len(list(tmp_path.iterdir()))}"
         directory.mkdir()
         text = plan.render_measurements(scenario, lines)
-        engine.run(scenario, text, Rig(lab_kernel, lab_guest), directory, cpu=0)
+        engine.run(scenario, text, rig, directory, cpu=0)
         sent = np.fromfile(directory / "a.meter", accuracy.RECORD)
         # the first of them meet a link that has just come up
         return {int(record["number"]) for record in sent[100:] if not record["copies"]}

@@ -13,8 +13,6 @@ import pytest
 from benches import native
 from benches.lab import Lab, scenario_of
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.runs import single
 from mptcplab.runs.bench import BENCH
@@ -22,11 +20,9 @@ from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.workload import Program
 
 
-def test_what_a_run_brings_is_counted(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_what_a_run_brings_is_counted(rig: Rig, tmp_path: Path) -> None:
     flags = Flags(path=("p:10mbit,10ms",), duration="2s", seed="1")
-    cost = Lab(lab_kernel, lab_guest, tmp_path).run(scenario_of(flags))
+    cost = Lab(rig.kernel, rig.guest, tmp_path).run(scenario_of(flags))
     # 10 Mbit/s are 825.6 frames of 1514 bytes a second. The line is full from the third round trip
     # on (windows of 10 and 20 packets, 16.5 are on their way), 40 to 60 ms after the start; in the
     # end up to 33 are sent (a queue of 17 and those on their way) that have not been counted there.
@@ -38,9 +34,7 @@ def test_what_a_run_brings_is_counted(
 
 
 @pytest.mark.parametrize("mptcp", [True, False], ids=["mptcp", "tcp"])
-def test_what_is_measured_on_a_host_fills_its_paths(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, mptcp: bool
-) -> None:
+def test_what_is_measured_on_a_host_fills_its_paths(rig: Rig, tmp_path: Path, mptcp: bool) -> None:
     # The lab kernel takes the place of the host's, which may have no netem.
     flags = Flags(path=("a:20mbit,5ms,queue=50", "b:10mbit,10ms,queue=50"), seed="1")
     sent = scenario_of(flags, duration="3s", warmup="1s")
@@ -52,7 +46,7 @@ def test_what_is_measured_on_a_host_fills_its_paths(
         time_limit_ns=60 * 10**9,
     )
     around = scenario_of(flags, program=program)
-    outcome = single.run(around, Rig(lab_kernel, lab_guest), tmp_path)
+    outcome = single.run(around, rig, tmp_path)
     found = json.loads((outcome.directory / run_files.CLIENT_OUTPUT).read_bytes())
     # Of a full frame of 1514 bytes MPTCP has 1424 for data, TCP 1448. Both paths are full, and
     # what is read at a time, 256 KiB at most, is 3.5 % of the 2 s at 30 Mbit/s.
@@ -64,13 +58,11 @@ def test_what_is_measured_on_a_host_fills_its_paths(
     assert found["packets"] >= sum(flow["bytes"] for flow in found["flows"]) / data_bytes
 
 
-def test_the_memory_of_a_run_is_not_that_of_who_starts_it(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_the_memory_of_a_run_is_not_that_of_who_starts_it(rig: Rig, tmp_path: Path) -> None:
     held = bytearray(512 << 20)
     held[::4096] = b"x" * (len(held) // 4096)  # touched: resident
     flags = Flags(path=("p:10mbit,10ms",), duration="1s", seed="1")
-    memory_bytes = Lab(lab_kernel, lab_guest, tmp_path).run(scenario_of(flags)).memory_bytes
+    memory_bytes = Lab(rig.kernel, rig.guest, tmp_path).run(scenario_of(flags)).memory_bytes
     # The image of the kernel is some 10 MB, and a guest needs more; it touches little of its 512.
     assert memory_bytes is not None
     assert 10 << 20 < memory_bytes < 256 << 20

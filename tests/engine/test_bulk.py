@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,10 @@ import pytest
 
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.plan import plan
-from mptcplab.runs import single
-from mptcplab.runs.program import find
 from mptcplab.scenario.model import Scenario
-from mptcplab.scenario.workload import Program
-from tests.vocabulary import scenario_of
+from tests.vocabulary import RunProgram, output, scenario_of
 
 PATHS = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")
 #: What tells of a run itself: its plan, which differs, and the console, with times of the host.
@@ -28,12 +22,12 @@ NOT_COMPARED = (run_files.PLAN, run_files.CONSOLE)
 
 
 def left_by(
-    scenario: Scenario, kernel: KernelBuild, guest: Guest, directory: Path, *, bulk: bool
+    scenario: Scenario, rig: Rig, directory: Path, *, bulk: bool
 ) -> tuple[dict[str, bytes], int]:
     """What a run leaves, by the names of its files, and how many system calls its traffic made."""
     directory.mkdir()
     lines = f"sysctl -qw mptcplab.bulk={int(bulk)}\n{plan.render(scenario)}"
-    engine.run(scenario, lines, Rig(kernel, guest), directory)
+    engine.run(scenario, lines, rig, directory)
     outcome = json.loads((directory / run_files.GUEST_OUTCOME).read_text())
     calls = int(outcome.pop("system_calls"))
     left = {
@@ -88,12 +82,12 @@ def left_by(
     ],
 )
 def test_the_kernel_moves_data_as_a_process_does(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, flags: dict[str, Any]
+    rig: Rig, tmp_path: Path, flags: dict[str, Any]
 ) -> None:
     paths = PATHS[:1] if flags.get("transport") == "tcp" else PATHS
     scenario = scenario_of(*paths, pcap=True, **flags)
-    moved, calls = left_by(scenario, lab_kernel, lab_guest, tmp_path / "kernel", bulk=True)
-    plain, many = left_by(scenario, lab_kernel, lab_guest, tmp_path / "process", bulk=False)
+    moved, calls = left_by(scenario, rig, tmp_path / "kernel", bulk=True)
+    plain, many = left_by(scenario, rig, tmp_path / "process", bulk=False)
     assert set(plan.capture_files(scenario)) <= moved.keys()
     assert [
         name for name in plain.keys() | moved.keys() if plain.get(name) != moved.get(name)
@@ -109,22 +103,6 @@ def test_the_kernel_moves_data_as_a_process_does(
         assert calls < many / 2
 
 
-def test_the_kernel_makes_and_verifies_each_byte(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    source = Path(__file__).parent / "programs/bulk.c"
-    header = Path(__file__).parents[2] / "kernel/mptcp"
-    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{header}"]
-    subprocess.run([*command, "-o", str(tmp_path / "bulk"), str(source)], check=True)
-    program = Program(
-        client=find([str(tmp_path / "bulk")]),
-        server=(),
-        directory=str(tmp_path),
-        time_limit_ns=60_000_000_000,
-        input="none",
-    )
-    directory = tmp_path / "run"
-    directory.mkdir()
-    scenario = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", program=program)
-    single.run(scenario, Rig(lab_kernel, lab_guest), directory)
-    assert (directory / run_files.CLIENT_OUTPUT).read_text() == "right\n"
+def test_the_kernel_makes_and_verifies_each_byte(run_program: RunProgram) -> None:
+    program = str(Path(__file__).parent / "programs/bulk.c")
+    assert output(run_program([program])) == "right\n"

@@ -92,9 +92,7 @@ def test_headers_are_kept_and_lengths_are_those_on_the_wire(run_scenario: RunSce
             assert bool(capture.outbound[index]) is not from_client
 
 
-def test_the_delay_of_a_path_shows_between_a_syn_and_its_answer(
-    run_scenario: RunScenario,
-) -> None:
+def test_the_delay_of_a_path_shows_between_a_syn_and_its_answer(run_scenario: RunScenario) -> None:
     # Seen before the link to the server and after the link back: 15 + 10 ms of delay, and at 10
     # Mbit/s 59 to 72 us for the 74 to 90 bytes of SYN and SYN-ACK each.
     run = run_scenario("a:10mbit,15ms,down.delay=10ms", duration="1s", pcap=True)

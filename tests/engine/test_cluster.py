@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,30 +17,25 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError
-from mptcplab.lab import kernel
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import cluster, store
+from mptcplab.runs import cluster, experiment, store
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import COST, Store
 from mptcplab.runs.tasks import Done, Task, perform
 from mptcplab.runs.workers import performed
-from tests.cli.test_cli import mptcplab
-from tests.engine.test_own_scheduler import SCHEDULER
+from tests.cli.calls import call as mptcplab
+from tests.engine.test_own_scheduler import faulty
 from tests.sweeps import WholeSweep, assert_same_sweep, disturbed, interrupted, made_ns, program
-from tests.vocabulary import children_of, request_of
+from tests.vocabulary import children_of, request_of, until
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 PATHS = ("a:10mbit,10ms", "b:5mbit,20ms")
 TRACE = "time_s,rate_mbit\n0,10\n0.2,5\n0.4,8\n"
-# A scheduler that is fit for two subflows, and nothing else.
-OWN = SCHEDULER.format(body="", hook="faulty_next_segment")
-#: What an ordinary user is told to put before a command.
+#: What an ordinary user puts before a command.
 SUDO = "" if os.geteuid() == 0 else "sudo "
-# What a worker says of itself when it is told that its machine has no util-linux.
+# What a worker says of itself if its machine has no util-linux.
 WITHOUT_TOOLS = """
 from mptcplab.lab import doctor
 doctor._CHECKS["util-linux"] = lambda: doctor.Check(
@@ -88,8 +82,8 @@ def workers(cache: Path, count: int = 2, preload: str = "") -> Iterator[Any]:
 
 
 @contextmanager
-def connected(to: Any, told: Callable[[str], None] = lambda _line: None) -> Iterator[OnCluster]:
-    on = OnCluster(to.scheduler_address, told)
+def connected(to: Any, said: Callable[[str], None] = lambda _line: None) -> Iterator[OnCluster]:
+    on = OnCluster(to.scheduler_address, said)
     try:
         yield on
     finally:
@@ -97,26 +91,16 @@ def connected(to: Any, told: Callable[[str], None] = lambda _line: None) -> Iter
 
 
 @pytest.fixture
-def tasks(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Callable[..., list[Task]]:
+def tasks(rig: Rig, tmp_path: Path) -> Callable[..., list[Task]]:
     """Tasks whose runs differ in nothing but their seed; they go to the store `out`."""
 
     def make(count: int, out: str = "out", duration: str = "500ms", **flags: Any) -> list[Task]:
         request = request_of(
             *flags.pop("paths", PATHS), duration=duration, repeat=str(count), **flags
         )
-        modules = {
-            name: kernel.module(lab_kernel, file, quiet=True).path
-            for name, file in request.sources.items()
-        }
-        Store(tmp_path / out)
-        return [
-            Task.of(
-                item,
-                Rig(lab_kernel, lab_guest, modules=modules, traces=request.traces),
-                tmp_path / out,
-            )
-            for item in request.runs()
-        ]
+        modules = experiment.modules(request, rig.kernel)
+        own = replace(rig, modules=modules, traces=request.traces)
+        return [Task.of(item, own, Store(tmp_path / out).out) for item in request.runs()]
 
     return make
 
@@ -124,7 +108,7 @@ def tasks(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Callable
 def done_by(
     on: OnCluster, tasks: Sequence[Task], ended: Callable[[int], None] = lambda _count: None
 ) -> list[Done]:
-    """What became of the tasks, in their order; `ended` is told how many have."""
+    """What became of the tasks, in their order; `ended` gets their number."""
     found: dict[int, Done] = {}
     for each in performed(tasks, on, threading.Event()):
         if each is not None:
@@ -133,17 +117,10 @@ def done_by(
     return [found[number] for number in range(len(tasks))]
 
 
-def made_here(tasks: Sequence[Task]) -> list[Done]:
-    return [perform(task) for task in tasks]
-
-
 def files(task: Task) -> dict[str, bytes]:
     """All that a store keeps of the run of a task, without what it has cost."""
     assert task.out is not None
-    return contents(Store(task.out).directory(task.key))
-
-
-def contents(directory: Path) -> dict[str, bytes]:
+    directory = Store(task.out).directory(task.key)
     return {
         str(file.relative_to(directory)): file.read_bytes()
         for file in directory.rglob("*")
@@ -151,12 +128,20 @@ def contents(directory: Path) -> dict[str, bytes]:
     }
 
 
-def assert_same(there: Sequence[Task], here: Sequence[Task]) -> None:
+def assert_as_here(done: Sequence[Done], there: Sequence[Task], here: Sequence[Task]) -> None:
+    """What was made of tasks there is made of them here, too."""
+    assert [(each.entry.status, each.entry.reason) for each in done] == [("ok", None)] * len(there)
+    for task in here:
+        perform(task)
     for one, other in zip(there, here, strict=True):
         assert one.key == other.key
         assert files(one).keys() == files(other).keys()
         for name, content in files(other).items():
             assert files(one)[name] == content, f"{name} of run {one.key}"
+
+
+def directories_in(place: Path) -> Iterator[str]:
+    return (name for _, names, _ in os.walk(place) for name in names)
 
 
 def kernels_of(pid: int) -> list[int]:
@@ -166,15 +151,6 @@ def kernels_of(pid: int) -> list[int]:
         if os.getsid(child) == child and child != pid:
             found.append(child)
         found += kernels_of(child)
-    return found
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """What a condition gives as soon as it holds; the time is for machines that are busy."""
-    until = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.005)
     return found
 
 
@@ -188,15 +164,13 @@ def test_what_a_worker_that_is_killed_was_at_is_done_again_and_nothing_differs(
 
         def kill(count: int) -> None:
             if count == 2:
-                (running, *_) = wait_for(lambda: kernels_of(pids[0]))
+                (running, *_) = until(lambda: kernels_of(pids[0]))
                 os.kill(pids[0], signal.SIGKILL)
-                wait_for(lambda: not Path(f"/proc/{running}").exists())
+                until(lambda: not Path(f"/proc/{running}").exists())
 
         done = done_by(on, there, kill)
         assert started.workers[0].pid != pids[0]
-    made_here(here)
-    assert [each.entry.status for each in done] == ["ok"] * 8
-    assert_same(there, here)
+    assert_as_here(done, there, here)
 
 
 def test_a_sweep_that_is_interrupted_and_loses_a_worker_is_the_same_on_a_cluster(
@@ -210,12 +184,12 @@ def test_a_sweep_that_is_interrupted_and_loses_a_worker_is_the_same_on_a_cluster
         )
 
         def kill_worker(_client: object) -> None:
-            running = wait_for(lambda: kernels_of(pids[0]))
+            running = until(lambda: kernels_of(pids[0]))
             os.kill(pids[0], signal.SIGKILL)
-            wait_for(lambda: not any(Path(f"/proc/{each}").exists() for each in running))
+            until(lambda: not any(Path(f"/proc/{each}").exists() for each in running))
 
         assert interrupted(command, out, total // 3, signal.SIGINT) == 128 + signal.SIGINT
-        wait_for(lambda: not any(kernels_of(pid) for pid in pids))
+        until(lambda: not any(kernels_of(pid) for pid in pids))
         after_first = made_ns(out)
         assert len(after_first) < total
         assert disturbed(command, out, 2 * total // 3, kill_worker) == 0
@@ -229,7 +203,7 @@ def test_a_sweep_that_is_interrupted_and_loses_a_worker_is_the_same_on_a_cluster
 def test_modules_and_traces_travel_and_keep_their_names(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
-    (tmp_path / "faulty.c").write_text(OWN)
+    (tmp_path / "faulty.c").write_text(faulty())
     (tmp_path / "drive.csv").write_text(TRACE)
     flags = {
         "paths": (f"a:trace={tmp_path / 'drive.csv'},delay=10ms", PATHS[1]),
@@ -238,9 +212,7 @@ def test_modules_and_traces_travel_and_keep_their_names(
     there, here = tasks(2, "there", **flags), tasks(2, "here", **flags)
     with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
         done = done_by(on, there)
-    assert [(each.entry.status, each.entry.reason) for each in done] == [("ok", None)] * 2
-    made_here(here)
-    assert_same(there, here)
+    assert_as_here(done, there, here)
     assert "traces/drive.csv" in files(there[0])
     # kernel, guest, module and trace, each once
     assert len(list((tmp_path / "cache" / "mptcplab" / "artefacts").iterdir())) == 4
@@ -261,18 +233,16 @@ def test_workers_that_are_retired_or_come_later_change_nothing(
                     started.scale(3)
 
         done = done_by(on, there, retire)
-    made_here(here)
-    assert [each.entry.status for each in done] == ["ok"] * 6
-    assert_same(there, here)
+    assert_as_here(done, there, here)
 
 
 def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
-    told: list[str] = []
+    said: list[str] = []
     # 40 runs of the half second that Dask takes for granted, and two that it wants to wait at most;
     # they do not end before a second worker is there
-    with workers(tmp_path / "cache", count=0) as started, connected(started, told.append) as on:
+    with workers(tmp_path / "cache", count=0) as started, connected(started, said.append) as on:
         started.adapt(minimum=0, maximum=2, target_duration="2s", interval="200ms")
         most = 0
 
@@ -282,7 +252,7 @@ def test_a_cluster_that_starts_with_nothing_grows_with_what_is_to_do(
 
         done = done_by(on, tasks(40, duration="5s"), count_workers)
     assert [each.entry.status for each in done] == ["ok"] * 40
-    assert told == ["the cluster has no worker; waiting for one"]
+    assert said == ["the cluster has no worker; waiting for one"]
     assert most == 2
 
 
@@ -291,29 +261,21 @@ def test_cancelling_ends_the_kernels_and_leaves_the_workers(
 ) -> None:
     # hours of virtual time: it does not end by itself meanwhile
     long = tasks(4, duration="3600s")
-    cancel = threading.Event()
-    with workers(tmp_path / "cache") as started:
+    cancel, cache = threading.Event(), tmp_path / "cache"
+    with workers(cache) as started:
         pids = [started.workers[number].pid for number in (0, 1)]
 
         def both_run() -> None:
-            wait_for(lambda: all(kernels_of(pid) for pid in pids))
+            until(lambda: all(kernels_of(pid) for pid in pids))
             cancel.set()
 
         with connected(started) as on:
             threading.Thread(target=both_run).start()
             with pytest.raises(RunCancelledError):
                 list(performed(long, on, cancel))
-        wait_for(lambda: not any(kernels_of(pid) for pid in pids))
+        until(lambda: not any(kernels_of(pid) for pid in pids))
         # where a run was made
-        wait_for(
-            lambda: (
-                not any(
-                    name.startswith("mptcplab-")
-                    for _, directories, _ in os.walk(tmp_path / "cache")
-                    for name in directories
-                )
-            )
-        )
+        until(lambda: not any(name.startswith("mptcplab-") for name in directories_in(cache)))
         assert [started.workers[number].pid for number in (0, 1)] == pids
         # and they are as good as before
         with connected(started) as on:
@@ -350,20 +312,20 @@ def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:
 def test_an_unfit_worker_that_comes_later_is_sent_away(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:
-    told: list[str] = []
+    said: list[str] = []
     with (
         workers(tmp_path / "cache", count=1, preload=WITHOUT_TOOLS) as started,
-        connected(started, told.append) as on,
+        connected(started, said.append) as on,
     ):
 
         def more(count: int) -> None:
             if count == 1:
                 started.scale(2)
-                wait_for(lambda: told)
+                until(lambda: said)
 
         done = done_by(on, tasks(4), more)
     assert [each.entry.status for each in done] == ["ok"] * 4
-    (line,) = told
+    (line,) = said
     assert line.startswith("worker tcp://127.0.0.1:")
     assert line.endswith(
         f" is left out: util-linux: missing\n  to fix it: {SUDO}apt-get install util-linux"
@@ -405,17 +367,16 @@ def test_records_are_kept_on_shared_storage_and_fetched(
         store.read_run(runs.directory(there[0].key))
     fetched = mptcplab("results", "fetch", "--out", str(tmp_path / "there"))
     assert (fetched.stdout, fetched.stderr) == ("records of 2 runs fetched\n", "")
-    made_here(here)
-    assert_same(there, here)
+    assert_as_here(done, there, here)
 
 
 @pytest.mark.parametrize("address", ["here", "tcp://host", "http://host:1", "none.json"])
-def test_what_is_no_address_is_told(address: str) -> None:
+def test_what_is_no_address_is_reported(address: str) -> None:
     with pytest.raises(InputError, match=r"accepted is tcp://HOST:PORT, tls://HOST:PORT or"):
         OnCluster(address, lambda _line: None)
 
 
-def test_a_scheduler_that_is_not_there_or_goes_away_is_told(
+def test_a_scheduler_that_is_not_there_or_goes_away_is_reported(
     tasks: Callable[..., list[Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_S", 1.0)
@@ -428,7 +389,7 @@ def test_a_scheduler_that_is_not_there_or_goes_away_is_told(
     command += ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
     scheduler = subprocess.Popen([*command, "--scheduler-file", str(file)], stderr=subprocess.PIPE)
     try:
-        wait_for(lambda: file.exists() and file.stat().st_size)
+        until(lambda: file.exists() and file.stat().st_size)
         on = OnCluster(str(file), lambda _line: None)
         future = on.submit(perform, tasks(1)[0])
         scheduler.kill()

@@ -22,7 +22,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.runs import cluster, tls
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.tasks import Task
-from tests.engine.test_cluster import assert_same, done_by, made_here, tasks
+from tests.engine.test_cluster import assert_as_here, done_by, tasks
 from tests.vocabulary import in_namespace
 
 asyncssh = pytest.importorskip("asyncssh")
@@ -83,10 +83,7 @@ def is_let_in(address: str, certificate: Path | None = None, *, encrypted: bool 
 
 
 def test_nobody_is_let_in_without_the_key(
-    tasks: Callable[..., list[Task]],
-    key: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tasks: Callable[..., list[Task]], key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_S", 2.0)
     tls.make(tmp_path / "other.pem")
@@ -113,9 +110,7 @@ def test_nobody_is_let_in_without_the_key(
             done = done_by(on, there)
         finally:
             on.shutdown(cancel=True)
-    assert [each.entry.status for each in done] == ["ok"] * 2
-    made_here(here)
-    assert_same(there, here)
+    assert_as_here(done, there, here)
 
 
 # In a network namespace with an address that is none of loopback's.

@@ -10,8 +10,6 @@ import pytest
 
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.plan import plan, testbed
 from mptcplab.runs.program import find
@@ -91,16 +89,14 @@ def tool_lines(text: str) -> list[str]:
     ],
 )
 def test_tools_leave_namespaces_as_the_guest_does(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, paths: tuple[str, ...]
+    rig: Rig, tmp_path: Path, paths: tuple[str, ...]
 ) -> None:
-    said = compared(lab_kernel, lab_guest, tmp_path, paths)
+    said = compared(rig, tmp_path, paths)
     # client, server and a router for each path
     assert said.startswith(f"same {2 + len(paths)} "), said
 
 
-def test_so_they_do_with_what_no_scenario_has_words_for(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_so_they_do_with_what_no_scenario_has_words_for(rig: Rig, tmp_path: Path) -> None:
     commands = (
         "ip -n client link set c1 mtu 576",
         "ip -n server link set s1 down",
@@ -115,27 +111,18 @@ def test_so_they_do_with_what_no_scenario_has_words_for(
         "tc -n server qdisc add dev s2 root netem limit 100 corrupt 0.5%",
         "tc -n server qdisc change dev s2 root netem limit 100",
     )
-    said = compared(lab_kernel, lab_guest, tmp_path, ("a:5mbit,1ms", "b:5mbit,1ms"), commands)
+    said = compared(rig, tmp_path, ("a:5mbit,1ms", "b:5mbit,1ms"), commands)
     assert said.startswith("same 4 "), said
     shown = (tmp_path / "shown").read_text()
     for text in ("c1: .* mtu 576", "s1: .*state DOWN", "corrupt 0.5%"):
         assert re.search(text, shown), shown
 
 
-def compared(
-    kernel: KernelBuild,
-    guest: Guest,
-    place: Path,
-    paths: tuple[str, ...],
-    commands: tuple[str, ...] = (),
-) -> str:
+def compared(rig: Rig, place: Path, paths: tuple[str, ...], commands: tuple[str, ...] = ()) -> str:
     """What the comparison said; what the guest has left is then in the file `shown`."""
+    limit_ns = 60_000_000_000
     program = Program(
-        client=find(["bash"]),
-        server=(),
-        directory=str(place),
-        time_limit_ns=60_000_000_000,
-        input="file",
+        client=find(["bash"]), directory=str(place), time_limit_ns=limit_ns, input="file"
     )
     scenario = scenario_of(*paths, program=program)
     text = plan.render(scenario, commands=commands)
@@ -143,7 +130,7 @@ def compared(
     directory = place / "run"
     directory.mkdir()
     (directory / run_files.CLIENT_INPUT).write_text(SHOW + AGAIN)
-    engine.run(scenario, text, Rig(kernel, guest), directory)
+    engine.run(scenario, text, rig, directory)
     said = (directory / run_files.CLIENT_OUTPUT).read_text()
     (place / "shown").write_text(said[said.index("\n") + 1 :])
     return said

@@ -21,6 +21,8 @@ PAYLOAD = 1448 / 1514
 GREETING = 8
 LINK = "shared:10mbit,10ms,queue=100,queue_discipline=droptail"
 RENO = {"transport": "tcp", "cc": "reno"}
+A, B, T = (f"{name}:link=shared,delay=5ms" for name in "abt")
+AB = (A, B)
 
 
 def connection(run: Run, name: str) -> Any:
@@ -47,6 +49,18 @@ def bytes_are_verified(run: Run) -> None:
     assert guest["bytes_received"] == guest["bytes_written"] > 0
 
 
+@pytest.fixture
+def run_two(run_scenario: RunScenario) -> RunScenario:
+    """Connections of plain TCP with Reno, over paths a and b that share a link."""
+
+    def run(*connections: str, link: str = LINK, **flags: Any) -> Run:
+        made = run_scenario(*AB, link=(link,), connection=connections, **RENO, **flags)
+        bytes_are_verified(made)
+        return made
+
+    return run
+
+
 def test_delays_add_up_to_the_microsecond(run_scenario: RunScenario) -> None:
     run = run_scenario(
         "a:link=one/two,delay=5ms",
@@ -67,19 +81,13 @@ def test_delays_add_up_to_the_microsecond(run_scenario: RunScenario) -> None:
     assert np.diff(arrived[:4]) == pytest.approx(1_514_000, abs=1000)
 
 
-def test_constant_rates_that_fit_pass_unhindered_side_by_side(run_scenario: RunScenario) -> None:
-    run = run_scenario(
-        *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms"),
-        link=(LINK,),
-        connection=(
-            "x:paths=a,workload.kind=cbr,workload.rate=2mbit,workload.size=1000",
-            "y:paths=b,workload.kind=cbr,workload.rate=4mbit,workload.size=1000",
-        ),
-        **RENO,
+def test_constant_rates_that_fit_pass_unhindered_side_by_side(run_two: RunScenario) -> None:
+    run = run_two(
+        "x:paths=a,workload.kind=cbr,workload.rate=2mbit,workload.size=1000",
+        "y:paths=b,workload.kind=cbr,workload.rate=4mbit,workload.size=1000",
         duration="10s",
         warmup="1s",
     )
-    bytes_are_verified(run)
     for name, rate in (("x", 2e6), ("y", 4e6)):
         mine = connection(run, name)
         # whole blocks of 8000 bits in 9 s, one more or less at each end
@@ -90,7 +98,7 @@ def test_constant_rates_that_fit_pass_unhindered_side_by_side(run_scenario: RunS
     assert run.figures.metrics.fairness == pytest.approx(0.9, abs=0.001)
     # 15 ms on the way, and a block of 1066 bytes takes 852.8 us. Every 4 ms both send one at once,
     # and that of y waits for that of x.
-    messages = records.read_messages(run.outcome.directory / run_files.MESSAGES)
+    messages = run.messages()
     for number, expected_ns in ((1, [15_852_800]), (2, [15_852_800, 16_705_600])):
         mine = messages[messages["connection"] == number]
         took_ns = (mine["complete_ns"] - mine["due_ns"]).astype(np.int64)
@@ -101,15 +109,13 @@ def test_constant_rates_that_fit_pass_unhindered_side_by_side(run_scenario: RunS
     assert link(run).utilisation == pytest.approx(6e6 * 1.066 / 10e6, rel=0.005)
 
 
-def test_a_shared_queue_holds_what_it_may_and_no_more(run_scenario: RunScenario) -> None:
-    run = run_scenario(
-        *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms"),
-        link=("shared:10mbit,10ms,queue=20,queue_discipline=droptail",),
-        connection=("x:paths=a", "y:paths=b"),
-        **RENO,
+def test_a_shared_queue_holds_what_it_may_and_no_more(run_two: RunScenario) -> None:
+    run = run_two(
+        "x:paths=a",
+        "y:paths=b",
+        link="shared:10mbit,10ms,queue=20,queue_discipline=droptail",
         duration="5s",
     )
-    bytes_are_verified(run)
     # 20 that wait, and the one that is being sent
     assert link(run).queue_packets_max in (20, 21)
     assert link(run).queue_dropped_packets > 0
@@ -122,15 +128,8 @@ def test_a_shared_queue_holds_what_it_may_and_no_more(run_scenario: RunScenario)
     assert run.figures.metrics.goodput_bps == pytest.approx(goodput, rel=1e-3)
 
 
-def test_two_flows_of_reno_share_a_link_evenly(run_scenario: RunScenario) -> None:
-    run = run_scenario(
-        *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms"),
-        link=(LINK,),
-        connection=("x:paths=a", "y:paths=b,start=1s"),
-        **RENO,
-        duration="60s",
-    )
-    bytes_are_verified(run)
+def test_two_flows_of_reno_share_a_link_evenly(run_two: RunScenario) -> None:
+    run = run_two("x:paths=a", "y:paths=b,start=1s", duration="60s")
     fairness = run.figures.metrics.fairness
     print(f"Jain's index of two flows of Reno over 60 s: {fairness:.4f}")
     assert fairness is not None
@@ -144,16 +143,8 @@ def test_two_flows_of_reno_share_a_link_evenly(run_scenario: RunScenario) -> Non
     assert sum(c.share or 0 for c in run.figures.connections) == pytest.approx(1)
 
 
-def test_a_connection_lives_from_its_start_to_its_end(run_scenario: RunScenario) -> None:
-    run = run_scenario(
-        *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms"),
-        link=(LINK,),
-        connection=("x:paths=a", "y:paths=b,start=2s,end=4s"),
-        **RENO,
-        duration="8s",
-        pcap=True,
-    )
-    bytes_are_verified(run)
+def test_a_connection_lives_from_its_start_to_its_end(run_two: RunScenario) -> None:
+    run = run_two("x:paths=a", "y:paths=b,start=2s,end=4s", duration="8s", pcap=True)
     t0 = run.start_ns
     late = captured(run, "client2.pcapng", "c2").time_ns
     # the process is woken by a timer, and reads the clock a few times, each 256 ns
@@ -214,7 +205,7 @@ def test_a_hundred_connections_bring_every_byte(run_scenario: RunScenario) -> No
     for host in hosts:
         delivered = samples[host].connection["delivered_bytes"].max()
         assert delivered == GREETING + each_bytes, host
-    messages = records.read_messages(run.outcome.directory / run_files.MESSAGES)
+    messages = run.messages()
     assert sorted(messages["connection"]) == list(range(1, count + 1))
     assert (messages["bytes"] == each_bytes).all()
     assert (messages["complete_ns"] > 0).all()
@@ -279,16 +270,13 @@ def test_each_connection_has_its_own_scheduler_and_congestion_control(
     assert not (directory / "client2.decisions").exists()
 
 
-def test_a_link_that_goes_down_holds_up_all_its_paths(run_scenario: RunScenario) -> None:
-    run = run_scenario(
-        *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms"),
-        link=(LINK,),
-        connection=("x:paths=a", "y:paths=b"),
+def test_a_link_that_goes_down_holds_up_all_its_paths(run_two: RunScenario) -> None:
+    run = run_two(
+        "x:paths=a",
+        "y:paths=b",
         event=("2s:link=shared:change,rate=1mbit,lasts=2s",),
-        **RENO,
         duration="6s",
     )
-    bytes_are_verified(run)
     samples = run_files.read_samples(run.scenario, run.outcome.directory)
 
     def received(begin_s: float, end_s: float) -> float:
@@ -309,9 +297,7 @@ def test_a_link_that_goes_down_holds_up_all_its_paths(run_scenario: RunScenario)
 
 
 def test_two_paths_of_the_only_connection_may_share_a_link(run_scenario: RunScenario) -> None:
-    run = run_scenario(
-        *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms"), link=(LINK,), duration="5s"
-    )
+    run = run_scenario(*AB, link=(LINK,), duration="5s")
     bytes_are_verified(run)
     assert run.figures.metrics.subflows == 2
     # MPTCP's data sequence signal takes 20 bytes of a packet
@@ -326,7 +312,7 @@ def test_two_paths_of_the_only_connection_may_share_a_link(run_scenario: RunScen
 def test_the_same_scenario_has_the_same_bytes(run_scenario: RunScenario) -> None:
     def run(interval: str = "10ms") -> dict[str, bytes]:
         found = run_scenario(
-            *("a:link=shared,delay=5ms", "b:link=shared,delay=5ms", "t:link=shared,delay=5ms"),
+            *(A, B, T),
             link=(LINK + ",loss=0.1%",),
             connection=("m:paths=a/b", "t:paths=t,transport=tcp,cc=reno,start=300ms"),
             duration="2s",
@@ -345,7 +331,7 @@ def test_the_same_scenario_has_the_same_bytes(run_scenario: RunScenario) -> None
         assert one == other
 
 
-def test_a_path_that_is_not_there_is_told_by_its_name(run_scenario: RunScenario) -> None:
+def test_a_path_that_is_not_there_is_reported_by_its_name(run_scenario: RunScenario) -> None:
     with pytest.raises(Exception, match=r"path d: no subflow came up within 60 s"):
         run_scenario(
             *("a:10mbit,10ms", "b:10mbit,10ms", "c:10mbit,10ms", "d:10mbit,10ms,loss=99.9999%"),

@@ -23,14 +23,14 @@ UDP = 17
 PATHS = ("a:20mbit,10ms", "b:20mbit,10ms")
 
 
-def cross_ns(run: Run, path: str, side: str) -> npt.NDArray[np.int64]:
+def cross_ns(run: Run, path: str, device: str) -> npt.NDArray[np.int64]:
     """When packets of cross traffic came to the router of a path, after the start.
 
-    `side` is that of the client, "rc", or of the server, "rs".
+    The router's `device` is "rc" towards the client, or "rs" towards the server.
     """
     number = [each.name for each in run.scenario.paths].index(path) + 1
     file = run.outcome.directory / plan.router_capture(path)
-    capture = pcapng.read(file)[f"{side}{number}"]
+    capture = pcapng.read(file)[f"{device}{number}"]
     is_udp = np.array([frame[23] == UDP for frame in capture.headers], bool)
     assert (capture.length[is_udp] == 1514).all()
     return capture.time_ns[is_udp & ~capture.outbound] - run.start_ns

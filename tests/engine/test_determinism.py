@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
 from collections.abc import Iterator
@@ -14,8 +13,6 @@ import pytest
 
 from mptcplab.lab import doctor
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.runs import store
 from mptcplab.runs.runner import Runner
@@ -34,26 +31,18 @@ SAME = (
 )
 
 
-def run_into(
-    out: Path, kernel: KernelBuild, guest: Guest, *, seed: int = 1, jobs: int = 1, copies: int = 1
-) -> list[str]:
-    """Run the scenario `copies` times, as many as `jobs` at a time; a digest of each result."""
+def run_into(out: Path, rig: Rig, *, seed: int = 1, jobs: int = 1, copies: int = 1) -> list[bytes]:
+    """Run the scenario `copies` times, as many as `jobs` at a time; what each leaves."""
     scenario = scenario_of(*PATHS, scheduler="roundrobin", duration="5s", seed=str(seed))
-    digests = []
-    stores = [store.Store(out / str(i)) for i in range(copies)]
+    place = store.place(store.run_key(scenario, rig.kernel, rig.guest))
 
-    def into(each: store.Store) -> None:
-        Runner(each.out).run([scenario], Rig(kernel, guest))
+    def content(copy: int) -> bytes:
+        own = out / str(copy)
+        Runner(own).run([scenario], rig)
+        return b"".join((own / place / name).read_bytes() for name in SAME)
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(into, stores))
-    for each in stores:
-        directory = each.directory(store.run_key(scenario, kernel, guest))
-        digest = hashlib.sha256()
-        for name in SAME:
-            digest.update((directory / name).read_bytes())
-        digests.append(digest.hexdigest())
-    return digests
+        return list(pool.map(content, range(copies)))
 
 
 def burn() -> None:
@@ -74,20 +63,14 @@ def loaded_machine() -> Iterator[None]:
         burner.join()
 
 
-def test_the_same_run_gives_the_same_bytes(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    digests = run_into(tmp_path, lab_kernel, lab_guest, copies=3)
-    assert len(set(digests)) == 1
+def test_the_same_run_gives_the_same_bytes(rig: Rig, tmp_path: Path) -> None:
+    found = run_into(tmp_path, rig, copies=3)
+    assert len(set(found)) == 1
 
 
-def test_different_seeds_give_different_runs(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    digests = [
-        run_into(tmp_path / str(seed), lab_kernel, lab_guest, seed=seed)[0] for seed in (1, 2, 3)
-    ]
-    assert len(set(digests)) == 3
+def test_different_seeds_give_different_runs(rig: Rig, tmp_path: Path) -> None:
+    found = [run_into(tmp_path / str(seed), rig, seed=seed)[0] for seed in (1, 2, 3)]
+    assert len(set(found)) == 3
 
 
 def test_seeds_make_runs_differ_also_without_any_loss(run_scenario: RunScenario) -> None:
@@ -97,44 +80,34 @@ def test_seeds_make_runs_differ_also_without_any_loss(run_scenario: RunScenario)
     assert runs[0].outcome.guest["bytes_written"] != runs[1].outcome.guest["bytes_written"]
 
 
-def test_runs_side_by_side_give_the_same_bytes(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    alone = run_into(tmp_path / "alone", lab_kernel, lab_guest)
-    together = run_into(tmp_path / "together", lab_kernel, lab_guest, jobs=4, copies=4)
+def test_runs_side_by_side_give_the_same_bytes(rig: Rig, tmp_path: Path) -> None:
+    alone = run_into(tmp_path / "alone", rig)
+    together = run_into(tmp_path / "together", rig, jobs=4, copies=4)
     assert set(together) == set(alone)
 
 
 @pytest.mark.usefixtures("loaded_machine")
-def test_a_loaded_machine_changes_nothing(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    assert len(set(run_into(tmp_path, lab_kernel, lab_guest, copies=2))) == 1
+def test_a_loaded_machine_changes_nothing(rig: Rig, tmp_path: Path) -> None:
+    assert len(set(run_into(tmp_path, rig, copies=2))) == 1
 
 
-def test_load_and_no_load_agree(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    calm = run_into(tmp_path / "calm", lab_kernel, lab_guest)
+def test_load_and_no_load_agree(rig: Rig, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    calm = run_into(tmp_path / "calm", rig)
     request.getfixturevalue("loaded_machine")
-    assert run_into(tmp_path / "loaded", lab_kernel, lab_guest) == calm
+    assert run_into(tmp_path / "loaded", rig) == calm
 
 
 def test_an_address_layout_that_changes_changes_nothing(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A container may forbid to fix it: results must not depend on it."""
-    fixed = run_into(tmp_path / "fixed", lab_kernel, lab_guest)
+    fixed = run_into(tmp_path / "fixed", rig)
     passes = doctor.passes
     monkeypatch.setattr(doctor, "passes", lambda name: name != "address layout" and passes(name))
-    free = run_into(tmp_path / "free", lab_kernel, lab_guest, copies=4)
+    free = run_into(tmp_path / "free", rig, copies=4)
     assert set(free) == set(fixed)
 
 
-def test_the_place_of_the_output_changes_nothing(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_the_place_of_the_output_changes_nothing(rig: Rig, tmp_path: Path) -> None:
     awkward = tmp_path / "a \"long\" path with blanks, 'quotes' and ünïcode" / ("x" * 100)
-    assert run_into(tmp_path / "short", lab_kernel, lab_guest) == run_into(
-        awkward, lab_kernel, lab_guest
-    )
+    assert run_into(tmp_path / "short", rig) == run_into(awkward, rig)

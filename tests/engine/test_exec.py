@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,12 @@ from mptcplab.errors import RunError
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunOutcome
 from mptcplab.metrics import records, run_files
-from tests.vocabulary import PROGRAM_PATHS, RunProgram, output
+from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, shell
 
 #: No goodput over the faster of the paths alone is higher than its rate.
 WIFI_BPS = 50e6
 SIZE_BYTES = 20_000_000
+PROGRAMS = Path(__file__).parent / "programs"
 
 
 @pytest.fixture
@@ -36,10 +36,6 @@ def served(tmp_path: Path) -> Path:
 
 def nginx(file: Path) -> list[str]:
     return ["nginx", "-c", str(file.with_name("nginx.conf"))]
-
-
-def shell(script: str) -> list[str]:
-    return ["sh", "-c", script]
 
 
 def seconds(outcome: RunOutcome) -> float:
@@ -249,23 +245,12 @@ def test_tools_that_look_at_the_network_work(run_program: RunProgram, served: Pa
 
 @pytest.mark.parametrize("way", ["times", "coarse", "clock", "getrusage"])
 def test_a_program_that_waits_for_the_time_of_a_tick_comes_to_an_end(
-    run_program: RunProgram, tmp_path: Path, way: str
+    run_program: RunProgram, way: str
 ) -> None:
-    program = tmp_path / "spins"
-    source = Path(__file__).parent / "programs/spins.c"
-    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(program)]
-    subprocess.run([*command, str(source)], check=True)
-    outcome = run_program([str(program), way], limits=Limits(stall_cpu_s=5))
+    outcome = run_program([f"{PROGRAMS}/spins.c", way], limits=Limits(stall_cpu_s=5))
     # of two readings of the clock the second costs 256 ns, ten of the other time nothing
     assert output(outcome) == "256 ns\nmoved\n"
 
 
-def test_vector_registers_survive_all_that_stops_a_process(
-    run_program: RunProgram, tmp_path: Path
-) -> None:
-    program = tmp_path / "registers"
-    source = Path(__file__).parent / "programs/registers.c"
-    command = ["gcc", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o", str(program)]
-    subprocess.run([*command, str(source)], check=True)
-    outcome = run_program([str(program)])
-    assert output(outcome) == "kept\n"
+def test_vector_registers_survive_all_that_stops_a_process(run_program: RunProgram) -> None:
+    assert output(run_program([f"{PROGRAMS}/registers.c"])) == "kept\n"

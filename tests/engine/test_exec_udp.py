@@ -15,7 +15,7 @@ from mptcplab.plan import plan
 from mptcplab.runs import single
 from mptcplab.scenario.workload import Program
 from tests import pcapng
-from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, scenario_of
+from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, scenario_of, shell
 
 TUNNEL = f"{sys.executable} {Path(__file__).parents[2] / 'examples' / 'tunnel.py'}"
 TCP = 6
@@ -70,10 +70,6 @@ PROGRAM = Program(client=("any",), directory="/", time_limit_ns=None)
 
 def python(code: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", code, *arguments]
-
-
-def shell(script: str) -> list[str]:
-    return ["sh", "-c", script]
 
 
 def links_of(run: RunOutcome, *paths: str) -> dict[str, LinkFigures]:
@@ -159,10 +155,7 @@ def test_a_tunnel_of_a_program_carries_tcp(run_program: RunProgram) -> None:
     # 3 of the 4 s; until the window fills the path, some round trips of 60 ms pass
     assert 0.5 * 20e6 < carried_bps(links_of(run, path)["lte up"]) < 20e6
     # all of it is in packets of UDP; what passes the tunnel's own device is not captured
-    for file, device in (
-        (plan.router_capture("lte"), "rc1"),
-        (plan.CLIENT_CAPTURE, "c1"),
-    ):
+    for file, device in ((plan.router_capture("lte"), "rc1"), (plan.CLIENT_CAPTURE, "c1")):
         capture = pcapng.read(run.directory / file)
         assert "tun0" not in capture
         assert TCP not in {frame[23] for frame in capture[device].headers}

@@ -13,8 +13,8 @@ import re
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,12 +23,10 @@ from mptcplab.errors import RunError
 from mptcplab.lab import engine, run_directory
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, RunOutcome, Watch
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.runs.program import Outputs
 from mptcplab.runs.store import Store
-from tests.vocabulary import kernel_processes, scenario_of
+from tests.vocabulary import RigOf, kernel_processes, scenario_of, until
 
 SCENARIO = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
 # no attack may hang the tests, should it succeed
@@ -41,16 +39,7 @@ PYTHON = os.path.realpath(sys.executable)
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind(tmp_path: Path) -> Iterator[None]:
     yield
-    ended(tmp_path)
-
-
-def ended(below: Path) -> None:
-    """Wait until no kernel runs in a folder: one that was killed needs a CPU to end."""
-    for _ in range(1200):
-        if not kernel_processes(below):
-            return
-        time.sleep(0.05)
-    assert not kernel_processes(below)
+    until(lambda: not kernel_processes(tmp_path))
 
 
 @pytest.fixture
@@ -168,7 +157,7 @@ def test_limits_hold_while_nobody_reads_what_a_program_writes(tmp_path: Path) ->
     )
     assert process.stdout
     assert process.stdout.read(1) == b"x"
-    ended(tmp_path)
+    until(lambda: not kernel_processes(tmp_path))
     # all that is said after the first 64 KiB, which a pipe holds, waits for this
     output, said = process.communicate()
     assert (process.returncode, len(output)) == (1, 300_000)  # with a line's end, without the first
@@ -258,15 +247,21 @@ except OSError as error:
 
 
 def run(
-    kernel: KernelBuild,
-    guest: Guest,
-    directory: Path,
-    limits: Limits = PATIENCE,
-    watch: Watch | None = None,
+    rig: Rig, directory: Path, limits: Limits = PATIENCE, watch: Watch | None = None
 ) -> RunOutcome:
-    return engine.run(SCENARIO, "#\n", Rig(kernel, guest, limits=limits), directory, watch=watch)
+    return engine.run(SCENARIO, "#\n", replace(rig, limits=limits), directory, watch=watch)
 
 
+NOW_A_LINK = """
+    int fd, other;
+    make_file("x", "");
+    link("x", "y");
+    fd = open("x", O_PATH);
+    other = open("y", O_PATH);
+    unlink("x");
+    symlink("OUTSIDE/file", "x");
+    sprintf(path, "/proc/self/fd/%d", fd);
+"""
 ESCAPES = {
     "chmod of what is a link now": """
         int fd;
@@ -278,28 +273,8 @@ ESCAPES = {
         sprintf(path, "/proc/self/fd/%d", fd);
         chmod(path, 06777);
     """,
-    "truncate of what is a link now, and has another name": """
-        int fd, other;
-        make_file("x", "");
-        link("x", "y");
-        fd = open("x", O_PATH);
-        other = open("y", O_PATH);
-        unlink("x");
-        symlink("OUTSIDE/file", "x");
-        sprintf(path, "/proc/self/fd/%d", fd);
-        truncate(path, 0);
-    """,
-    "open of what is a link now, and has another name": """
-        int fd, other;
-        make_file("x", "");
-        link("x", "y");
-        fd = open("x", O_PATH);
-        other = open("y", O_PATH);
-        unlink("x");
-        symlink("OUTSIDE/file", "x");
-        sprintf(path, "/proc/self/fd/%d", fd);
-        make_file(path, "owned");
-    """,
+    "truncate of what is a link now, and has another name": f"{NOW_A_LINK} truncate(path, 0);",
+    "open of what is a link now, and has another name": f'{NOW_A_LINK} make_file(path, "owned");',
     "link of what is below a link now": """
         int fd, other;
         mkdir("d", 0755);
@@ -344,17 +319,12 @@ ESCAPES = {
 
 @pytest.mark.parametrize("attack", ESCAPES)
 def test_no_guest_writes_to_what_is_not_its_own(
-    lab_kernel: KernelBuild,
-    guest_of: Callable[[str], Guest],
-    directory: Path,
-    outside: Path,
-    attack: str,
+    rig_of: RigOf, directory: Path, outside: Path, attack: str
 ) -> None:
     body = ESCAPES[attack].replace("OUTSIDE", str(outside))
     before = (outside / "file").stat()
-    outcome = run(
-        lab_kernel, guest_of(f"char path[64]; enter_run_directory(); {body} end();"), directory
-    )
+    rig = rig_of(f"char path[64]; enter_run_directory(); {body} end();")
+    outcome = run(rig, directory)
     assert outcome.guest["start_ns"] == 1
     assert is_as_it_was(outside)
     after = (outside / "file").stat()
@@ -377,28 +347,21 @@ def test_no_guest_writes_to_what_is_not_its_own(
     ],
 )
 def test_what_a_guest_leaves_for_a_file_is_not_taken(
-    lab_kernel: KernelBuild,
-    guest_of: Callable[[str], Guest],
-    directory: Path,
-    outside: Path,
-    make: str,
-    what: str,
+    rig_of: RigOf, directory: Path, outside: Path, make: str, what: str
 ) -> None:
     body = make.replace("OUTSIDE", str(outside))
     # the host looks for output at the end, too
-    guest = guest_of(f"enter_run_directory(); {body} end();")
+    rig = rig_of(f"enter_run_directory(); {body} end();")
     shown = io.BytesIO()
     watch = Watch(look=Outputs(shown, shown).look)
     with pytest.raises(RunError, match=f"of what it left, client.out is {what}, not a file"):
-        run(lab_kernel, guest, directory, watch=watch)
+        run(rig, directory, watch=watch)
     assert shown.getvalue() == b""
     assert is_as_it_was(outside)
     assert not (directory / run_directory.GUEST).exists()
 
 
-def test_only_expected_files_are_kept_with_the_host_s_rights(
-    lab_kernel: KernelBuild, guest_of: Callable[[str], Guest], tmp_path: Path
-) -> None:
+def test_only_expected_files_are_kept_with_the_host_s_rights(rig_of: RigOf, tmp_path: Path) -> None:
     body = """
         make_file("client.out", "text");
         chmod("client.out", 06777);
@@ -411,7 +374,7 @@ def test_only_expected_files_are_kept_with_the_host_s_rights(
         body += 'mkdir("traces", 0); chmod(".", 0);'
     store = Store(tmp_path / "out")
     with store.new_run("key") as directory:
-        run(lab_kernel, guest_of(f"enter_run_directory(); {body} end();"), directory)
+        run(rig_of(f"enter_run_directory(); {body} end();"), directory)
     kept = store.directory("key").iterdir()
     names = (run_files.PLAN, run_files.CONSOLE, run_files.GUEST_OUTCOME, run_files.CLIENT_OUTPUT)
     assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in kept} == dict.fromkeys(
@@ -451,14 +414,8 @@ def test_only_expected_files_are_kept_with_the_host_s_rights(
         ),
     ],
 )
-def test_no_guest_fills_the_disk(
-    lab_kernel: KernelBuild,
-    guest_of: Callable[[str], Guest],
-    directory: Path,
-    attack: str,
-    reason: str,
-) -> None:
+def test_no_guest_fills_the_disk(rig_of: RigOf, directory: Path, attack: str, reason: str) -> None:
     limits = Limits(wall_s=60.0, disk_bytes=10_000_000)
     with pytest.raises(RunError, match=reason):
-        run(lab_kernel, guest_of(f"enter_run_directory(); {attack}"), directory, limits)
+        run(rig_of(f"enter_run_directory(); {attack}"), directory, limits)
     assert not (directory / run_directory.GUEST).exists()

@@ -18,7 +18,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import testbed
-from mptcplab.runs import captures
+from mptcplab.runs import store
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from tests.vocabulary import RunScenario
@@ -75,7 +75,7 @@ def test_a_packet_that_was_lost_is_the_first_that_differs(
     ]
     one, other = (each.outcome.directory for each in runs)
     packets, _ = compare.differences(runs[0].scenario, one, other)
-    seen = difference.streams(*captures.read(one, ["server.pcapng"]))
+    seen = difference.streams(*store.read_captures(one, ["server.pcapng"]))
     (lines,) = (lines for place, lines in seen.items() if place.sender == testbed.client(1).address)
     of = dict(zip(difference.FIELDS, lines.T, strict=True))
     at = int(np.flatnonzero((of["payload"] > 0) & (of["time"] >= 0))[39])

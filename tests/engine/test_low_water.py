@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 
 from mptcplab.lab import kernel
-from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import single
-from mptcplab.runs.program import find
-from mptcplab.scenario.workload import Program
-from tests.vocabulary import scenario_of
+from tests.vocabulary import RunProgram, output
 
 PROGRAM = str(Path(__file__).parent / "programs/low_water.py")
 #: The low-water mark and the send buffer, 0 for the usual one; of 1 the kernel makes 4608 bytes.
@@ -25,22 +19,17 @@ MARKS = ("1,0", "1,1", "1,4096", "100,0", "100,1", "4096,1")
 
 @pytest.mark.parametrize("scheduler", kernel.schedulers())
 def test_a_program_that_blocks_sends_as_much_as_windows_admit(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, scheduler: str
+    run_program: RunProgram, scheduler: str
 ) -> None:
     """2,000 bytes, less than two segments: the first windows take them, and no RTT, of 20 ms or
     more, passes until the program has sent all.
     """
-    program = Program(
-        client=find([sys.executable, PROGRAM, "client", *MARKS]),
-        server=find([sys.executable, PROGRAM, "server"]),
-        directory="/",
-        time_limit_ns=600 * 10**9,
-        records=False,
-    )
-    scenario = scenario_of("a:20mbit,10ms", "b:10mbit,25ms", scheduler=scheduler, program=program)
-    single.run(scenario, Rig(lab_kernel, lab_guest), tmp_path)
-    assert (tmp_path / run_files.CLIENT_ERRORS).read_text() == ""
-    lines = (tmp_path / run_files.CLIENT_OUTPUT).read_text().split("\n")[:-1]
+    program = [sys.executable, PROGRAM]
+    paths = ("a:20mbit,10ms", "b:10mbit,25ms")
+    client, server = [*program, "client", *MARKS], [*program, "server"]
+    run = run_program(client, server, paths=paths, scheduler=scheduler)
+    assert output(run, run_files.CLIENT_ERRORS) == ""
+    lines = output(run).splitlines()
     took_us = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in lines}
     assert sorted(took_us) == sorted(mark.replace(",", " ") for mark in MARKS)
     assert max(took_us.values()) < 20_000, took_us

@@ -18,7 +18,7 @@ def link(run: Run, device: str) -> Records:
     return select(links, links["device"] == device.encode())
 
 
-def test_a_segment_is_blocked_for_as_long_as_the_one_before_it_takes_longer(
+def test_a_segment_is_blocked_until_the_one_before_it_arrives(
     run_scenario: RunScenario,
 ) -> None:
     # The greeting went over the first path, so that round robin sends the first of two segments
@@ -42,7 +42,7 @@ def test_a_segment_is_blocked_for_as_long_as_the_one_before_it_takes_longer(
     assert of_paths == [0, run.figures.metrics.blocked_share]
 
 
-def test_the_time_of_blocking_is_that_in_which_the_queue_is_not_empty(
+def test_data_is_blocked_while_the_queue_is_not_empty(
     run_scenario: RunScenario,
 ) -> None:
     run = run_scenario(
@@ -132,7 +132,7 @@ def test_the_ports_of_both_sides_match(run_scenario: RunScenario) -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["default", "minrtt"])
-def test_what_is_not_there_yet_is_0_and_no_byte_is_counted_that_is_none(
+def test_values_are_0_before_they_exist_and_no_byte_is_invented(
     run_scenario: RunScenario, scheduler: str
 ) -> None:
     # So many connections at once that SYNs are lost: some wait for an answer, some fall back to

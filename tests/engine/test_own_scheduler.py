@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,25 @@ from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, RunOutcome
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
 from tests.vocabulary import scenario_of
 
-SCHEDULER = """\
+MODULE = """\
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mpsched.h"
 
+{functions}
+static struct mps_ops ops = {{
+	.next_segment = {hook},
+	.name = "{name}",
+	.owner = THIS_MODULE,
+}};
+mps_scheduler(ops);
+
+MODULE_LICENSE("GPL");
+"""
+
+FAULTY = """\
 static bool faulty_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {{
 	struct mps_segment *seg = mps_head(conn);
@@ -34,23 +45,11 @@ static bool faulty_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 			return mps_pick_new(pick, conn, subflow, seg);
 	return false;
 }}
-
-static struct mps_ops ops = {{
-	.next_segment = {hook},
-	.name = "faulty",
-	.owner = THIS_MODULE,
-}};
-mps_scheduler(ops);
-
-MODULE_LICENSE("GPL");
 """
 
 #: A message of 1000 bytes goes in halves, the second when the first has been acknowledged; what is
 #: to be sent again is left to the retransmission timer.
 HALVES = """\
-// SPDX-License-Identifier: GPL-2.0-only
-#include "mpsched.h"
-
 static bool halves_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_head(conn);
@@ -67,17 +66,15 @@ static bool halves_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	}
 	return false;
 }
-
-static struct mps_ops ops = {
-	.next_segment = halves_next_segment,
-	.name = "halves",
-	.owner = THIS_MODULE,
-};
-mps_scheduler(ops);
-
-MODULE_LICENSE("GPL");
 """
 
+
+def faulty(body: str = "", hook: str = "faulty_next_segment") -> str:
+    """A scheduler for two subflows, whose next_segment() begins with some lines."""
+    return MODULE.format(name="faulty", functions=FAULTY.format(body=body), hook=hook)
+
+
+PATHS = ("a:10mbit,10ms", "b:10mbit,10ms")
 #: Run a scheduler: its name, its text, the scenario but for the scheduler, further commands.
 RunOwn = Callable[..., RunOutcome]
 #: Run a scheduler whose next_segment() begins with some lines.
@@ -85,26 +82,17 @@ RunFaulty = Callable[..., RunOutcome]
 
 
 @pytest.fixture
-def run_own(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunOwn:
+def run_own(rig: Rig, tmp_path: Path) -> RunOwn:
     def run(
         name: str, text: str, *paths: str, commands: Iterable[str] = (), **flags: Any
     ) -> RunOutcome:
         file, directory = tmp_path / f"{name}.c", tmp_path / "run"
         file.write_text(text)
         directory.mkdir()
-        module = kernel.module(lab_kernel, file, quiet=True)
+        modules = {name: kernel.module(rig.kernel, file, quiet=True).path}
+        own = replace(rig, modules=modules, limits=Limits(wall_s=120.0, stall_cpu_s=1.0))
         scenario = scenario_of(*paths, scheduler=str(file), **flags)
-        return engine.run(
-            scenario,
-            plan.render(scenario, commands=commands),
-            Rig(
-                lab_kernel,
-                lab_guest,
-                modules={name: module.path},
-                limits=Limits(wall_s=120.0, stall_cpu_s=1.0),
-            ),
-            directory,
-        )
+        return engine.run(scenario, plan.render(scenario, commands=commands), own, directory)
 
     return run
 
@@ -112,8 +100,7 @@ def run_own(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> RunOwn
 @pytest.fixture
 def run_faulty(run_own: RunOwn) -> RunFaulty:
     def run(body: str = "", hook: str = "faulty_next_segment") -> RunOutcome:
-        text = SCHEDULER.format(body=body, hook=hook)
-        return run_own("faulty", text, "a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
+        return run_own("faulty", faulty(body, hook), *PATHS, duration="1s")
 
     return run
 
@@ -169,13 +156,8 @@ def test_a_scheduler_without_a_fault_runs(run_faulty: RunFaulty) -> None:
         ),
     ],
     ids=[
-        "a crash",
-        "a crash in what it calls",
-        "a warning",
-        "a bug",
-        "a loop",
-        "a loop that moves the time",
-        "a loop that calls",
+        *("a crash", "a crash in what it calls", "a warning", "a bug"),
+        *("a loop", "a loop that moves the time", "a loop that calls"),
     ],
 )
 def test_a_fault_ends_the_run_with_its_name_and_the_way_there(
@@ -187,7 +169,7 @@ def test_a_fault_ends_the_run_with_its_name_and_the_way_there(
     assert re.search(r"Call Trace:\n( \[<.*\n)* \[<.*(mptcp_\w+|mps_\w+)\+", error.console_tail)
 
 
-def test_a_scheduler_that_is_refused_is_told_with_the_reason(run_faulty: RunFaulty) -> None:
+def test_a_scheduler_that_is_refused_is_reported_with_the_reason(run_faulty: RunFaulty) -> None:
     error = failure(lambda: run_faulty("(void)faulty_next_segment;", hook="NULL"))
     assert re.fullmatch(r"plan line \d+: insmod faulty\.ko: Invalid argument.*", error.reason)
 
@@ -198,7 +180,7 @@ def test_a_retransmission_sends_nothing_for_the_first_time(run_own: RunOwn) -> N
     # with the retransmission on the other, behind its back.
     outcome = run_own(
         "halves",
-        HALVES,
+        MODULE.format(name="halves", functions=HALVES, hook="halves_next_segment"),
         "a:10mbit,10ms",
         "b:10mbit,20ms",
         commands=[

@@ -7,7 +7,6 @@ import hashlib
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,29 +15,21 @@ from mptcplab import resources
 from mptcplab.cli.actions import common
 from mptcplab.lab import guest, kernel
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.papers import catalogue, reproduce
+from mptcplab.papers import reproduce
 from mptcplab.papers.catalogue import PUBLISHED
 from mptcplab.papers.claims import Verdict
 from mptcplab.runs.runner import Runner
+from tests.cli.calls import PROGRAM, call
+from tests.unit.test_papers import load
 
 #: The quickest one: requests over one idle path.
 FIGURE = "cech2020/fig11"
 FIRST = resources.KERNEL / "mptcp" / "sched" / "first.c"
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "mptcplab", "papers", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finished(*arguments: str) -> tuple[int, str, str]:
-    process = start(*arguments)
-    out, err = process.communicate()
-    return process.returncode, out, err
+def finished(*arguments: object) -> tuple[int, str, str]:
+    done = call("papers", *arguments)
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -46,7 +37,8 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     how: signal.Signals, lab_kernel: KernelBuild, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    process = start("run", FIGURE, "--quick", "--jobs", "1", "--out", str(out))
+    command = [*PROGRAM, "papers", "run", FIGURE, "--quick", "--jobs", "1", "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     # three of the ten runs have ended
     for _ in range(3):
@@ -62,7 +54,7 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     assert 3 <= len(kept) < 10
     assert not (out / f"{FIGURE}-quick.json").exists()
 
-    status, shown, err = finished("run", FIGURE, "--quick", "--out", str(out))
+    status, shown, err = finished("run", FIGURE, "--quick", "--out", out)
     assert status == 0, err
     assert len(err.splitlines()) == 10 - len(kept)
     assert set(kept) < {file.name for file in (out / "runs").glob("[!.]*")}
@@ -71,14 +63,14 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     assert len(document["runs"]) == 10
 
     # nothing is run again, and what was found is the same
-    status, again, err = finished("run", FIGURE, "--quick", "--out", str(out))
+    status, again, err = finished("run", FIGURE, "--quick", "--out", out)
     assert (status, err) == (0, "")
     assert again == shown
-    status, again, err = finished("show", FIGURE, "--quick", "--out", str(out))
+    status, again, err = finished("show", FIGURE, "--quick", "--out", out)
     assert (status, again) == (0, shown)
     assert err.startswith("not run: published, 10 runs, CPU time ")
     # all runs are the quick ones, but that is not known before
-    status, _, err = finished("show", FIGURE, "--out", str(out))
+    status, _, err = finished("show", FIGURE, "--out", out)
     assert status == 1
     assert "only its quick part was run; to show that: --quick" in err
 
@@ -88,7 +80,7 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     assert 0 < float(least.split()[-2]) < 0.01 + 2 * 0.05
 
     pages = tmp_path / "pages"
-    status, written, err = finished("publish", str(pages), "--out", str(out))
+    status, written, err = finished("publish", pages, "--out", out)
     assert status == 0, err
     assert f"written: {pages / 'cech2020.md'}" in written
     assert "The delay that netem makes" in (pages / "cech2020.md").read_text()
@@ -165,10 +157,7 @@ figures.slow = { value = "median(goodput, scheduler='first', variant='slow')" }
 
 
 def test_variants_decide_what_depends_on_them(lab_kernel: KernelBuild, tmp_path: Path) -> None:
-    (tmp_path / "p").mkdir()
-    (tmp_path / "p" / "paper.toml").write_text('title = "T"\nauthors = "A"\npublished = "P"\n')
-    (tmp_path / "p" / "fig1.toml").write_text(VARIED)
-    published = catalogue.load("p/fig1", tmp_path)
+    published = load(tmp_path, VARIED)
     out, lab_guest = tmp_path / "out", guest.build()
     found = reproduce.run(
         published,
@@ -202,8 +191,8 @@ def test_variants_decide_what_depends_on_them(lab_kernel: KernelBuild, tmp_path:
     assert list(made.files) == ["sched/first.c"]
     assert made.files["sched/first.c"] == hashlib.sha256(FIRST.read_bytes()).hexdigest()
     assert made.cpu_s is not None
-    # what a part costs is told from the runs of others: half as many runs, of which each is as long
-    (out / "p" / "fig1-slow.json").unlink()
+    # what a part costs comes from the runs of others: half as many runs, of which each is as long
+    (out / "paper2020" / "fig1-slow.json").unlink()
     again = reproduce.read(published, out, quick=False)
     assert list(again.missing) == ["slow"]
     cpu_s = again.missing["slow"].cpu_s
@@ -212,17 +201,17 @@ def test_variants_decide_what_depends_on_them(lab_kernel: KernelBuild, tmp_path:
 
 
 def test_what_was_not_run_is_said(tmp_path: Path) -> None:
-    status, _, err = finished("show", FIGURE, "--out", str(tmp_path))
+    status, _, err = finished("show", FIGURE, "--out", tmp_path)
     assert status == 1
     assert f"to make it: mptcplab papers run {FIGURE}" in err
     assert "--quick" not in err
-    status, _, err = finished("publish", str(tmp_path / "x"), "--out", str(tmp_path))
+    status, _, err = finished("publish", tmp_path / "x", "--out", tmp_path)
     assert status == 1
     assert "no experiment has been run" in err
 
 
 @pytest.mark.parametrize("command", ["run", "show"])
 def test_a_wrong_name_is_an_error(command: str, tmp_path: Path) -> None:
-    status, _, err = finished(command, "cech2020/fig33", "--out", str(tmp_path))
+    status, _, err = finished(command, "cech2020/fig33", "--out", tmp_path)
     assert status == 2
     assert "cech2020/fig33: no such experiment; did you mean" in err

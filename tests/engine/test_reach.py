@@ -4,58 +4,51 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
-from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import single
-from mptcplab.runs.program import find
-from mptcplab.scenario.workload import Program
-from tests.vocabulary import scenario_of
+from tests.vocabulary import RunProgram, output
 
 REACH = Path(__file__).parent / "programs/reach.py"
 
 
-def reach(what: str, built: KernelBuild, guest: Guest, directory: Path) -> list[str]:
-    """The lines that the program prints; a kernel that reports something, or stops, raises."""
-    program = Program(
-        client=find([sys.executable, str(REACH), what]),
-        directory="/",
-        time_limit_ns=60 * 10**9,
-        records=False,
-    )
-    scenario = scenario_of("a:10mbit,5ms", program=program)
-    # A clock that stands still is what some of these would bring about: a short patience.
-    outcome = single.run(scenario, Rig(built, guest, limits=Limits(stall_cpu_s=10.0)), directory)
-    assert (directory / run_files.CLIENT_ERRORS).read_text() == ""
-    assert outcome.guest["client_status"] == 0
-    return (directory / run_files.CLIENT_OUTPUT).read_text().splitlines()
+#: The lines that the program prints; a kernel that reports something, or stops, raises.
+Reach = Callable[[str], list[str]]
 
 
-def test_the_name_of_a_scheduler_is_all_that_is_told(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    said = reach("behind_a_name", lab_kernel, lab_guest, tmp_path)
+@pytest.fixture
+def reach(run_program: RunProgram) -> Reach:
+    def run(what: str) -> list[str]:
+        command = [sys.executable, str(REACH), what]
+        # A clock that stands still is what some of these would bring about: a short patience.
+        limits = Limits(stall_cpu_s=10.0)
+        outcome = run_program(command, paths=["a:10mbit,5ms"], time_limit_s=60, limits=limits)
+        assert output(outcome, run_files.CLIENT_ERRORS) == ""
+        assert outcome.guest["client_status"] == 0
+        return output(outcome).splitlines()
+
+    return run
+
+
+def test_the_name_of_a_scheduler_is_all_that_is_reported(reach: Reach) -> None:
+    said = reach("behind_a_name")
     assert sorted(said) == sorted(f"{name} nothing" for name in kernel.schedulers())
 
 
-def test_a_namespace_that_ends_is_not_held_by_its_files(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_a_namespace_that_ends_is_not_held_by_its_files(reach: Reach) -> None:
     """As seq_file does, which mptcp_drop is."""
-    said = reach("ended_namespace", lab_kernel, lab_guest, tmp_path)
+    said = reach("ended_namespace")
     assert said == ["mptcp_decisions ENXIO", "mptcp_probe ENXIO", "mptcp_drop ENXIO"]
 
 
-def test_a_probe_samples_what_is_to_come_and_its_own_namespace(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_a_probe_samples_what_is_to_come_and_its_own_namespace(reach: Reach) -> None:
     """In 10 s there were 100,000 intervals of 100 us: none of them is caught up with."""
-    assert reach("probe", lab_kernel, lab_guest, tmp_path) == [
+    assert reach("probe") == [
         "0 100000 0 ok",
         "0 9999 0 EINVAL",
         "0 0 0 EINVAL",

@@ -9,21 +9,19 @@ from pathlib import Path
 import pytest
 
 from mptcplab.lab import doctor
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.engine import Rig
 from tests.read_only import called, read_only
 
 PATHS = ("--path", "a:5mbit,5ms", "--path", "b:5mbit,5ms", "--duration", "1s")
 
 
+@pytest.mark.usefixtures("builds")
 @pytest.mark.parametrize("has_locks", [False, True])
 def test_a_cache_that_cannot_be_written_to_is_used(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, has_locks: bool
+    rig: Rig, tmp_path: Path, has_locks: bool
 ) -> None:
-    if lab_kernel.variant != "lab":
-        pytest.skip("the command line takes the lab kernel")
     cache = tmp_path / "cache" / "mptcplab"
-    for made in (lab_kernel.image, lab_kernel.config, lab_guest.program):
+    for made in (rig.kernel.image, rig.kernel.config, rig.guest.program):
         target = cache / made.relative_to(doctor.cache_dir())
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(made, target)

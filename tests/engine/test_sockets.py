@@ -56,10 +56,7 @@ def test_the_end_is_heard_with_data_that_had_arrived(run_program: RunProgram) ->
     run = run_program(
         [*program, "client"],
         [*program, "server"],
-        paths=(
-            "a:20mbit,10ms,up.drop_acks=4-7",
-            "b:10mbit,25ms,up.drop=1,up.drop_acks=3-6",
-        ),
+        paths=("a:20mbit,10ms,up.drop_acks=4-7", "b:10mbit,25ms,up.drop=1,up.drop_acks=3-6"),
         scheduler="redundant",
     )
     assert output(run) == "end\n"

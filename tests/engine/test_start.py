@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.metrics import records, run_files
 from tests.vocabulary import Run, RunScenario
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,50ms")
@@ -64,7 +63,7 @@ def test_a_download_begins_when_the_server_has_been_asked(
     run = run_scenario(
         *paths, start="at-once", duration="1s", direction="down", transport=transport
     )
-    (message,) = records.read_messages(run.outcome.directory / run_files.MESSAGES)
+    (message,) = run.messages()
     assert message["due_ns"] == run.start_ns
     # half a round trip, and on the wire at 20 Mbit/s the end of the handshake, of 94 bytes at
     # most, and the greeting of 8, in a packet with 90 to 98 of headers
@@ -75,7 +74,7 @@ def test_a_download_begins_when_the_server_has_been_asked(
 def test_a_transfer_at_once_is_on_its_way_before_others_join(run_scenario: RunScenario) -> None:
     """Ten segments fit into the first window: they are there half a round trip after T0."""
     run = run_scenario(*PATHS, start="at-once", workload="transfers:size=10KB,count=1")
-    first = records.read_messages(run.outcome.directory / run_files.MESSAGES)[0]
+    first = run.messages()[0]
     # 8 packets of 1514 bytes at most, at 20 Mbit/s, are less than 5 ms
     assert first["complete_ns"] - first["due_ns"] < 15 * MS + CLOCK_NS
 
@@ -106,13 +105,13 @@ def test_connections_begin_together(run_scenario: RunScenario) -> None:
     paths = ("a:100mbit,10ms",)
     connection = ("x:paths=a,count=70,transport=tcp",)
     run = run_scenario(*paths, connection=connection, start="at-once", size="1KB")
-    found = records.read_messages(run.outcome.directory / run_files.MESSAGES)
+    found = run.messages()
     # SYN and SYN/ACK take 20 ms and 12 us; each of the 70 is opened, and then written to, a few us
     # after the last one. A lost SYN would be sent again after 1 s.
     assert (found["begin_ns"] - run.start_ns).max() < 2 * MS
 
 
-def test_a_server_that_is_not_reached_is_told(run_scenario: RunScenario) -> None:
+def test_a_server_that_is_not_reached_is_reported(run_scenario: RunScenario) -> None:
     with pytest.raises(Exception, match=r"path a: Connection timed out"):
         run_scenario("a:10mbit,10ms,loss=99.9999999%", start="at-once", duration="1s")
 

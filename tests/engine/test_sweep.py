@@ -12,8 +12,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,15 +29,7 @@ from tests.sweeps import (
     program,
     write_sweep,
 )
-from tests.vocabulary import in_mount_namespace
-
-
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not come")
+from tests.vocabulary import in_mount_namespace, until
 
 
 def kernels_of(out: Path) -> list[tuple[int, str]]:
@@ -54,11 +44,6 @@ def kernels_of(out: Path) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def kernels_in(out: Path) -> bool:
-    """Whether a process is left that runs in a directory below `out`."""
-    return bool(kernels_of(out))
-
-
 def test_an_interrupted_sweep_ends_like_one_that_was_not(
     whole_sweep: WholeSweep, tmp_path: Path
 ) -> None:
@@ -69,7 +54,7 @@ def test_an_interrupted_sweep_ends_like_one_that_was_not(
     assert list(out.glob("runs/.*")) == []
     after_first = made_ns(out)
     assert interrupted(command, out, 2 * total // 3, signal.SIGKILL) == -signal.SIGKILL
-    until(lambda: not kernels_in(out))
+    until(lambda: not kernels_of(out))
     assert all({file.name for file in run.iterdir()} == KEPT for run in kept(out))
     # what a worker had no time to remove is removed by the next one
     (out / "runs" / ".partial-0123456789abcdef-x").mkdir()
@@ -144,7 +129,7 @@ def test_what_is_kept_can_be_shown_and_asked(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     subprocess.run(program("report", out, "--out", page), capture_output=True, check=True)
     assert run.name in page.read_text()
-    # and the command that was told leaves the records
+    # and the printed command leaves the records
     subprocess.run(
         program("run", run / store.SCENARIO, "--out", out), capture_output=True, check=True
     )

@@ -33,7 +33,7 @@ from mptcplab.runs.runner import Runner
 from mptcplab.runs.tasks import Done, Task, failed, perform
 from mptcplab.runs.workers import InProcesses, InThreads, Perform, Workers, host, performed
 from mptcplab.scenario.model import Scenario
-from tests.vocabulary import scenario_of
+from tests.vocabulary import kernel_processes, scenario_of, until
 
 SHORT = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", duration="1s")
 #: An hour of virtual time: nobody waits for its end.
@@ -57,78 +57,59 @@ def content(out: Path) -> dict[str, bytes]:
     }
 
 
-def kernels_in(out: Path) -> list[str]:
-    """The processes that run in directories below `out`, as the kernels of its runs do."""
-    found = []
-    for process in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if process.name.isdigit() and os.readlink(process / "cwd").startswith(str(out)):
-                found.append(process.name)
-    return found
-
-
-def test_worker_processes_leave_the_same_bytes(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_worker_processes_leave_the_same_bytes(rig: Rig, tmp_path: Path) -> None:
     for jobs in (1, 3):
-        runs = store.Store(tmp_path / str(jobs))
-        entries = Runner(runs.out, jobs).run(seeds(4), Rig(lab_kernel, lab_guest))
+        entries = Runner(tmp_path / str(jobs), jobs).run(seeds(4), rig)
         assert [entry.seed for entry in entries] == [1, 2, 3, 4]
     assert content(tmp_path / "1") == content(tmp_path / "3")
 
 
 def test_own_workers_make_several_lots_and_keep_series_alone_if_asked(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+    rig: Rig, tmp_path: Path
 ) -> None:
-    runs = store.Store(tmp_path)
-    with Runner(runs.out, 2, keep_records=False).staying() as runner:
+    with Runner(tmp_path, 2, keep_records=False).staying() as runner:
         for lot in (seeds(3)[:1], seeds(3)[1:]):
-            entries = runner.run(lot, Rig(lab_kernel, lab_guest))
+            entries = runner.run(lot, rig)
             assert [entry.status for entry in entries] == ["ok"] * len(lot)
-    directories = [runs.directory(key) for key in runs.keys()]  # noqa: SIM118, it is no dictionary
+    directories = list((tmp_path / "runs").iterdir())
     assert [store.has_series(each) for each in directories] == [True] * 3
     assert [store.has_records(each) for each in directories] == [False] * 3
 
 
-def test_a_run_that_comes_back_packed_is_the_same(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    here, there = store.Store(tmp_path / "here"), store.Store(tmp_path / "there")
-    own = Task.of(SHORT, Rig(lab_kernel, lab_guest), here.out)
+def test_a_run_that_comes_back_packed_is_the_same(rig: Rig, tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    own = Task.of(SHORT, rig, store.Store(here).out)
     assert perform(own).files is None
     with InProcesses(1) as workers:
         done = workers.submit(perform, replace(own, out=None)).result()
-    arrivals.unpack(done, there)
-    assert content(here.out) == content(there.out)
+    arrivals.unpack(done, store.Store(there))
+    assert content(here) == content(there)
     assert done.entry.status == "ok"
 
 
 def test_a_clock_that_jumps_changes_nothing(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a century, back and forth, each time that somebody looks; no limit is met by that."""
-    first = store.Store(tmp_path / "first")
-    Runner(first.out).run(seeds(1), Rig(lab_kernel, lab_guest))
+    first, second = tmp_path / "first", tmp_path / "second"
+    Runner(first).run(seeds(1), rig)
     jumps, real = itertools.cycle([3e9, -3e9, 0.0]), time.time_ns  # noqa: TID251
     monkeypatch.setattr(time, "time_ns", lambda: real() + int(next(jumps) * 1e9))
     monkeypatch.setattr(time, "time", lambda: real() / 1e9 + next(jumps))
-    second = store.Store(tmp_path / "second")
-    (entry,) = Runner(second.out).run(seeds(1), Rig(lab_kernel, lab_guest))
+    (entry,) = Runner(second).run(seeds(1), rig)
     assert entry.status == "ok"
-    assert content(tmp_path / "first") == content(tmp_path / "second")
-    cost = documents.read_json(next(second.out.glob(f"runs/*/{store.COST}")))
+    assert content(first) == content(second)
+    cost = documents.read_json(next(second.glob(f"runs/*/{store.COST}")))
     assert 0 < cost["wall_s"] < Limits().wall_s
 
 
 @pytest.mark.parametrize("kind", [InThreads, InProcesses])
 def test_cancelling_ends_the_runs_under_way(
-    kind: Callable[[int], Workers], lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+    kind: Callable[[int], Workers], rig: Rig, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     runs = store.Store(out)
-    tasks = [
-        Task.of(LONG.with_(seed=seed), Rig(lab_kernel, lab_guest), runs.out) for seed in (1, 2)
-    ]
+    tasks = [Task.of(LONG.with_(seed=seed), rig, runs.out) for seed in (1, 2)]
     cancel = threading.Event()
 
     def perform_all(workers: Workers) -> None:
@@ -140,24 +121,22 @@ def test_cancelling_ends_the_runs_under_way(
     with kind(2) as workers, pytest.raises(RunCancelledError):
         perform_all(workers)
     assert list((out / "runs").iterdir()) == []
-    assert kernels_in(out) == []
+    assert not kernel_processes(out)
 
 
-def test_a_run_whose_kernel_is_killed_is_made_again(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_a_run_whose_kernel_is_killed_is_made_again(rig: Rig, tmp_path: Path) -> None:
     runs = store.Store(tmp_path)
 
     def kill_it() -> None:
         # without a pause: the run is a short one
         for _ in range(100_000):
-            if found := kernels_in(tmp_path):
-                os.kill(min(map(int, found)), signal.SIGKILL)
+            if found := kernel_processes(tmp_path):
+                os.kill(min(found), signal.SIGKILL)
                 return
 
     killer = threading.Thread(target=kill_it)
     killer.start()
-    done = perform(Task.of(SHORT, Rig(lab_kernel, lab_guest), runs.out))
+    done = perform(Task.of(SHORT, rig, runs.out))
     killer.join()
     assert (done.entry.status, done.killed, done.was_given_up) == ("ok", 1, False)
     assert [each.name for each in (tmp_path / "runs").iterdir()] == [done.key]
@@ -176,31 +155,20 @@ Runner(Path(sys.argv[1]), 2).run(scenarios, Rig(built, guest.build()))
 """
 
 
-def test_killing_the_main_process_ends_workers_and_kernels(
-    lab_kernel: KernelBuild, tmp_path: Path
-) -> None:
+def test_killing_the_main_process_ends_workers_and_kernels(rig: Rig, tmp_path: Path) -> None:
     """Also when it has no time to say so."""
     out = tmp_path / "out"
-    command = [sys.executable, "-c", MAIN, str(out), lab_kernel.variant]
+    command = [sys.executable, "-c", MAIN, str(out), rig.kernel.variant]
     main = subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True)
     try:
         until(lambda: len(list(out.glob("runs/.partial-*/clock"))) == 2)
-        until(lambda: kernels_in(out) != [])
+        until(lambda: kernel_processes(out))
     finally:
         main.kill()
         main.wait()
-    until(lambda: kernels_in(out) == [])
+    until(lambda: not kernel_processes(out))
     # the workers have cleaned up, too
     until(lambda: list(out.glob("runs/.partial-*")) == [])
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what must come; that it does not come fails the test in a minute."""
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not come")
 
 
 # What follows needs no kernel: these take the place of `perform` in a worker.
@@ -212,9 +180,7 @@ def _task(tmp_path: Path, seed: int = 1) -> Task:
 
 
 def ok(task: Task) -> Entry:
-    return run_entry(
-        task.scenario, status="ok", virtual_s=1.0, wall_s=None, run_metrics=None, directory=None
-    )
+    return run_entry(task.scenario, virtual_s=1.0)
 
 
 def dies_once(task: Task, _watch: Watch) -> Done:
@@ -313,17 +279,30 @@ def test_a_task_that_kills_every_worker_is_given_up(tmp_path: Path) -> None:
         assert workers.submit(well, _task(tmp_path)).result().entry.status == "ok"
 
 
-def test_a_run_that_is_killed_at_each_attempt_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    attempts = []
+#: Performs a task whose runs all end with an error; gives the directories of the attempts, too.
+Failing = Callable[..., tuple[Done, list[Path]]]
 
-    def killed(directory: Path, *_arguments: object) -> Done:
-        attempts.append(directory)
-        raise RunKilledError("its process was killed by SIGKILL; the machine may be out of memory")
 
-    monkeypatch.setattr(tasks, "_run_in", killed)
-    done = perform(replace(_task(tmp_path), out=tmp_path / "out"))
+@pytest.fixture
+def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Failing:
+    def performed(error: RunError, watch: Watch | None = None) -> tuple[Done, list[Path]]:
+        attempts: list[Path] = []
+
+        def fails(directory: Path, *_arguments: object) -> Done:
+            attempts.append(directory)
+            if watch:
+                watch.cancel.set()
+            raise error
+
+        monkeypatch.setattr(tasks, "_run_in", fails)
+        return perform(replace(_task(tmp_path), out=tmp_path / "out"), watch), attempts
+
+    return performed
+
+
+def test_a_run_that_is_killed_at_each_attempt_is_given_up(failing: Failing, tmp_path: Path) -> None:
+    killed = "its process was killed by SIGKILL; the machine may be out of memory"
+    done, attempts = failing(RunKilledError(killed))
     assert len(set(attempts)) == 2
     assert done.was_given_up
     assert done.entry.reason == (
@@ -332,38 +311,20 @@ def test_a_run_that_is_killed_at_each_attempt_is_given_up(
     assert list((tmp_path / "out" / "runs").iterdir()) == []
 
 
-def test_a_run_that_fails_by_itself_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    attempts = []
-
-    def fails(directory: Path, *_arguments: object) -> Done:
-        attempts.append(directory)
-        raise RunError("the guest's kernel panicked")
-
-    monkeypatch.setattr(tasks, "_run_in", fails)
-    done = perform(replace(_task(tmp_path), out=tmp_path / "out"))
+def test_a_run_that_fails_by_itself_is_not_made_again(failing: Failing) -> None:
+    done, attempts = failing(RunError("the guest's kernel panicked"))
     assert len(attempts) == 1
     assert (done.entry.status, done.was_given_up) == ("failed", False)
 
 
-def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(failing: Failing) -> None:
     """As when a signal goes to all processes at once."""
-    watch = Watch()
-
-    def killed(*_arguments: object) -> Done:
-        watch.cancel.set()
-        raise RunKilledError("its process was killed by SIGTERM or SIGINT")
-
-    monkeypatch.setattr(tasks, "_run_in", killed)
     with pytest.raises(RunCancelledError):
-        perform(replace(_task(tmp_path), out=tmp_path / "out"), watch)
+        failing(RunKilledError("its process was killed by SIGTERM or SIGINT"), Watch())
 
 
 @pytest.mark.parametrize("where", ["os.fork", "subprocess.Popen"])
-def test_a_limit_of_processes_is_told(
+def test_a_limit_of_processes_is_reported(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_arguments: object, **_named: object) -> None:
@@ -382,9 +343,9 @@ def test_a_limit_of_processes_is_told(
         monkeypatch.setattr(subprocess, "Popen", here)
         monkeypatch.setattr(os, "wait", no_child)
     monkeypatch.setattr(where, refused)
-    with InProcesses(2) as workers, pytest.raises(MachineError) as told:
+    with InProcesses(2) as workers, pytest.raises(MachineError) as caught:
         workers.submit(well, _task(tmp_path)).result()
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "no worker process can be started: Resource temporarily unavailable\n"
         "  to fix it: end other programs, or raise the limit of processes (ulimit -u, pids.max), "
         "or use --jobs 1"

@@ -48,10 +48,7 @@ def test_what_the_ends_do_is_seen_by_the_others(builds: Builds, tmp_path: Path) 
                 End(bytes=1, read_chunk=100, read_gap=1000, receive_buffer=2048),
             ),
             Connection(
-                3000,
-                1,
-                End(bytes=10**9),
-                End(bytes=0, act=troubles.ABORT_AT, act_at=1_000_000),
+                3000, 1, End(bytes=10**9), End(bytes=0, act=troubles.ABORT_AT, act_at=1_000_000)
             ),
         ),
         builds,

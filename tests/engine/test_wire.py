@@ -15,8 +15,6 @@ import pytest
 
 from mptcplab.lab import kernel
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
 from mptcplab.runs import single
 from mptcplab.runs.program import find
@@ -134,9 +132,7 @@ DIFFERENCES: Mapping[str, set[str]] = {
 WINDOW = {"messages, corked, more than a packet": {"window"}}
 
 
-def connections(
-    scheduler: str, build: KernelBuild, guest: Guest, directory: Path
-) -> Mapping[str, Sequence[Fields]]:
+def connections(scheduler: str, rig: Rig, directory: Path) -> Mapping[str, Sequence[Fields]]:
     """The packets of each situation with that scheduler."""
     words = [",".join(map(str, each)) for each in SITUATIONS.values()]
     executable = directory / "wire"
@@ -151,7 +147,7 @@ def connections(
     flags = {"program": program, "scheduler": scheduler, "pcap": True, "sample_interval": "10s"}
     run = directory / "run"
     run.mkdir()
-    single.run(scenario_of("a:20mbit,10ms", **flags), Rig(build, guest), run)
+    single.run(scenario_of("a:20mbit,10ms", **flags), rig, run)
     capture = pcapng.read(run / plan.router_capture("a"))["rc1"]
     found = wire.connections(capture, FIRST_PORT)
     assert sorted(found) == list(range(len(SITUATIONS)))
@@ -172,23 +168,22 @@ def differences(ours: Sequence[Fields], theirs: Sequence[Fields]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def of_default(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path_factory: pytest.TempPathFactory
+    rig: Rig, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Sequence[Fields]]:
-    return connections("default", lab_kernel, lab_guest, tmp_path_factory.mktemp("default"))
+    return connections("default", rig, tmp_path_factory.mktemp("default"))
 
 
 @pytest.mark.parametrize("scheduler", OURS)
 def test_packets_are_those_of_default(
     scheduler: str,
     of_default: Mapping[str, Sequence[Fields]],
-    lab_kernel: KernelBuild,
-    lab_guest: Guest,
+    rig: Rig,
     series: str,
     tmp_path: Path,
 ) -> None:
     besides = {} if series == "6.12" else WINDOW
     expected = {name: fields | besides.get(name, set()) for name, fields in DIFFERENCES.items()}
-    ours = connections(scheduler, lab_kernel, lab_guest, tmp_path)
+    ours = connections(scheduler, rig, tmp_path)
     found = {name: differences(ours[name], of_default[name]) for name in SITUATIONS}
     assert {name: fields for name, fields in found.items() if fields} == expected
     for name in [name for name, fields in DIFFERENCES.items() if fields == LATER]:

@@ -14,16 +14,10 @@ import math
 
 import pytest
 
-from mptcplab.metrics import records, run_files
-from mptcplab.metrics.records import Records
-from tests.vocabulary import Run, RunScenario
+from tests.vocabulary import RunScenario
 
 HEADER_BYTES, DATA_BYTES = 90, 1424
 CLOCK_NS = 2_000
-
-
-def messages(run: Run) -> Records:
-    return records.read_messages(run.outcome.directory / run_files.MESSAGES)
 
 
 def on_wire_bytes(data_bytes: int) -> int:
@@ -42,7 +36,7 @@ def wire_ns(data_bytes: int, rate_bps: int) -> int:
 
 def test_a_block_takes_the_delay_and_its_time_on_the_wire(run_scenario: RunScenario) -> None:
     run = run_scenario("a:50mbit,10ms", workload="cbr:size=8KB,rate=500kbit,duration=5s")
-    blocks = messages(run)
+    blocks = run.messages()
     # 8000 bytes each 128 ms, until 5 s have passed
     assert len(blocks) == math.ceil(5000 / 128)
     assert list(blocks["due_ns"]) == [run.start_ns + 128_000_000 * i for i in range(len(blocks))]
@@ -58,7 +52,7 @@ def test_a_block_takes_the_delay_and_its_time_on_the_wire(run_scenario: RunScena
 def test_a_response_takes_a_round_trip(run_scenario: RunScenario) -> None:
     flags = "requests:request=100B,response=1KB,interval=100ms,random=false,duration=3s"
     run = run_scenario("a:10mbit,10ms,down.rate=20mbit", workload=flags)
-    found = messages(run)
+    found = run.messages()
     requests, responses = found[::2], found[1::2]
     assert len(requests) == len(responses) == 30
     expected_ns = 20_000_000 + wire_ns(100, 10_000_000) + wire_ns(1000, 20_000_000)
@@ -70,7 +64,7 @@ def test_a_response_takes_a_round_trip(run_scenario: RunScenario) -> None:
 
 def test_random_requests_have_the_mean_interval(run_scenario: RunScenario) -> None:
     flags = "requests:interval=10ms,random=true,duration=10s"
-    found = messages(run_scenario("a:10mbit,5ms", workload=flags))[::2]
+    found = run_scenario("a:10mbit,5ms", workload=flags).messages()[::2]
     # Poisson: 1000 +- 4 standard deviations of 32
     assert abs(len(found) - 1000) < 127
 
@@ -80,7 +74,7 @@ def test_transfers_follow_each_other(run_scenario: RunScenario, direction: str) 
     flags = f"transfers:size=1MB,count=8,direction={direction}"
     run = run_scenario("a:20mbit,5ms", "b:10mbit,10ms", workload=flags)
     figures = run.figures.metrics
-    found = messages(run)
+    found = run.messages()
     data = found[found["bytes"] == 1_000_000]
     assert len(data) == figures["completed"] == 8
     # one begins when the last is known to have arrived: with the next request, or its reply
@@ -95,7 +89,7 @@ def test_transfers_follow_each_other(run_scenario: RunScenario, direction: str) 
 def test_a_connection_of_its_own_begins_with_a_handshake(run_scenario: RunScenario) -> None:
     flags = "transfers:size=1KB,count=5,interval=200ms,fresh=true"
     run = run_scenario("a:50mbit,10ms", workload=flags)
-    times = messages(run)["complete_ns"] - messages(run)["due_ns"]
+    times = run.messages()["complete_ns"] - run.messages()["due_ns"]
     # SYN and SYN/ACK are a round trip, then the data needs the delay; 1 ms is more than all
     # of these small packets take at this rate: 1200 bytes in 0.2 ms
     assert (times >= 30_000_000).all()
@@ -104,7 +98,7 @@ def test_a_connection_of_its_own_begins_with_a_handshake(run_scenario: RunScenar
 
 def test_a_page_loads_over_six_connections(run_scenario: RunScenario) -> None:
     run = run_scenario("a:50mbit,10ms", "b:20mbit,20ms", workload="web")
-    found = messages(run)
+    found = run.messages()
     assert set(found["connection"]) == {1, 2, 3, 4, 5, 6}
     down_bytes = int(found[found["direction"] == 1]["bytes"].sum())
     least_s = down_bytes * 8 / 70e6
@@ -155,7 +149,7 @@ def test_bulk_data_flows_either_way(run_scenario: RunScenario, direction: str) -
     run = run_scenario(
         "a:20mbit,10ms", "b:10mbit,20ms", duration="5s", direction=direction, scheduler="minrtt"
     )
-    found = messages(run)
+    found = run.messages()
     assert [int(each) for each in found["direction"]] == ([0, 1] if direction == "both" else [1])
     assert (found["written_ns"] >= run.start_ns + 5 * 10**9).all()
     for message in found:

@@ -22,17 +22,6 @@ def part_of(run: Run, path: str) -> float:
     return carried[path] / sum(carried.values())
 
 
-@pytest.mark.parametrize(
-    "paths",
-    [("a:100mbit,10ms", "b:50mbit,20ms"), ("a:50mbit,10ms", "b:50mbit,10ms")],
-    ids=["100+50", "50+50"],
-)
-def test_bulk_data_fills_both_paths(run_scenario: RunScenario, paths: tuple[str, str]) -> None:
-    ours = run_scenario(*paths, scheduler="burst", duration="10s")
-    default = run_scenario(*paths, scheduler="default", duration="10s")
-    assert ours.goodput_bps >= 0.97 * default.goodput_bps
-
-
 def test_blocks_go_where_default_sends_them(run_scenario: RunScenario) -> None:
     """With little in the queues, it is the pacing rates that decide, which are the same."""
     ours = run_scenario(*UNEQUAL, scheduler="burst", **BLOCKS)

@@ -24,8 +24,7 @@ from scipy import optimize
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records, run_files
-from mptcplab.runs import single
+from mptcplab.metrics import records
 from mptcplab.scenario import congestion
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import load_file
@@ -51,10 +50,7 @@ def run_example(
         runs = []
         for scenario in load_file(EXAMPLES / example, flags).runs():
             directory = tmp_path_factory.mktemp(f"{congestion.name_of(cc)}-{scenario.seed}")
-            outcome, figures = single.measure(scenario, Rig(lab_kernel, lab_guest), directory)
-            client = records.read_samples(directory / run_files.CLIENT_SAMPLES)
-            server = records.read_samples(directory / run_files.SERVER_SAMPLES)
-            runs.append(Run(scenario, outcome, client, server, figures))
+            runs.append(Run.made(scenario, Rig(lab_kernel, lab_guest), directory))
         return runs
 
     return run
@@ -73,12 +69,6 @@ def of_multipath(run: Run) -> list[float]:
 
 def of_tcp(run: Run) -> list[float]:
     return [value for name, value in goodputs(run).items() if name.startswith("tcp")]
-
-
-def rate_bps(run: Run, path: str, begin_s: float, end_s: float) -> float:
-    """What arrived over a path, per second."""
-    received = run.received_bytes(path, end_s) - run.received_bytes(path, begin_s)
-    return received * 8 / (end_s - begin_s)
 
 
 def ratio(run: Run) -> float:
@@ -175,7 +165,7 @@ def test_it_moves_to_the_free_path(pooling: dict[str, Run]) -> None:
     # 0.25 of the link. What is asserted is that traffic moves: three quarters of Reno's at most.
     # OLIA has a window of a segment or two: 2 of 42, and as much again for what it tries.
     most = {"lia": 0.75 / 3, "olia": 2 / 42 * 2, "balia": 0.75 / 3}
-    parts = {cc: rate_bps(run, "over-busy", 10, 40) / 10e6 for cc, run in pooling.items()}
+    parts = {cc: run.rate_bps("over-busy", 10, 40) / 10e6 for cc, run in pooling.items()}
     for cc, run in pooling.items():
         mbps = ", ".join(f"{name} {bps / 1e6:.2f}" for name, bps in goodputs(run).items())
         print(f"\n{cc}: {parts[cc]:.3f} of the busy link; Mbit/s: {mbps}", end="")
@@ -210,7 +200,7 @@ def until_used_s(run: Run) -> float:
     """From when TCP leaves the busy link until Multipath TCP has 80 % of it for half a second."""
     for step in range(250):
         begin_s = 40 + step / 10
-        if rate_bps(run, "over-busy", begin_s, begin_s + 0.5) >= 0.8 * 10e6 * TCP_PAYLOAD:
+        if run.rate_bps("over-busy", begin_s, begin_s + 0.5) >= 0.8 * 10e6 * TCP_PAYLOAD:
             return begin_s + 0.5 - 40
     return np.inf
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mptcplab.metrics import records
 from tests.vocabulary import Run, RunScenario, ours
 
 # queues that hold more than the paths: what fills them, is seen
@@ -61,10 +60,9 @@ def test_a_queue_of_its_own_is_no_reason_to_halve_the_window(
     run = run_scenario(
         f"a:20mbit,{delay}", f"b:20mbit,{delay}", cc=OURS, duration="60s", warmup="30s"
     )
-    subflow = run.client.subflow
-    late = subflow[subflow["time_ns"] > run.start_ns + 30e9]
-    for path in (0, 1):
-        cwnd = late[records.path_indices(late) == path]["cwnd"]
+    for path in "ab":
+        subflow = run.sender(path)
+        cwnd = subflow["cwnd"][subflow["time_ns"] > run.start_ns + 30e9]
         # It takes a segment back when more than its part of ten wait in the queue, five, and gives
         # one when fewer do: between an empty queue and one more than its part. Half the window
         # would be 11 segments, and 85.
@@ -87,10 +85,9 @@ def test_as_measured_it_halves_its_window_again_and_again(run_scenario: RunScena
     measured, better = (
         run_scenario(*paths, cc=cc, duration="60s", warmup="30s") for cc in ("wvegas", OURS)
     )
-    subflow = measured.client.subflow
-    late = subflow[subflow["time_ns"] > measured.start_ns + 30e9]
-    for path in (0, 1):
-        cwnd = late[records.path_indices(late) == path]["cwnd"].astype(int)
+    for path in "ab":
+        subflow = measured.sender(path)
+        cwnd = subflow["cwnd"][subflow["time_ns"] > measured.start_ns + 30e9].astype(int)
         # The window that needs no queue, of 84 segments, is halved when a queue of up to 5 is twice
         # as long as it was. Three quarters of the one before come back by slow start.
         assert cwnd.min() <= 0.55 * cwnd.max()

@@ -6,9 +6,7 @@ from __future__ import annotations
 import statistics
 
 import numpy as np
-import pytest
 
-from mptcplab.runs.bench import ideal_goodput_bps
 from tests.vocabulary import RunScenario
 
 PATHS = ("near:20mbit,10ms", "far:10mbit,40ms")
@@ -38,25 +36,3 @@ def test_the_far_path_sends_from_the_end(run_scenario: RunScenario) -> None:
     fresh = made[made["kind"] == NEW]
     first = {int(number): int(np.argmax(fresh["subflow"] == number)) for number in (1, 2)}
     assert int(fresh["seq"][first[2]]) - int(fresh["seq"][first[1]]) >= 32 * 1024
-
-
-@pytest.mark.parametrize(
-    "paths",
-    [("a:50mbit,10ms", "b:50mbit,10ms"), ("a:100mbit,10ms", "b:50mbit,20ms")],
-    ids=["50+50", "100+50"],
-)
-def test_bulk_data_fills_both_paths(run_scenario: RunScenario, paths: tuple[str, str]) -> None:
-    run = run_scenario(*paths, scheduler="dems", duration="20s")
-    assert run.goodput_bps >= 0.95 * ideal_goodput_bps(run.scenario)
-
-
-def test_three_paths_with_losses_and_outages(run_scenario: RunScenario) -> None:
-    # 20 Mbit/s for 5 of 10 s, with 1 % of loss: half of that is left to the timeouts.
-    run = run_scenario(
-        *("a:20mbit,10ms,loss=1%", "b:10mbit,25ms,loss=1%", "c:5mbit,60ms"),
-        scheduler="dems",
-        duration="10s",
-        event=("2s:a:down", "3s:b:down", "5s:a:up", "6s:b:up"),
-    )
-    assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
-    assert run.goodput_bps >= 5e6

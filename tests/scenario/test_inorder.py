@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mptcplab.runs.bench import ideal_goodput_bps
-from tests.vocabulary import Run, RunScenario
+from tests.vocabulary import Run, RunScenario, ofo_bytes
 
 # The setting of Yang and Amer: 0.75 MB/s of payload on each path, of which the second one can only
 # queue 3 packets. docs/schedulers/inorder.md says what of this is theirs.
@@ -32,12 +32,6 @@ def paper(run_scenario: RunScenario, scheduler: str, receive_buffer: str) -> Run
     )
 
 
-def ofo_bytes_mean(run: Run) -> float:
-    value = run.figures.metrics.ofo_bytes_mean
-    assert value is not None
-    return float(value)
-
-
 def test_a_small_receive_buffer_costs_no_goodput(run_scenario: RunScenario) -> None:
     large = paper(run_scenario, SMOOTH, "889KB")
     small = paper(run_scenario, SMOOTH, "177KB")
@@ -60,9 +54,9 @@ def test_others_lose_goodput(run_scenario: RunScenario, scheduler: str, series: 
 
 def test_less_waits_at_the_receiver_than_with_minrtt(run_scenario: RunScenario) -> None:
     # The paper has 25 KB against 83 KB: 30 %.
-    smooth = ofo_bytes_mean(paper(run_scenario, SMOOTH, "889KB"))
-    inorder = ofo_bytes_mean(paper(run_scenario, "inorder", "889KB"))
-    minrtt = ofo_bytes_mean(paper(run_scenario, "minrtt", "889KB"))
+    smooth = ofo_bytes(paper(run_scenario, SMOOTH, "889KB"))
+    inorder = ofo_bytes(paper(run_scenario, "inorder", "889KB"))
+    minrtt = ofo_bytes(paper(run_scenario, "minrtt", "889KB"))
     print(
         f"out of order: smooth {smooth / 1e3:.1f} KB, inorder {inorder / 1e3:.1f} KB, "
         f"minrtt {minrtt / 1e3:.1f} KB"
@@ -78,7 +72,7 @@ def test_parts_of_rounds_matter_where_paths_are_alike(run_scenario: RunScenario)
     paths = ("near:100mbit,10ms", "far:50mbit,20ms")
     whole = run_scenario(*paths, scheduler="inorder", duration="20s")
     parts = run_scenario(*paths, scheduler="inorder:part_rounds=on", duration="20s")
-    assert ofo_bytes_mean(parts) <= 0.35 * ofo_bytes_mean(whole)
+    assert ofo_bytes(parts) <= 0.35 * ofo_bytes(whole)
     assert parts.goodput_bps >= 0.99 * whole.goodput_bps
 
 
@@ -94,5 +88,5 @@ def test_a_path_that_has_become_fast_is_used_again(run_scenario: RunScenario) ->
         duration="30s",
         event=("2s:far:change,delay=500ms,lasts=8s",),
     )
-    late = run.received_bytes("far", 30) - run.received_bytes("far", 20)
+    late = run.received_bytes("far", 30, 20)
     assert late >= 0.9 * 10 * ideal_goodput_bps(run.scenario) / 2 / 8

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import pytest
 
-from mptcplab.metrics import records
 from tests.vocabulary import Run, RunScenario
 
 # The far path alone fills 4 Mbit/s x 200 ms = 100 KB, and half of 200 KB of receive buffer is
@@ -53,8 +52,7 @@ def test_a_penalty_halves_the_window_of_the_slow_subflow(run_scenario: RunScenar
             duration="10s",
             scheduler=scheduler,
         )
-        subflow = run.client.subflow
-        slow = subflow[records.path_indices(subflow) == 1]
+        slow = run.sender("slow")
         assert slow["retransmitted_packets"][-1] == 0
         cwnd = [int(packets) for packets in slow["cwnd"]]
         return [(a, b) for a, b in pairwise(cwnd) if b < a]

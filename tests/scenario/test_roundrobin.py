@@ -53,14 +53,3 @@ def test_without_cwnd_limited_the_slowest_path_dictates(run_scenario: RunScenari
     slowest = 10e6 * 1424 / 1514
     assert 0.9 * 2 * slowest <= run.goodput_bps <= 1.01 * 2 * slowest
     assert [path["share"] for path in run.figures.paths] == pytest.approx([0.5, 0.5], abs=0.02)
-
-
-@pytest.mark.parametrize(
-    "paths",
-    [("a:100mbit,10ms", "b:50mbit,20ms"), ("a:50mbit,10ms", "b:50mbit,10ms")],
-    ids=["100+50", "50+50"],
-)
-def test_bulk_data_fills_both_paths(run_scenario: RunScenario, paths: tuple[str, str]) -> None:
-    roundrobin = run_scenario(*paths, scheduler="roundrobin", duration="20s")
-    default = run_scenario(*paths, scheduler="default", duration="20s")
-    assert roundrobin.goodput_bps >= 0.97 * default.goodput_bps

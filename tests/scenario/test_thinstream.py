@@ -117,7 +117,5 @@ def test_delays_that_cannot_be_compared_are_counted(
     monkeypatch.setattr(plan, "render", with_offsets)
     run = run_scenario(*ASYMMETRIC, scheduler="thinstream", **BLOCKS)
     # one decision for each of the 100 blocks, but those before both paths have a sample
-    fallbacks = run.figures.metrics.fallbacks
-    assert fallbacks is not None
-    assert 90 <= fallbacks <= 100
+    assert 90 <= run.metric("fallbacks") <= 100
     assert subflows_of_new_data(run, 1) == {2}

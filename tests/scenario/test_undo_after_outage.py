@@ -41,7 +41,7 @@ def longest_hole_s(kernel: KernelBuild, guest: Guest, directory: Path, down_at: 
     return longest_ns / 1e9
 
 
-def test_what_an_undo_takes_for_not_lost_is_sent_again_at_a_timeout(
+def test_after_an_undo_lost_packets_wait_for_a_timeout(
     lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
 ) -> None:
     # A loss is repaired a round trip after it is noticed: 40 ms, and 121 ms in a full queue of 200

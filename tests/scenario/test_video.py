@@ -30,12 +30,6 @@ def messages(run: Run) -> records.Records:
     return records.read_messages(run.outcome.directory / run_files.MESSAGES)
 
 
-def share(run: Run, metric: str) -> float:
-    value = run.figures.metrics[metric]
-    assert isinstance(value, float)
-    return value
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize(("deadline", "least"), [("250ms", 0.75), ("400ms", 0.80)])
 def test_most_frames_are_in_time_where_others_fall_behind(
@@ -50,7 +44,7 @@ def test_most_frames_are_in_time_where_others_fall_behind(
         played(run_scenario, *SHORT, deadline=deadline, scheduler=scheduler, seed=seed)
         for scheduler in ("video", "minrtt")
     )
-    found = [share(run, "playable") for run in (video, minrtt)]
+    found = [run.metric("playable") for run in (video, minrtt)]
     print(f"playable, {deadline}, seed {seed}: video {found[0]:.3f}, minrtt {found[1]:.3f}")
     # in the long run, and with what the queues hold at the beginning
     assert least <= found[0] <= 0.92
@@ -97,7 +91,7 @@ def test_dropping_is_what_does_it(run_scenario: RunScenario) -> None:
     """Without, the units change nothing."""
     run = played(run_scenario, *SHORT, deadline="250ms", scheduler="video:drop=off")
     assert (messages(run)["complete_ns"] > 0).all()
-    assert share(run, "in_time") <= 0.15
+    assert run.metric("in_time") <= 0.15
 
 
 TROUBLES: dict[str, dict[str, Any]] = {

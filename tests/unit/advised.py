@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A kernel that gives the figures that a test says, for advice and for what checks it."""
+"""A kernel that gives the figures that a test says."""
 
 from __future__ import annotations
 
@@ -67,11 +67,8 @@ class FakeKernel:
             )
         entry = run_entry(
             scenario,
-            status="ok" if given else "failed",
-            reason="no power",
-            virtual_s=20.0,
-            wall_s=1.0,
-            run_metrics=RunMetrics(metrics=figures, paths=()),
+            RunMetrics(metrics=figures, paths=()),
+            reason=None if given else "no power",
             directory=f"runs/{key}",
         )
         if given:

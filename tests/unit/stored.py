@@ -38,10 +38,9 @@ def keep(out: Path, of: Scenario, *flows: Flow) -> entries.Entry:
     guest = synthetic.guest(2 * SECOND)
     entry = entries.run_entry(
         of,
-        status="ok",
+        run_metrics(of, client, server, guest),
         virtual_s=2.0,
         wall_s=0.1,
-        run_metrics=run_metrics(of, client, server, guest),
         directory=f"runs/{name}",
     )
     store.write_json(directory / "guest.json", guest)
@@ -59,15 +58,6 @@ def with_figures(entry: entries.Entry, **figures: float | None) -> entries.Entry
 
 def fail(out: Path, key: str, of: Scenario) -> dict[str, Any]:
     """Store that a run failed; gives what is kept of it."""
-    entry = entries.run_entry(
-        of,
-        status="failed",
-        reason="no power",
-        virtual_s=None,
-        wall_s=None,
-        run_metrics=None,
-        directory=None,
-    )
-    about = {"entry": entry, "scenario": of, "build": BUILD}
+    about = {"entry": entries.run_entry(of, reason="no power"), "scenario": of, "build": BUILD}
     store.Store(out).keep_failed(key, about)
     return about

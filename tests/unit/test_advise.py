@@ -6,16 +6,16 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from mptcplab.advice import advise, advise_report
+from mptcplab.advice import Name, advise, advise_report
 from mptcplab.advice.advise import REFERENCE, Advice, Effort, GivenUp, Overall, Question
-from mptcplab.advice.goals import Name
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.engine import Rig
 from mptcplab.runs.runner import Runner
@@ -23,28 +23,39 @@ from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
 from mptcplab.scenario.uncertainty import parse
-from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, pretend
+from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, Gives, pretend
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms")
 SMALL = Effort(screened=2, halved=3, variations=6, contenders=3, kept=1, ccs=1, crossed=None)
 LARGE = replace(SMALL, kept=3)
 
 
-def ask(
-    out: Path,
-    fake: FakeKernel,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    ccs: Sequence[str] = ("cubic", "reno", "olia"),
-    schedulers: str = "default,minrtt,blest,roundrobin",
-    effort: Effort = SMALL,
-    only: Sequence[Name] = (),
-    give_up: Sequence[GivenUp] = (),
-) -> Advice:
-    pretend(fake, monkeypatch)
-    request = from_flags(Flags(path=PATHS, scheduler=schedulers))
-    question = Question(request, ccs, parse([], request.base), effort, only, give_up)
-    return advise.advise(question, Rig(KERNEL, GUEST), Runner(out), lambda _text: None)
+#: Asks for advice, see `ask`.
+Ask = Callable[..., Advice]
+#: Few candidates, all of which become finalists.
+FEW: dict[str, Any] = {"ccs": ("cubic",), "effort": LARGE}
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Advice on PATHS, from runs that give what a function says, or that a fake kernel makes."""
+
+    def asked(
+        gives: Gives | FakeKernel,
+        *,
+        ccs: Sequence[str] = ("cubic", "reno", "olia"),
+        schedulers: str = "default,minrtt,blest,roundrobin",
+        effort: Effort = SMALL,
+        only: Sequence[Name] = (),
+        give_up: Sequence[GivenUp] = (),
+    ) -> Advice:
+        pretend(gives if isinstance(gives, FakeKernel) else FakeKernel(gives), monkeypatch)
+        request = from_flags(Flags(path=PATHS, scheduler=schedulers))
+        question = Question(request, ccs, parse([], request.base), effort, only, give_up)
+        out = tmp_path / "-".join(give_up)
+        return advise.advise(question, Rig(KERNEL, GUEST), Runner(out), lambda _text: None)
+
+    return asked
 
 
 def all_the_same(_scenario: Scenario) -> Given:
@@ -59,10 +70,8 @@ def minrtt_is_fast_and_blest_with_olia_prompt(scenario: Scenario) -> Given:
     return Given(mbps, delay_ms, 10 * delay_ms)
 
 
-def test_with_nothing_better_the_advice_is_to_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = ask(tmp_path, FakeKernel(all_the_same), monkeypatch)
+def test_with_nothing_better_the_advice_is_to_change_nothing(ask: Ask) -> None:
+    found = ask(all_the_same)
     assert [each.ranking.chosen for each in found.judged] == [REFERENCE.label] * 3
     assert found.overall[0].name == REFERENCE.label
     text = advise_report.text(found)
@@ -70,8 +79,8 @@ def test_with_nothing_better_the_advice_is_to_change_nothing(
     assert "needs" not in advise_report.use(found)
 
 
-def test_each_goal_has_its_own_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = ask(tmp_path, FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt), monkeypatch)
+def test_each_goal_has_its_own_answer(ask: Ask) -> None:
+    found = ask(minrtt_is_fast_and_blest_with_olia_prompt)
     answers = {each.goal.name: each.ranking.chosen for each in found.judged}
     assert answers == {
         "throughput": "minrtt, cubic",
@@ -96,15 +105,8 @@ def with_copies_or_without(scenario: Scenario) -> Given:
     return Given(66, 10, 200)
 
 
-def test_what_sends_copies_or_costs_goodput_is_not_for_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = ask(
-        *(tmp_path, FakeKernel(with_copies_or_without), monkeypatch),
-        ccs=("cubic",),
-        schedulers="default,minrtt,redundant",
-        effort=LARGE,
-    )
+def test_what_sends_copies_or_costs_goodput_is_not_for_all(ask: Ask) -> None:
+    found = ask(with_copies_or_without, schedulers="default,minrtt,redundant", **FEW)
     best, second, third = found.overall
     assert (best.name, best.as_good) == ("minrtt, cubic", ["throughput", "latency"])
     # 60 of 66 Mbit/s are 9 % less; the delay that counts beside is its own
@@ -121,14 +123,10 @@ def test_what_sends_copies_or_costs_goodput_is_not_for_all(
     assert "For this it sends 100 % more than necessary." in words
 
 
-def test_what_is_given_up_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_given_up_does_not_count(ask: Ask) -> None:
     def asked(*give_up: GivenUp) -> Overall:
-        found = ask(
-            *(tmp_path / "-".join(give_up), FakeKernel(with_copies_or_without), monkeypatch),
-            ccs=("cubic",),
-            schedulers="default,minrtt,redundant",
-            give_up=give_up,
-        )
+        names = "default,minrtt,redundant"
+        found = ask(with_copies_or_without, ccs=["cubic"], schedulers=names, give_up=give_up)
         return found.overall[0]
 
     assert asked("data").name == "minrtt, cubic"
@@ -137,41 +135,27 @@ def test_what_is_given_up_does_not_count(tmp_path: Path, monkeypatch: pytest.Mon
     assert asked("latency", "resilience").name == "minrtt, cubic"
 
 
-def test_worse_than_the_reference_in_one_goal_is_not_for_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worse_than_the_reference_in_one_goal_is_not_for_all(ask: Ask) -> None:
     def gives(scenario: Scenario) -> Given:
         # a tenth may be lost, no more: 330 of 300 ms
         longest = {"default": 300, "minrtt": 331, "blest": 329}[scenario.scheduler.name]
         prompt = {"default": 30, "minrtt": 10, "blest": 15}[scenario.scheduler.name]
         return Given(60, prompt, longest)
 
-    found = ask(
-        *(tmp_path, FakeKernel(gives), monkeypatch),
-        ccs=("cubic",),
-        schedulers="default,minrtt,blest",
-        effort=LARGE,
-    )
+    found = ask(gives, schedulers="default,minrtt,blest", **FEW)
     costs = {each.name: each.costs for each in found.overall}
     assert costs == {"default, cubic": [], "blest, cubic": [], "minrtt, cubic": ["resilience"]}
     assert found.overall[-1].name == "minrtt, cubic"
 
 
-def test_if_all_cost_too_much_the_least_bad_one_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_if_all_cost_too_much_the_least_bad_one_is_named(ask: Ask) -> None:
     def gives(scenario: Scenario) -> Given:
         # the reference has half of the goodput, and the others are late
         if scenario.scheduler.name == "default":
             return Given(30, 10, 100)
         return Given(60, {"minrtt": 20.0, "blest": 40.0}[scenario.scheduler.name], 100)
 
-    found = ask(
-        *(tmp_path, FakeKernel(gives), monkeypatch),
-        ccs=("cubic",),
-        schedulers="default,minrtt,blest",
-        effort=LARGE,
-    )
+    found = ask(gives, schedulers="default,minrtt,blest", **FEW)
     assert [(each.name, each.costs) for each in found.overall] == [
         (REFERENCE.label, ["throughput"]),
         ("minrtt, cubic", ["latency"]),
@@ -182,11 +166,9 @@ def test_if_all_cost_too_much_the_least_bad_one_is_named(
     )
 
 
-def test_candidates_are_compared_on_the_same_paths_and_seeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_candidates_are_compared_on_the_same_paths_and_seeds(ask: Ask) -> None:
     fake = FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt)
-    found = ask(tmp_path, fake, monkeypatch)
+    found = ask(fake)
     finalists = {name for each in found.judged for name in each.ranking.standings}
     assert len(found.variations) == 6
     for varied in found.variations:
@@ -195,11 +177,9 @@ def test_candidates_are_compared_on_the_same_paths_and_seeds(
         assert {f"{run.scheduler.label}, {run.cc}" for run in same} >= finalists
 
 
-def test_the_catalogue_is_screened_on_few_variations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_catalogue_is_screened_on_few_variations(ask: Ask) -> None:
     fake = FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt)
-    found = ask(tmp_path, fake, monkeypatch)
+    found = ask(fake)
 
     def seeds(scheduler: str, cc: str) -> set[int]:
         return {r.seed for r in fake.ran if (r.scheduler.name, r.cc) == (scheduler, cc)}
@@ -227,20 +207,16 @@ def bbr_turns_the_order(scenario: Scenario) -> Given:
     return Given(100 - fair if scenario.cc == "bbr" else fair, 20, 200)
 
 
-def test_congestion_control_that_decides_is_chosen_before_schedulers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_congestion_control_that_decides_is_chosen_before_schedulers(ask: Ask) -> None:
     fake = FakeKernel(bbr_turns_the_order)
-    found = ask(tmp_path, fake, monkeypatch, ccs=("cubic", "reno", "bbr"))
+    found = ask(fake, ccs=("cubic", "reno", "bbr"))
     assert found.judged[0].goal.name == "throughput"
     assert found.judged[0].ranking.chosen == "roundrobin, bbr"
 
 
-def test_fewer_and_fewer_pairs_are_run_on_more_and_more_variations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fewer_and_fewer_pairs_are_run_on_more_and_more_variations(ask: Ask) -> None:
     fake = FakeKernel(bbr_turns_the_order)
-    ask(tmp_path, fake, monkeypatch, ccs=("cubic", "reno", "bbr"), only=["throughput"])
+    ask(fake, ccs=("cubic", "reno", "bbr"), only=["throughput"])
     seeds = {(run.scheduler.name, run.cc): 0 for run in fake.ran}
     for run in fake.ran:
         seeds[run.scheduler.name, run.cc] += 1
@@ -260,9 +236,9 @@ def test_fewer_and_fewer_pairs_are_run_on_more_and_more_variations(
     }
 
 
-def test_one_goal_is_judged_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_goal_is_judged_alone(ask: Ask) -> None:
     fake = FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt)
-    found = ask(tmp_path, fake, monkeypatch, only=["throughput"])
+    found = ask(fake, only=["throughput"])
     assert {run.workload.kind for run in fake.ran} == {"bulk"}
     assert [each.goal.name for each in found.judged] == ["throughput"]
     assert found.overall[0].name == "minrtt, cubic"
@@ -294,9 +270,7 @@ def test_a_goal_that_paths_do_not_have_is_refused() -> None:
         (("a:200mbit,10ms", "b:900mbit,200ms"), 8, 10),
     ],
 )
-def test_quick_runs_are_as_short_as_the_paths_permit(
-    paths: tuple[str, str], seconds: float, stream_s: float
-) -> None:
+def test_quick_runs_are_short(paths: tuple[str, str], seconds: float, stream_s: float) -> None:
     base = from_flags(Flags(path=paths)).base
     effort = advise.effort(base, quick=True)
     spans = [goal.load.duration_ns for goal in advise.wanted_goals(base, effort)]
@@ -309,56 +283,48 @@ def test_quick_runs_are_as_short_as_the_paths_permit(
     assert advise.effort(base).span is None
 
 
-def test_quick_advice_says_what_it_leaves_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quick_advice_says_what_it_leaves_out(ask: Ask) -> None:
     quick = advise.effort(from_flags(Flags(path=PATHS)).base, quick=True)
-    found = ask(tmp_path, FakeKernel(all_the_same), monkeypatch, effort=quick)
+    found = ask(all_the_same, effort=quick)
     words = " ".join(advise_report.text(found).split())
     assert "Quick: runs of 6s or more, the best schedulers with 3 congestion controls" in words
     assert advise_report.document(found)["effort"]["span"]["duration_ns"] == 6 * 10**9
-    usual = ask(tmp_path, FakeKernel(all_the_same), monkeypatch)
+    usual = ask(all_the_same)
     assert "Quick" not in advise_report.text(usual)
 
 
-def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_there_is_not_run_again(ask: Ask) -> None:
     fake = FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt)
-    first = ask(tmp_path, fake, monkeypatch)
+    first = ask(fake)
     again = FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt)
-    second = ask(tmp_path, again, monkeypatch)
+    second = ask(again)
     assert again.ran == []
     assert advise_report.document(first) == advise_report.document(second)
     # more variations need those alone
-    ask(tmp_path, again, monkeypatch, effort=replace(SMALL, variations=7))
+    ask(again, effort=replace(SMALL, variations=7))
     assert {run.seed for run in again.ran} == {7}
 
 
-def test_one_that_fails_is_not_advised_and_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_candidate_is_not_advised(ask: Ask) -> None:
     def gives(scenario: Scenario) -> Given | None:
         failed = scenario.scheduler.name == "minrtt" and scenario.seed == 5
         return None if failed else minrtt_is_fast_and_blest_with_olia_prompt(scenario)
 
-    found = ask(tmp_path, FakeKernel(gives), monkeypatch)
+    found = ask(gives)
     assert found.judged[0].ranking.chosen != "minrtt, cubic"
     assert found.failures[0] == "minrtt, cubic, throughput, variation 5: no power"
     assert "Failed: minrtt, cubic, throughput" in table(found)
 
 
-def test_if_all_fail_there_is_no_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_all_fail_there_is_no_advice(ask: Ask) -> None:
     with pytest.raises(MptcplabError, match="no scheduler has a figure for throughput") as caught:
-        ask(tmp_path, FakeKernel(lambda _scenario: None), monkeypatch)
+        ask(lambda _scenario: None)
     assert "no power" in str(caught.value)
 
 
-def test_few_candidates_are_all_finalists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = ask(
-        *(tmp_path, FakeKernel(all_the_same), monkeypatch),
-        ccs=("reno",),
-        schedulers="minrtt",
-        effort=replace(LARGE, screened=1, halved=2, variations=2),
-    )
+def test_few_candidates_are_all_finalists(ask: Ask) -> None:
+    effort = replace(LARGE, screened=1, halved=2, variations=2)
+    found = ask(all_the_same, ccs=["reno"], schedulers="minrtt", effort=effort)
     # Linux's default is always among them
     standings = found.judged[0].ranking.standings
     assert set(standings) == {REFERENCE.label, "default, reno", "minrtt, reno"}
@@ -372,10 +338,8 @@ def table(advice: Advice) -> str:
     return console.export_text()
 
 
-def test_the_answer_says_what_how_much_against_what_and_how_sure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = ask(tmp_path, FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt), monkeypatch)
+def test_the_answer_says_what_how_much_against_what_and_how_sure(ask: Ask) -> None:
+    found = ask(minrtt_is_fast_and_blest_with_olia_prompt)
     text = advise_report.text(found)
     assert "For latency: blest with olia.\n" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -390,10 +354,8 @@ def test_the_answer_says_what_how_much_against_what_and_how_sure(
     assert "Without another kernel: default with cubic" in words
 
 
-def test_the_table_has_all_finalists_within_80_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = ask(tmp_path, FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt), monkeypatch)
+def test_the_table_has_all_finalists_within_80_columns(ask: Ask) -> None:
+    found = ask(minrtt_is_fast_and_blest_with_olia_prompt)
     shown = table(found)
     for name in found.judged[0].ranking.standings:
         assert name in shown
@@ -401,10 +363,8 @@ def test_the_table_has_all_finalists_within_80_columns(
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_the_commands_are_those_for_the_advised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = ask(tmp_path, FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt), monkeypatch)
+def test_the_commands_are_those_for_the_advised(ask: Ask) -> None:
+    found = ask(minrtt_is_fast_and_blest_with_olia_prompt)
     use = advise_report.use(found)
     assert "  sysctl -w net.mptcp.scheduler=blest net.ipv4.tcp_congestion_control=olia\n" in use
     assert "blest needs a kernel with the patches" in use
@@ -412,10 +372,8 @@ def test_the_commands_are_those_for_the_advised(
     assert "(here the client)" in use
 
 
-def test_document_and_picture_are_the_same_each_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = ask(tmp_path, FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt), monkeypatch)
+def test_document_and_picture_are_the_same_each_time(ask: Ask, tmp_path: Path) -> None:
+    found = ask(minrtt_is_fast_and_blest_with_olia_prompt)
     content = advise_report.write(found, tmp_path)
     assert json.loads((tmp_path / advise_report.DOCUMENT).read_text()) == content
     assert content["goals"]["latency"]["chosen"] == "blest, olia"

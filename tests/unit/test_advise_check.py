@@ -130,9 +130,7 @@ def test_advice_that_holds_on_other_seeds_passes(
     assert again.ran == []
 
 
-def test_advice_that_does_not_hold_on_other_seeds_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_advice_wrong_on_other_seeds_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- begin: make advise-check -->\n<!-- end: make advise-check -->\n")
     fake = FakeKernel(fast_for_advice_only)

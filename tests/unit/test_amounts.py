@@ -74,7 +74,7 @@ def test_amounts_compute_and_compare(text: str) -> None:
         ("goodput ** 2", r"a rate: only \+ - \* / and comparisons are possible"),
         ("goodput // 2", "only"),
         ("goodput % 2", "only"),
-        ("round(goodput)", "a rate has to be divided by its unit first"),
+        ("round(goodput)", "divide a rate by its unit first"),
         ("goodput >= 50mbits", '50mbits: unknown unit; did you mean "mbit"?'),
         ("goodput >= 50xyz", "50xyz: unknown unit; known: bit, kbit"),
         ("goodput >= 50mbps", "50mbps: unknown unit 'mbps'.*50mbit"),

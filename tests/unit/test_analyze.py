@@ -230,7 +230,7 @@ def test_the_out_of_order_queue_is_what_waits_for_an_earlier_byte(tmp_path: Path
     assert series.queue_bytes.tolist() == [100, 200, 0]
 
 
-def test_what_waits_on_a_subflow_is_not_in_the_queue_of_the_connection(tmp_path: Path) -> None:
+def test_data_that_waits_on_a_subflow_is_not_in_the_connections_queue(tmp_path: Path) -> None:
     talk = Talk().handshake(1).handshake(2, 20)
     # 100 to 200 of subflow 1 come first and cannot be handed on before 0 to 100 are there
     talk.data(100, 1, 100, 100, 100).data(150, 1, 0, 100, 0).data(200, 1, 200, 100, 200)
@@ -284,13 +284,13 @@ def test_a_mapping_may_span_packets_and_a_packet_mappings(tmp_path: Path) -> Non
     assert to_server.ofo_bytes_max == 50
 
 
-def test_bytes_without_a_mapping_are_told(tmp_path: Path) -> None:
+def test_a_warning_counts_bytes_without_a_mapping(tmp_path: Path) -> None:
     talk = two_subflows().data(104, 1, 200, 70, 0, mapping=(0, 0, 0))
     analysis = analysed(tmp_path, talk)
     assert one(analysis).directions[TO_SERVER].unmapped_bytes == 70
     assert analysis.warnings == [
-        "connection 1, client to server: 70 bytes have no mapping in the captures and are in no "
-        "figure of the connection"
+        "connection 1, client to server: 70 bytes have no mapping in the captures and count in "
+        "no figure of the connection"
     ]
 
 
@@ -333,9 +333,7 @@ def lossy_pair() -> tuple[Talk, Talk]:
 
 
 @pytest.mark.parametrize("far_first", [False, True])
-def test_both_ends_are_told_apart_and_no_packet_counts_twice(
-    tmp_path: Path, far_first: bool
-) -> None:
+def test_both_ends_are_distinct_and_no_packet_counts_twice(tmp_path: Path, far_first: bool) -> None:
     pair = lossy_pair()
     connection = one(analysed(tmp_path, *(reversed(pair) if far_first else pair)))
     names = ("1.pcap", "0.pcap") if far_first else ("0.pcap", "1.pcap")
@@ -454,7 +452,7 @@ def test_the_first_version_of_mptcp_has_its_tokens_by_sha_1(tmp_path: Path) -> N
     assert connection.token_server == hashlib.sha1(SERVER_KEY).hexdigest()[:8]
 
 
-def test_a_connection_whose_beginning_is_missing_is_analysed_and_told(tmp_path: Path) -> None:
+def test_a_connection_without_its_beginning_is_analysed_with_a_warning(tmp_path: Path) -> None:
     talk = two_subflows()
     talk.packets = [packet for packet in talk.packets if packet.payload]
     analysis = analysed(tmp_path, talk)
@@ -463,8 +461,8 @@ def test_a_connection_whose_beginning_is_missing_is_analysed_and_told(tmp_path: 
     ways = [c.subflows[0].ways[TO_SERVER] for c in analysis.connections]
     assert [way.delivered_bytes for way in ways] == [200, 200]
     assert analysis.warnings[0] == (
-        "connection 1: the whole handshake of its one subflow 10.0.1.1:40001 - 10.1.1.1:5001 is "
-        "not in the captures: it is not known which connection it is of"
+        "connection 1: the captures lack the handshake of its only subflow 10.0.1.1:40001 - "
+        "10.1.1.1:5001, so it may belong to another connection"
     )
 
 
@@ -475,8 +473,8 @@ def test_subflows_that_join_what_is_not_there_are_one_connection(tmp_path: Path)
     assert connection.token_server == token(SERVER_KEY).hex()
     assert connection.directions[TO_SERVER].delivered_bytes == 200
     assert analysis.warnings == [
-        "connection 1: its beginning is not in the captures, only the MP_JOIN of 2 subflow(s) with "
-        f"token {token(SERVER_KEY).hex()}"
+        "connection 1: the captures lack its beginning, and have only the MP_JOIN of 2 subflow(s) "
+        f"with token {token(SERVER_KEY).hex()}"
     ]
 
 
@@ -531,7 +529,7 @@ def plain_tcp() -> list[Packet]:
     return [Packet(0, *ends, 1, 0, SYN), Packet(5 * MS, *ends, 2, 1, payload=100)]
 
 
-def test_plain_tcp_is_left_out_and_told(tmp_path: Path) -> None:
+def test_plain_tcp_is_left_out_with_a_warning(tmp_path: Path) -> None:
     talk = two_subflows()
     talk.packets = plain_tcp() + talk.packets
     analysis = analysed(tmp_path, talk)
@@ -545,14 +543,14 @@ def test_a_capture_without_mptcp_is_an_error(tmp_path: Path, packets: list[Packe
     with pytest.raises(InputError) as error:
         analyze.analyse([file])
     found = "2 TCP packets" if packets else "no TCP packet"
-    assert f"in {file}\n  no MPTCP and no UDP in it ({found} in all); nothing to analyse" in str(
+    assert f"in {file}\n  nothing to analyse: no MPTCP and no UDP ({found} in all)" in str(
         error.value
     )
 
 
-def test_cut_headers_are_told(tmp_path: Path) -> None:
+def test_cut_headers_give_a_warning(tmp_path: Path) -> None:
     analysis = analysed(tmp_path, two_subflows(), snap=70)
-    assert "TCP headers are not there in full" in analysis.warnings[0]
+    assert "TCP headers are incomplete" in analysis.warnings[0]
 
 
 def shown(analysis: Analysis) -> str:

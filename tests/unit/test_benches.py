@@ -262,13 +262,13 @@ def test_a_contender_that_was_not_measured_says_why() -> None:
     assert "3.00 (3.00 to 3.00) | 3.33 (3.33 to 5.00) |" in table
 
 
-def test_a_busy_machine_and_a_try_are_told() -> None:
+def test_a_busy_machine_and_a_try_are_reported() -> None:
     quiet = performance_page.tables(measured())["make bench: machine"]
     assert quiet == "A processor, 2 CPUs, Linux 6.1; load average before: 0.10.\n"
     busy = Machine(processor="A processor", cpus=2, kernel="6.1", load=3.0)
-    told = performance_page.tables(measured(machine=busy, quick=True))["make bench: machine"]
-    assert "times are too long" in told
-    assert "these are no figures" in told
+    message = performance_page.tables(measured(machine=busy, quick=True))["make bench: machine"]
+    assert "times are too long" in message
+    assert "these are no figures" in message
 
 
 def test_every_mark_of_the_page_is_filled(tmp_path: Path) -> None:

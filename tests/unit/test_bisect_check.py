@@ -9,6 +9,7 @@ import pytest
 
 from checks import bisect_check
 from checks.bisect_check import FAULTS, Linux, drawn
+from checks.histories import ancestors
 from mptcplab.lab import kernel
 from tests.unit.test_kernel import MAKEFILE, Repository, repository
 
@@ -55,7 +56,7 @@ def test_the_base_is_the_source(linux: Linux, repository: Repository) -> None:
 @pytest.mark.parametrize("seed", SEEDS[:10])
 def test_each_commit_has_what_its_history_did(linux: Linux, seed: int) -> None:
     case = drawn(seed)
-    commits, below = linux.put(case), case.history()
+    commits, below = linux.put(case), ancestors(case.parents)
     for number, commit in enumerate(commits):
         files = linux.repository.files(commit)
         content = {name: text.decode() for name, text in linux.repository.contents(files)}
@@ -72,7 +73,7 @@ def test_each_commit_has_what_its_history_did(linux: Linux, seed: int) -> None:
 def test_cases_are_of_all_kinds_and_end_mended() -> None:
     cases = [drawn(seed) for seed in SEEDS]
     for case in cases:
-        *_, last = case.history()
+        *_, last = ancestors(case.parents)
         assert last == {*range(len(case.parents))}
         assert 0 < case.faulty < len(case.parents)
     assert {case.fault.name for case in cases} == {fault.name for fault in FAULTS}

@@ -26,7 +26,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.runs import tasks
-from mptcplab.runs.entries import Entry, failed_entry, run_entry
+from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
@@ -59,20 +59,14 @@ class Runs:
         for task in tasks:
             each, key, text = task.scenario, task.key, task.rig.kernel.image.read_text()
             if "crash" in text:
-                found.append(failed_entry(each, "the kernel crashed in mptcp_sendmsg\nbelow"))
+                found.append(run_entry(each, reason="the kernel crashed in mptcp_sendmsg\nbelow"))
                 continue
             goodput_bps = 10e6 if "FAULT" in text else 20e6
-            entry = run_entry(
-                each,
-                status="ok",
-                virtual_s=1.0,
-                wall_s=0.1,
-                run_metrics=RunMetrics(
-                    RunFigures(goodput_bps=goodput_bps),
-                    tuple(PathFigures(name=path.name, share=0.5) for path in each.paths),
-                ),
-                directory=f"runs/{key}",
+            measured = RunMetrics(
+                RunFigures(goodput_bps=goodput_bps),
+                tuple(PathFigures(name=path.name, share=0.5) for path in each.paths),
             )
+            entry = run_entry(each, measured, directory=f"runs/{key}")
             out.directory(key).mkdir(exist_ok=True)
             write_json(out.directory(key) / RESULT, entry.result())
             found.append(entry)
@@ -208,7 +202,7 @@ def test_skipped_commits_are_tried_again_if_asked(
     def failing(runner: Runner, tasks: Sequence[Task]) -> Iterable[Entry]:
         if runs.made == 2:  # the first step
             runs.made += 1
-            return [failed_entry(each.scenario, "it crashed") for each in tasks]
+            return [run_entry(each.scenario, reason="it crashed") for each in tasks]
         return runs.perform(runner, tasks)
 
     monkeypatch.setattr(Runner, "perform", failing)
@@ -314,7 +308,7 @@ def test_mistakes_are_told_before_anything_is_built(tmp_path: Path, runs: Runs) 
 
 
 def test_the_variants_are_those_that_make_runs() -> None:
-    from mptcplab.cli import bisect as command
+    from mptcplab.cli.commands import bisect as command
 
     # the command does not import them, to be quick
     assert {*command.VARIANTS} < {*kernel.VARIANTS}

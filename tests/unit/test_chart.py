@@ -162,7 +162,7 @@ def test_bursts_above_the_links_are_cut_off_and_said(tmp_path: Path) -> None:
     assert "Bursts above the links: data that had waited" in svg.read_text()
 
 
-def test_the_overview_has_a_row_per_scheduler_and_the_same_bytes_each_time(tmp_path: Path) -> None:
+def test_the_overview_has_a_row_per_scheduler_and_never_changes(tmp_path: Path) -> None:
     runs = [*mptcp([3000, 2000]), *mptcp([4000], scheduler="lte"), *mptcp(scheduler="ecf")]
     made = document([*runs, failed(synthetic.scenario(scheduler="broken"), "WARN")])
     png, svg = comparison_chart.write_overview(made, tmp_path)
@@ -192,7 +192,7 @@ def test_the_overview_shows_each_scheduler_in_its_colour_with_its_marker() -> No
     assert seen == {looks[name].marker.matplotlib: looks[name].colour for name in names}
 
 
-def test_the_overview_tells_where_seeds_changed_nothing(tmp_path: Path) -> None:
+def test_the_overview_marks_schedulers_without_an_effect_of_the_seed(tmp_path: Path) -> None:
     once = [*mptcp(), *mptcp(scheduler="lte"), *mptcp(scheduler="ecf")]
     _, svg = comparison_chart.write_overview(document(once), tmp_path)
     assert "hollow" not in svg.read_text()
@@ -226,7 +226,7 @@ def test_the_font_cache_goes_into_our_own_cache(tmp_path: Path) -> None:
         "from mptcplab.runs import documents; "
         "assert 'matplotlib' not in sys.modules, 'it is slow to import'; "
         "made = pathlib.Path(sys.argv[1]); "
-        "comparison_chart.write_chart(documents.read_comparison(made), made.parent)"
+        "comparison_chart.write_chart(documents.read(made, documents.COMPARISON), made.parent)"
     )
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "MPL"))}
     subprocess.run(

@@ -104,14 +104,7 @@ def task(tmp_path: Path) -> Task:
 @pytest.fixture
 def right(task: Task, tmp_path: Path) -> Done:
     """What a worker answers when the run has ended well."""
-    entry = run_entry(
-        task.scenario,
-        status="ok",
-        virtual_s=None,
-        wall_s=1.0,
-        run_metrics=None,
-        directory=store.place(task.key),
-    )
+    entry = run_entry(task.scenario, directory=store.place(task.key))
     run = tmp_path / "run"
     run.mkdir()
     for name in store.DOCUMENTS:
@@ -120,7 +113,7 @@ def right(task: Task, tmp_path: Path) -> Done:
     return Done(task.key, entry, {}, 1.0, archive.pack(run))
 
 
-def told(done: Done, **changed: object) -> Done:
+def lying(done: Done, **changed: object) -> Done:
     """The same, with other things in its entry."""
     return replace(done, entry=done.entry.model_copy(update=changed))
 
@@ -143,16 +136,16 @@ LIES: dict[str, Callable[[Done], object]] = {
     "other type": lambda done: vars(done),
     "key that leads out": lambda done: replace(done, key=ELSEWHERE),
     "other key": lambda done: replace(done, key="0" * 16),
-    "directory": lambda done: told(done, directory=ELSEWHERE),
-    "other scheduler": lambda done: told(done, scheduler="<script>"),
-    "other seed": lambda done: told(done, seed=77),
+    "directory": lambda done: lying(done, directory=ELSEWHERE),
+    "other scheduler": lambda done: lying(done, scheduler="<script>"),
+    "other seed": lambda done: lying(done, seed=77),
     "no entry": lambda done: replace(done, entry=cast(Any, "ok")),
-    "status": lambda done: told(done, status="fine"),
-    "failed with files": lambda done: told(done, status="failed", reason=""),
-    "why not a text": lambda done: told(done, status="failed", directory=None, reason=7),
-    "no why": lambda done: told(done, status="failed", directory=None),
-    "a figure that is none": lambda done: told(done, virtual_s="soon"),
-    "other figures": lambda done: told(done, virtual_s=1.0),
+    "status": lambda done: lying(done, status="fine"),
+    "failed with files": lambda done: lying(done, status="failed", reason=""),
+    "why not a text": lambda done: lying(done, status="failed", directory=None, reason=7),
+    "no why": lambda done: lying(done, status="failed", directory=None),
+    "a figure that is none": lambda done: lying(done, virtual_s="soon"),
+    "other figures": lambda done: lying(done, virtual_s=1.0),
     "no files": lambda done: replace(done, files=None),
     "no tar": lambda done: replace(done, files=b"what?"),
     "no documents": lambda done: replace(done, files=archive.pack(Path("/proc/self/fdinfo/none"))),
@@ -192,7 +185,7 @@ def test_a_key_is_for_its_owner_alone_and_is_not_overwritten(tmp_path: Path) -> 
         tls.make(tmp_path / "nowhere" / "key.pem")
 
 
-def test_dask_is_told_where_the_key_is_and_not_what_it_is(tmp_path: Path) -> None:
+def test_dask_is_reported_where_the_key_is_and_not_what_it_is(tmp_path: Path) -> None:
     """It passes its settings on in command lines, which others can see."""
     settings = mptcplab.cluster_settings(tmp_path / "key.pem")
     assert settings == mptcplab.cluster_settings(str(tmp_path / "key.pem"))
@@ -207,7 +200,7 @@ def test_dask_is_told_where_the_key_is_and_not_what_it_is(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("length", "mode", "told"),
+    ("length", "mode", "message"),
     [
         (None, None, "cannot be read: No such file or directory"),
         (0, 0o600, "not a private key with its certificate"),
@@ -216,8 +209,8 @@ def test_dask_is_told_where_the_key_is_and_not_what_it_is(tmp_path: Path) -> Non
         (10_000, 0o604, "others can read it; to fix it: chmod 600 "),
     ],
 )
-def test_what_is_no_key_is_told(
-    tmp_path: Path, length: int | None, mode: int | None, told: str
+def test_what_is_no_key_is_reported(
+    tmp_path: Path, length: int | None, mode: int | None, message: str
 ) -> None:
     """Of a key, its first bytes."""
     file = tmp_path / "key.pem"
@@ -225,7 +218,7 @@ def test_what_is_no_key_is_told(
         tls.make(tmp_path / "whole.pem")
         file.write_bytes((tmp_path / "whole.pem").read_bytes()[:length])
         file.chmod(mode)
-    with pytest.raises(InputError, match=rf"key\.pem: {told}.*; accepted is a file made"):
+    with pytest.raises(InputError, match=rf"key\.pem: {message}.*; accepted is a file made"):
         cluster.OnCluster("tls://127.0.0.1:1", print, file)
 
 
@@ -264,7 +257,7 @@ def test_an_address_that_others_could_use_is_refused_before_it_is_connected_to(
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "not JSON: EOF while parsing"),
         (b"\xff", "not JSON: "),
@@ -273,10 +266,12 @@ def test_an_address_that_others_could_use_is_refused_before_it_is_connected_to(
         (b'{"address": "http://localhost"}', "not an address"),
     ],
 )
-def test_a_file_of_no_scheduler_is_told(tmp_path: Path, content: bytes, told: str) -> None:
+def test_a_file_of_no_scheduler_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "scheduler.json"
     file.write_bytes(content)
-    with pytest.raises(InputError, match=rf"scheduler\.json: {told}.*; accepted is tcp://HOST:PO"):
+    with pytest.raises(
+        InputError, match=rf"scheduler\.json: {message}.*; accepted is tcp://HOST:PO"
+    ):
         cluster.OnCluster(str(file), print)
 
 

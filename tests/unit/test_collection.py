@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,13 @@ def comparison(out: Path) -> Path:
     made = entries.document(runs, baselines, stored.BUILD, base)
     store.write_json(out / store.DOCUMENT, made)
     return out / store.DOCUMENT
+
+
+def change(document: Path, by: Callable[[Any], None]) -> None:
+    """Change the content of a document."""
+    content = json.loads(document.read_text())
+    by(content)
+    document.write_text(json.dumps(content))
 
 
 def test_a_comparison_is_the_same_by_its_directory_and_by_its_document(tmp_path: Path) -> None:
@@ -82,8 +90,7 @@ def test_a_document_or_a_directory_without_runs_is_a_mistake(tmp_path: Path) -> 
     (tmp_path / "nothing").mkdir()
     with pytest.raises(InputError, match=r"in .*nothing\n  no runs there; accepted is"):
         collect([tmp_path / "out", tmp_path / "nothing"])
-    content = json.loads(document.read_text())
-    document.write_text(json.dumps(content | {"runs": [], "baselines": []}))
+    change(document, lambda content: content.update(runs=[], baselines=[]))
     with pytest.raises(InputError, match=r"in .*out\n  it has no runs"):
         collect([tmp_path / "out"])
 
@@ -93,13 +100,11 @@ def test_the_same_scenario_in_two_outputs_has_labels_with_their_names(tmp_path: 
         comparison(tmp_path / name)
     found = collect([tmp_path / "a/x", tmp_path / "b/x" / store.DOCUMENT])
     assert found.outputs == ("a/x", "b/x")
-    assert found.schedulers() == [
-        *("default (a/x)", "blest (a/x)", "default (b/x)", "blest (b/x)"),
-    ]
+    assert found.schedulers() == [*("default (a/x)", "blest (a/x)", "default (b/x)", "blest (b/x)")]
     [group] = found.groups
     assert len(group.runs) == len(group.baselines) == 8
     assert {run.entry.path for run in group.baselines} == {
-        *("fast (a/x)", "slow (a/x)", "fast (b/x)", "slow (b/x)"),
+        *("fast (a/x)", "slow (a/x)", "fast (b/x)", "slow (b/x)")
     }
     # of the baselines of the same output
     assert {run.entry.metrics.aggregation_benefit for run in group.runs} == {1.0}
@@ -114,7 +119,7 @@ def test_different_scenarios_of_outputs_have_their_names(tmp_path: Path) -> None
         stored.keep(tmp_path / f"at-{rate}", of, FAST, SLOW)
     found = collect([tmp_path / "at-20", tmp_path / "at-10"])
     assert [group.name for group in found.groups] == [
-        *("at-10: fast rate 10 Mbit/s", "at-20: fast rate 20 Mbit/s"),
+        *("at-10: fast rate 10 Mbit/s", "at-20: fast rate 20 Mbit/s")
     ]
     assert found.schedulers() == ["default"]
 
@@ -213,11 +218,11 @@ def test_a_run_stands_for_itself_and_several_for_those_that_ended_well(tmp_path:
     assert run_directories([tmp_path, *alone, tmp_path]) == directories["runs"] + alone
     content["baselines"], content["runs"] = [], content["runs"][1:2]
     document.write_text(json.dumps(content))
-    with pytest.raises(MptcplabError, match=r": no run is there that ended well"):
+    with pytest.raises(MptcplabError, match=r": no successful run there"):
         run_directories([tmp_path])
 
 
-def test_where_there_is_no_run_it_is_told(tmp_path: Path) -> None:
+def test_where_there_is_no_run_it_is_reported(tmp_path: Path) -> None:
     for find in (collect, run_directories):
         with pytest.raises(InputError, match="no runs there; accepted is the directory of a run"):
             find([tmp_path])
@@ -227,9 +232,7 @@ def test_where_there_is_no_run_it_is_told(tmp_path: Path) -> None:
 
 def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     document = comparison(tmp_path)
-    content = json.loads(document.read_text())
-    del content["runs"][1]["metrics"]
-    document.write_text(json.dumps(content))
+    change(document, lambda content: content["runs"][1].pop("metrics"))
     with pytest.raises(MptcplabError, match=r"comparison\.json: .*: runs\.1\.metrics: Field"):
         collect([document])
     document.write_text("{")
@@ -239,9 +242,7 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     (run / store.RESULT).unlink()
     with pytest.raises(MptcplabError, match=r"result\.json: cannot be read: No such file"):
         collect([run])
-    content = json.loads((run / store.SCENARIO).read_text())
-    content["seed"] = "x"
-    (run / store.SCENARIO).write_text(json.dumps(content))
+    change(run / store.SCENARIO, lambda content: content.update(seed="x"))
     with pytest.raises(MptcplabError, match=r"scenario\.json: seed: "):
         collect([run])
 
@@ -267,11 +268,7 @@ def published(out: Path) -> Path:
                         "alone": {"fast": alone.directory},
                     }
                 )
-    document = {
-        "experiment": "paper/figure",
-        "axis": {"queue": "queue, packets"},
-        "runs": runs,
-    }
+    document = {"experiment": "paper/figure", "axis": {"queue": "queue, packets"}, "runs": runs}
     (out / "paper").mkdir()
     store.write_json(out / "paper" / "figure.json", document)
     return out / "paper" / "figure.json"
@@ -281,10 +278,7 @@ def test_a_published_experiment_says_itself_what_its_grid_is(tmp_path: Path) -> 
     found = collect([published(tmp_path)])
     assert found.axes == (Axis("queue", "packets"), Axis("rate", ""))
     assert [group.values for group in found.groups] == [
-        (300, 20),
-        (300, 40),
-        (1000, 20),
-        (1000, 40),
+        (queue, rate) for queue in (300, 1000) for rate in (20, 40)
     ]
     assert found.groups[0].name == "queue 300 packets, rate 20"
     for group in found.groups:
@@ -292,10 +286,8 @@ def test_a_published_experiment_says_itself_what_its_grid_is(tmp_path: Path) -> 
         assert [run.entry.path for run in group.baselines] == ["fast"]
 
 
-def test_a_damaged_document_of_an_experiment_is_told(tmp_path: Path) -> None:
+def test_a_damaged_document_of_an_experiment_is_reported(tmp_path: Path) -> None:
     document = published(tmp_path)
-    content = json.loads(document.read_text())
-    del content["runs"][2]["point"]
-    document.write_text(json.dumps(content))
+    change(document, lambda content: content["runs"][2].pop("point"))
     with pytest.raises(MptcplabError, match=r"figure.json: .* runs.2.point: Field required"):
         collect([document])

@@ -119,7 +119,7 @@ def test_a_mapping_and_what_it_says_are_compared(tmp_path: Path) -> None:
     }
 
 
-def test_options_are_told_by_their_kind(tmp_path: Path) -> None:
+def test_options_are_compared_by_their_kind(tmp_path: Path) -> None:
     other = talk()
     other.packets[2] = replace(other.packets[2], options=add_addr())
     (first, _) = differences(tmp_path, talk(), other)
@@ -130,7 +130,7 @@ def test_options_are_told_by_their_kind(tmp_path: Path) -> None:
     assert (found["timestamp"], found["timestamp echo"]) == (("none", "7"), ("none", "8"))
 
 
-def test_a_packet_that_is_missing_is_told_where_the_next_one_is(tmp_path: Path) -> None:
+def test_a_missing_packet_is_found_at_the_next_one(tmp_path: Path) -> None:
     other = talk()
     # the last one of its subflow: nothing comes after it
     other.packets.pop()
@@ -156,7 +156,7 @@ def test_a_flow_that_only_one_has_is_a_difference(tmp_path: Path) -> None:
     assert difference.kind(found[0].other) == "SYN, MP_JOIN"
 
 
-def test_flows_between_the_same_hosts_are_told_apart_by_their_order(tmp_path: Path) -> None:
+def test_flows_between_the_same_hosts_differ_by_their_order(tmp_path: Path) -> None:
     first, second = Talk().handshake(1).data(100, 1, 0, 100, 0), Talk(port=41_000)
     second.handshake(1, 5).data(101, 1, 0, 200, 0)
     made = Talk()

@@ -123,7 +123,7 @@ def test_each_has_the_hops_left_of_its_version_of_ip(tmp_path: Path) -> None:
     assert packets.ttl.tolist() == [0x71, 0x72, 0x73]
 
 
-def test_a_link_is_told_by_every_byte_of_its_addresses_in_both_directions(tmp_path: Path) -> None:
+def test_every_byte_of_its_addresses_identifies_a_link_in_both_directions(tmp_path: Path) -> None:
     addresses = bytes([2, 17, 34, 51, 68, 85, 6, 103, 120, 137, 154, 171])
     links = [addresses]
     for place in range(len(addresses)):
@@ -162,7 +162,7 @@ def test_an_address_of_ipv6_is_48_bits_that_none_of_ipv4_is() -> None:
         assert 100 < sum(key >> bit & 1 for key in keys) < 280
 
 
-def test_many_connections_between_two_hosts_are_told_apart(tmp_path: Path) -> None:
+def test_many_connections_between_two_hosts_are_distinct(tmp_path: Path) -> None:
     asked = [Packet(0, V4[0], ("10.1.1.1", port)) for port in range(1, 301)]
     packets = dissect.read([write_pcap(tmp_path / "x.pcap", asked)])
     assert packets.track.tolist() == [*range(300)]
@@ -204,7 +204,7 @@ def test_a_track_that_comes_later_has_the_next_number(
     assert [track.a.port for track in packets.tracks] == [7, 9, 8, 6, 5]
 
 
-def test_what_is_no_tcp_is_counted(tmp_path: Path) -> None:
+def test_packets_other_than_tcp_are_counted(tmp_path: Path) -> None:
     udp = bytearray(sample()[0].ip())
     udp[9] = 17
     fragment = bytearray(sample()[0].ip())
@@ -232,14 +232,14 @@ def test_what_is_no_tcp_is_counted(tmp_path: Path) -> None:
         (b"no capture at all, but some text", "not a capture"),
         (
             struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 147),
-            "its link type 147 is not known; known are Ethernet, Linux cooked (v1, v2), raw IP, "
+            "its link type 147 is unknown; known are Ethernet, Linux cooked (v1, v2), raw IP, "
             "and BSD loopback",
         ),
-        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 14), "link type 14 is not known"),
-        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 105), "link type 105 is not known"),
+        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 14), "link type 14 is unknown"),
+        (struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 105), "link type 105 is unknown"),
     ],
 )
-def test_what_is_no_capture_is_told(tmp_path: Path, content: bytes, said: str) -> None:
+def test_files_other_than_captures_are_errors(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "x.pcap"
     file.write_bytes(content)
     with pytest.raises(InputError) as error:
@@ -248,7 +248,7 @@ def test_what_is_no_capture_is_told(tmp_path: Path, content: bytes, said: str) -
     assert said in str(error.value)
 
 
-def test_all_files_that_are_wrong_are_told_together(tmp_path: Path) -> None:
+def test_all_wrong_files_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         dissect.read([tmp_path, tmp_path / "nosuch.pcap"])
     assert f"in {tmp_path}\n  a directory; a capture file is expected" in str(error.value)
@@ -365,7 +365,7 @@ def test_options_of_ip_are_passed_over(tmp_path: Path) -> None:
     assert [str(track.b) for track in packets.tracks] == ["10.1.1.1:5001", "[fd00:1::1]:5001"]
 
 
-def test_what_a_network_card_adds_or_splits_is_told_by_the_length_of_ip(tmp_path: Path) -> None:
+def test_the_length_of_ip_shows_padding_and_segmentation(tmp_path: Path) -> None:
     # a frame is filled up to 60 bytes, and a card that segments gets a length of 0
     short, large = frame(bytes(ip_of(payload=2))), ip_of(payload=3000, at_2=0, at_3=0)
     packets = of_frames(tmp_path, short + bytes(4), frame(bytes(large)))
@@ -378,7 +378,7 @@ def test_what_a_network_card_adds_or_splits_is_told_by_the_length_of_ip(tmp_path
 
 
 @pytest.mark.parametrize(("ends", "head"), [(V4, 20), (V6, 40)], ids=["IPv4", "IPv6"])
-def test_a_packet_counts_if_it_is_captured_up_to_the_end_of_its_headers(
+def test_a_packet_counts_if_its_headers_are_captured_in_full(
     tmp_path: Path, ends: Any, head: int
 ) -> None:
     whole = frame(bytes(ip_of(ends, payload=0)))
@@ -395,7 +395,7 @@ def test_a_packet_counts_if_it_is_captured_up_to_the_end_of_its_headers(
         assert (len(packets), packets.others) == (0, 2)
 
 
-def test_a_packet_has_the_time_the_numbers_and_the_hops_of_its_headers(tmp_path: Path) -> None:
+def test_a_packet_has_the_values_of_its_headers(tmp_path: Path) -> None:
     # all bytes that are read differ from 0 and from each other
     tcp = bytes(range(0x11, 0x1D)) + bytes([5 << 4, 0xFF]) + bytes(range(0x21, 0x27))
     for ends, at in ((V4, 8), (V6, 7)):
@@ -451,7 +451,7 @@ def test_each_file_and_each_link_of_it_has_tracks_of_its_own(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("at_a_time", [1, 2])
-def test_a_file_that_ends_early_tells_its_own_packets(
+def test_a_warning_counts_the_packets_of_the_file_that_ends_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_a_time: int
 ) -> None:
     # three times UDP and TCP in turn
@@ -559,9 +559,7 @@ def test_an_option_that_is_cut_off_is_marked(tmp_path: Path) -> None:
     assert (option.kind, option.content) == (dissect.MP_PRIO, bytes([30, 3, 0x50]))
 
 
-def test_a_file_that_nobody_may_read_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_pcap(tmp_path / "x.pcap", sample())
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(InputError, match=r"\n  cannot be read: Permission denied$"):

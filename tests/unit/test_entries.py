@@ -98,7 +98,7 @@ def test_the_schema_says_what_every_figure_means() -> None:
     assert schema["RunFigures"]["properties"]["goodput_bps"]["unit"] == "bit/s"
 
 
-def test_a_figure_is_told_by_its_name_and_none_by_another() -> None:
+def test_a_figure_is_reported_by_its_name_and_none_by_another() -> None:
     figures = RunFigures(goodput_bps=1e6)
     assert figures["goodput_bps"] == figures.goodput_bps == 1e6
     with pytest.raises(KeyError):

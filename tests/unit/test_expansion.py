@@ -56,7 +56,7 @@ def test_a_list_of_another_form_is_refused_in_one_line(text: str, said: str) -> 
     assert "\n" not in str(refused.value)
 
 
-def test_what_is_kept_is_renamed_but_not_where_it_is_defined_or_asked_for() -> None:
+def test_kept_names_are_renamed_but_not_in_definitions_and_conditions() -> None:
     keeper = Keeper(known(Rule("kept", ("spin_*", "BUG_ON"), "Locks.")), ["LARGEST"])
     text = "\n".join(
         [
@@ -137,7 +137,7 @@ def test_a_number_that_differs_is_shown_with_both() -> None:
     ]
 
 
-def test_a_line_may_be_missing_under_a_condition_that_is_known_to_differ() -> None:
+def test_a_line_may_be_missing_under_a_known_condition() -> None:
     rule = Rule("condition", ("CONFIG_A*",), "Other.")
     text = "#if IS_ENABLED(CONFIG_AB) && defined(CONFIG_C)\na;\n#endif\nb;"
     debian = {(FILE, 2): "a ;", (FILE, 4): "b ;"}
@@ -160,7 +160,7 @@ def test_a_line_can_be_known_by_its_text() -> None:
     assert len(list(judge(" b", set(), rule).unknown(*ways))) == 1
 
 
-def test_a_header_of_one_side_is_told_once() -> None:
+def test_a_header_of_one_side_is_reported_once() -> None:
     file = "include/net/xfrm.h"
     made = {(file, number): "x" for number in (1, 2, 3)}
     alone = Judge(known(), {file: "a\nb\nc"}, frozenset())
@@ -219,5 +219,5 @@ def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "linux-headers-x.deb"
     done = debian_headers._run("dpkg-deb", "--build", str(control.parent.parent), str(file))
     assert done.returncode == 0, done.stderr
-    with pytest.raises(MptcplabError, match=r"has version 6\.12\.111-1: 6\.12\.117-1 is needed"):
+    with pytest.raises(MptcplabError, match=r"version 6\.12\.111-1: 6\.12\.117-1, that of"):
         debian_headers.packages_in(tmp_path, "6.12.117-1")

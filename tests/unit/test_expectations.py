@@ -40,26 +40,11 @@ def read(
 def entry(item: Scenario, **figures: Any) -> Entry:
     share = figures.pop("share", None)
     paths = tuple(PathFigures(name=path.name, share=share) for path in item.paths)
-    return run_entry(
-        item,
-        status="ok",
-        virtual_s=1.0,
-        wall_s=1.0,
-        run_metrics=RunMetrics(RunFigures(**figures), paths),
-        directory=None,
-    )
+    return run_entry(item, RunMetrics(RunFigures(**figures), paths))
 
 
 def failed(item: Scenario) -> Entry:
-    return run_entry(
-        item,
-        status="failed",
-        reason="no power\nat all",
-        virtual_s=None,
-        wall_s=None,
-        run_metrics=None,
-        directory=None,
-    )
+    return run_entry(item, reason="no power\nat all")
 
 
 def judged(request: Request, runs: list[Entry], *texts: str) -> list[Expectation]:
@@ -140,16 +125,16 @@ def test_what_can_be_judged_is_read(text: str) -> None:
         ("goodput / 1mbit", "is 1e-06; a comparison is expected"),
         ("1 < 2", "names no figure"),
         ("medain(goodput) > 1mbit", r'unknown function medain\(\); did you mean "median"?'),
-        ("median(goodput, scheduler='x') > 1mbit", r"median\(\) is of one figure"),
-        ("lowest(2 * goodput) > 1mbit", r"lowest\(\) is of one figure"),
-        ("lowest(goodput, 1mbit) > 1mbit", r"lowest\(\) is of one figure"),
-        ("quantile(goodput) > 1mbit", r"quantile\(\) is of a share from 0 to 1"),
-        ("quantile('5', goodput) > 1mbit", r"quantile\(\) is of a share from 0 to 1"),
+        ("median(goodput, scheduler='x') > 1mbit", r"median\(\) takes one figure"),
+        ("lowest(2 * goodput) > 1mbit", r"lowest\(\) takes one figure"),
+        ("lowest(goodput, 1mbit) > 1mbit", r"lowest\(\) takes one figure"),
+        ("quantile(goodput) > 1mbit", r"quantile\(\) takes a share from 0 to 1"),
+        ("quantile('5', goodput) > 1mbit", r"quantile\(\) takes a share from 0 to 1"),
         ("goodput * 1e308 >= 1mbit", "a number too large"),
-        ("-" * 2000 + "goodput > 1mbit", "too many parts within each other"),
-        ("not " * 400 + "goodput > 1mbit", "too many parts within each other"),
-        ("goodput > 1mbit" + " + 1mbit" * 2000, "too many parts within each other"),
-        ("quantile(5, goodput) > 1mbit", r"quantile\(\) is of a share from 0 to 1"),
+        ("-" * 2000 + "goodput > 1mbit", "too many nested parts"),
+        ("not " * 400 + "goodput > 1mbit", "too many nested parts"),
+        ("goodput > 1mbit" + " + 1mbit" * 2000, "too many nested parts"),
+        ("quantile(5, goodput) > 1mbit", r"quantile\(\) takes a share from 0 to 1"),
         ("goodput =< 1mbit", "not a formula"),
         ("goodput >= 5mbits", "unknown unit"),
         ("goodput.__class__ > 1", "goodput.__class__: goodput is not a table"),

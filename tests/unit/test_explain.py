@@ -46,7 +46,7 @@ def test_an_idle_link_is_charged_to_what_its_sender_was_in() -> None:
     assert (found.goodput_bps, found.capacity_bps, found.not_explained_bps) == (40e6, 50e6, 0)
 
 
-def test_a_closed_window_and_a_scheduler_that_waits_are_told_apart() -> None:
+def test_a_closed_window_and_a_waiting_scheduler_are_distinct() -> None:
     # the sender has 5000 bytes more than it sent, and no window or some
     found = explained(FAST, SLOW, unsent_bytes=5000)
     assert {(r.kind, r.path) for r in found.reasons} == {
@@ -101,13 +101,10 @@ def test_the_document_is_ready_for_json() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_a_run_that_cannot_be_read_is_told_with_the_file(tmp_path: Path) -> None:
+def test_the_error_of_an_unreadable_run_names_the_file(tmp_path: Path) -> None:
     scenario = tmp_path / store.SCENARIO
     scenario.write_text('{"paths": 1}')
-    with pytest.raises(
-        MptcplabError,
-        match=r"scenario.json: paths: Input should be a valid array",
-    ):
+    with pytest.raises(MptcplabError, match=r"scenario.json: paths: Input should be a valid array"):
         explain.explain(tmp_path)
     store.write_json(scenario, synthetic.scenario().model_dump(mode="json"))
     with pytest.raises(MptcplabError, match=r"guest.json: cannot be read: No such file"):

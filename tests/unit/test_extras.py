@@ -49,7 +49,7 @@ def test_the_extras_are_those_of_the_project() -> None:
 
 
 def test_no_module_imports_the_packages_of_an_extra_at_its_head_without_saying_so() -> None:
-    # `cluster` is imported by those who have a cluster alone, and its error is told
+    # `cluster` is imported by those who have a cluster alone, and its error is reported
     names = {name for modules in extras.EXTRAS.values() for name in modules}
     found = {
         str(file.relative_to(ROOT / "src" / "mptcplab"))

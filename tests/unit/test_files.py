@@ -17,7 +17,7 @@ import pytest
 from mptcplab import files
 from mptcplab.errors import MptcplabError
 
-#: Makes a file or a directory as `files` has it, says so, and goes on when it is told to.
+#: Makes a file or a directory as `files` has it, says so, and goes on after a line of input.
 MAKER = """
 import sys
 from pathlib import Path
@@ -175,7 +175,7 @@ def test_also_where_the_file_system_exchanges_nothing(
     assert names(tmp_path) == ["place"]
 
 
-def test_what_cannot_be_put_there_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_put_there_is_reported(tmp_path: Path) -> None:
     new = full(tmp_path / "new", "new")
     with pytest.raises(FileNotFoundError):
         files.put(new, tmp_path / "nowhere" / "place")

@@ -60,8 +60,8 @@ def test_results_are_counted() -> None:
     ("said", "status", "failures"),
     [
         (SAID, 1, ["the program ended with the status 1"]),
-        (SAID.removesuffix("calls 9\n"), 0, ["the program did not come to its end"]),
-        ("", 0, ["the program did not come to its end"]),
+        (SAID.removesuffix("calls 9\n"), 0, ["the program did not end"]),
+        ("", 0, ["the program did not end"]),
         ("WRONG: a byte\n" + SAID, 1, ["a byte"]),
         ("malloc(): corrupted\n" + SAID, 0, ["the program said: malloc(): corrupted"]),
         ("WRONG: a byte\nsocket      ok=", 1, ["a byte", "the program said: socket      ok="]),
@@ -85,7 +85,7 @@ def test_every_call_has_a_line() -> None:
 
 @pytest.mark.parametrize("flag", ["--seed", "--calls"])
 @pytest.mark.parametrize("value", ["0", "-1", "1.5", "x", "²", "1000000001"])
-def test_what_is_no_number_is_told(
+def test_what_is_no_number_is_reported(
     flag: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -94,7 +94,7 @@ def test_what_is_no_number_is_told(
     assert f"{value}: a whole number from 1 to 1000000000" in capsys.readouterr().err
 
 
-def test_failures_are_told_with_their_command_and_status(
+def test_failures_are_reported_with_their_command_and_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
 ) -> None:
     def run_all(*_: object) -> object:

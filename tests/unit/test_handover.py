@@ -111,7 +111,7 @@ def test_resumption_takes_until_anything_arrives() -> None:
     assert second.resumption_ns is None
 
 
-def test_what_does_not_come_back_takes_until_the_next_outage_or_the_end() -> None:
+def test_a_path_that_stays_away_counts_until_the_next_outage() -> None:
     of = [event(3000, "down", 1000), event(5000, "close", 500)]
     first, _ = reactions(scenario(*of), received=lambda ms: 4000 if ms < 3000 else 0)
     assert first.resumption_ns == SECOND

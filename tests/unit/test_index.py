@@ -272,7 +272,7 @@ def test_a_run_at_two_points_has_a_row_for_each_however_often_it_is_swept(tmp_pa
     assert index.read(tmp_path).filter(key=key)["name"].to_list() == ["6.12"]
 
 
-def test_the_benefit_is_told_by_the_baselines(tmp_path: Path) -> None:
+def test_the_benefit_is_reported_by_the_baselines(tmp_path: Path) -> None:
     """40 and 10 Mbit/s alone, and both together: 1."""
     base = stored.scenario()
     names = [path.name for path in base.paths]
@@ -316,7 +316,7 @@ def test_columns_have_the_same_types_whatever_the_runs_have(tmp_path: Path) -> N
     assert {name: ok[name] for name in failed} == dict(failed)
 
 
-def test_where_there_are_no_runs_it_is_told(tmp_path: Path) -> None:
+def test_where_there_are_no_runs_it_is_reported(tmp_path: Path) -> None:
     with pytest.raises(MptcplabError, match="no runs there; accepted is an output directory"):
         index.read(tmp_path / "none")
     assert not (tmp_path / "none").exists()

@@ -34,7 +34,7 @@ from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
 from mptcplab.papers import stale
 from mptcplab.plan import plan, testbed
-from mptcplab.runs.entries import Entry, failed_entry, run_entry
+from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
@@ -121,7 +121,7 @@ def test_a_path_is_named_by_its_addresses_of_both_versions(pair: tuple[Path, Pat
     def of_ipv6(packet: Packet) -> Packet:
         def ip(end: tuple[str, int]) -> tuple[str, int]:
             side, number = map(int, end[0].split(".")[1:3])
-            of = testbed.client if side == testbed.CLIENT_SIDE else testbed.server
+            of = testbed.client if side == testbed.CLIENT_END else testbed.server
             return of(number).ip("6"), end[1]
 
         return replace(packet, source=ip(packet.source), target=ip(packet.target))
@@ -236,14 +236,8 @@ def entry(goodput_bps: float | None = 20e6, **more: Any) -> Entry:
     paths = (PathFigures(name="fast", share=share), PathFigures(name="slow", share=1 - share))
     links = (LinkFigures(name="shared", direction="up", utilisation=share),)
     own = ConnectionFigures(name="bulk", goodput_bps=goodput_bps, metrics=metrics)
-    return run_entry(
-        SCENARIO,
-        status="ok",
-        virtual_s=1.0,
-        wall_s=0.1,
-        run_metrics=RunMetrics(metrics, paths, connections=(own,), links=links),
-        directory="runs/x",
-    )
+    measured = RunMetrics(metrics, paths, connections=(own,), links=links)
+    return run_entry(SCENARIO, measured, directory="runs/x")
 
 
 def test_figures_that_differ_are_listed_with_their_change() -> None:
@@ -382,7 +376,7 @@ class Runs:
         build = task.rig.kernel
         self.made.append(build.id)
         if build.name in self.failing:
-            return failed_entry(task.scenario, "the kernel crashed\nbelow")
+            return run_entry(task.scenario, reason="the kernel crashed\nbelow")
         leave(directory, talk(key=f"{build.id:8}"[:8].encode()), task.scenario)
         if build.name == "new":
             change_packet(directory, 112, lambda each: replace(each, window=1))
@@ -519,7 +513,7 @@ def test_it_goes_on_after_an_interrupt(runs: Runs, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("runs")
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     file = scenario_file(tmp_path)
-    with pytest.raises(InputError, match="no scenario has a name with this"):
+    with pytest.raises(InputError, match="no name of a scenario contains this"):
         call("current", "new", file, "--only", "nothing")
     with pytest.raises(InputError, match="no guest program of this id"):
         call("0123456789ab+abc", "current", file)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from mptcplab.cli import machine
+from mptcplab.cli import load
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import doctor, kernel, kernel_names
 from mptcplab.lab.kernel_names import Named
@@ -44,7 +44,7 @@ def tested(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repositor
 
 
 def call(*words: str) -> Result:
-    return CliRunner().invoke(machine.kernel_group, words, catch_exceptions=False)
+    return CliRunner().invoke(load("kernel"), words, catch_exceptions=False)
 
 
 def named(repository: Repository, name: str, *more: str) -> kernel.KernelBuild:

@@ -20,10 +20,10 @@ from mptcplab.scenario.flags import Flags
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", keys.tables())
+@pytest.mark.parametrize("page", keys.pages())
 def test_the_tables_of_the_pages_are_those_of_the_models(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for name, table in keys.tables()[page].items():
+    for name, table in keys.pages()[page].items():
         expected = f"<!-- begin: {name} -->\n{table}<!-- end: {name} -->"
         assert expected in text, "write it with python -m checks.keys"
 
@@ -49,7 +49,7 @@ def test_an_example_names_its_schema_and_follows_it(file: Path) -> None:
 
 
 def test_every_key_is_in_a_table() -> None:
-    text = "".join(table for page in keys.tables().values() for table in page.values())
+    text = "".join(table for page in keys.pages().values() for table in page.values())
     listed = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `")}
     models = (
         literal.LiteralScenario,
@@ -97,10 +97,7 @@ def test_an_option_says_of_its_key_what_the_model_says(command: str) -> None:
 
 
 def test_every_flag_with_the_name_of_a_key_is_described_once() -> None:
-    known = {
-        *(literal.LiteralScenario.model_fields),
-        *(literal.LiteralWorkload.model_fields),
-    }
+    known = {*(literal.LiteralScenario.model_fields), *(literal.LiteralWorkload.model_fields)}
     # these have a form of their own
     tables = {"path", "link", "connection", "event", "workload"}
     flags = {each.name for each in dataclasses.fields(Flags)}

@@ -22,16 +22,18 @@ from mptcplab.leaderboard.standings import Board
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.runs import experiment, store, sweep
-from mptcplab.runs.entries import failed_entry, run_entry
+from mptcplab.runs.entries import run_entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import Plan, SweepOutcome
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 from tests.unit.advised import GUEST, KERNEL
+from tests.unit.test_standings import beside
 
 TEMPLATE = Path(__file__).parents[2] / "kernel" / "template" / "mine.c"
 
+BUILDS = {"kernel": "k1", "guest": "g1"}
 #: How much better than others a run is; None: it fails.
 Speed = Callable[[Scenario], float | None]
 
@@ -55,18 +57,12 @@ def make(planned: Plan, out: Store, speed: Speed) -> None:
     for key, run in planned.runs.items():
         fast = speed(run.scenario)
         if fast is None:
-            failed = failed_entry(run.scenario, "no power\nat all")
+            failed = run_entry(run.scenario, reason="no power\nat all")
             about = {"entry": failed.result(), "scenario": run.scenario, "build": {}}
             out.keep_failed(key, about)
             continue
-        entry = run_entry(
-            run.scenario,
-            status="ok",
-            virtual_s=1.0,
-            wall_s=1.0,
-            run_metrics=RunMetrics(metrics=figures(fast), paths=()),
-            directory=store.place(key),
-        )
+        measured = RunMetrics(metrics=figures(fast), paths=())
+        entry = run_entry(run.scenario, measured, directory=store.place(key))
         with out.new_run(key) as directory:
             store.write_json(directory / store.RESULT, entry.result())
 
@@ -85,9 +81,13 @@ def by_name(scenario: Scenario) -> float | None:
 def ranked(out: Path, what: Asked, speed: Speed = by_name) -> tuple[Plan, Board]:
     planned, runs = play.plan(what, KERNEL, GUEST), Store(out)
     make(planned, runs, speed)
+    return planned, board_of(what, planned, runs)
+
+
+def board_of(what: Asked, planned: Plan, runs: Store) -> Board:
     board = standings.board(play.played(what, planned, runs), what.catalogue)
     assert board
-    return planned, board
+    return board
 
 
 def mine(directory: Path) -> str:
@@ -155,18 +155,15 @@ def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
         assert lucky == pytest.approx(own + 0.1 if each.is_absolute else own * 1.25)
         assert failed is None
     # further runs change nobody's place
-    board = standings.board(found, what.catalogue)
-    without = standings.board(play.played(replace(what, chance=0), plain, runs), what.catalogue)
-    assert board
-    assert without
-    assert board.standings == without.standings
+    board = board_of(what, planned, runs)
+    assert board.standings == board_of(replace(what, chance=0), plain, runs).standings
     assert [each.name for each in board.limits] == ["any of the catalogue", "ecf, one of 3 runs"]
     assert len(play.failures(planned, runs)) == 6
     outputs.write(board, what, {}, {}, tmp_path)
     document = json.loads((tmp_path / outputs.DOCUMENT).read_text())
     assert [each["name"] for each in document["limits"]] == [each.name for each in board.limits]
     assert document["limits"][1]["goodput"][0]["value"] == pytest.approx((0.8 + 1 + 0) / 3)
-    text = outputs.markdown(board, what, "x", "x.svg", {"kernel": "k1", "guest": "g1"})
+    text = outputs.markdown(board, what, "x", "x.svg", BUILDS)
     (row,) = (line for line in text.splitlines() if line.startswith("| ecf, one of 3 runs | "))
     assert row.startswith("| ecf, one of 3 runs | 60 ")
 
@@ -175,21 +172,20 @@ def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
     ("spec", "expected"),
     [("minrt", 'did you mean "minrtt"'), ("./no.c", "no.c"), ("minrtt:rp=on", "named twice")],
 )
-def test_a_wrong_scheduler_is_told(spec: str, expected: str) -> None:
-    with pytest.raises(InputError) as told:
+def test_a_wrong_scheduler_is_reported(spec: str, expected: str) -> None:
+    with pytest.raises(InputError) as said:
         play.asked("judged", 1, [spec])
-    assert expected in str(told.value)
-    assert told.value.problems[0].where == "--scheduler"
+    assert expected in str(said.value)
+    assert said.value.problems[0].where == "--scheduler"
 
 
 def test_every_workload_is_judged_by_its_figure() -> None:
     better, worse = figures(40), figures(20)
     for kind in ("bulk", "cbr", "requests", "transfers", "web", "video", "frames"):
         figure = goals.figure_of(kind)
-        high, low = (play.merit(figure, figure.of(each)) for each in (better, worse))
-        assert high
-        assert low
+        high, low = (play.merit(figure, figure.of(each)) or 0.0 for each in (better, worse))
         assert high == pytest.approx(2 * low), kind
+        assert low > 0
     assert play.merit(goals.figure_of("web"), None) is None
     frames = goals.figure_of("frames")
     assert play.merit(frames, frames.of(better)) == pytest.approx(0.4)
@@ -211,25 +207,24 @@ def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> No
     assert own.score.value == pytest.approx(11 / 12)
     assert (own.failed, own.place) == (1, 3)
     assert own.delay
-    assert own.default
-    assert own.default.worst == 0
-    assert first.tcp
+    assert beside(own.default)[2] == 0
     # TCP has 31, since a path's name has a letter; default has 28
-    assert first.tcp.below == 0
-    assert first.tcp.worst == pytest.approx(52 / 31)
-    default = board.standing("default")
-    assert default.tcp
-    assert default.tcp.worst == pytest.approx(28 / 31)
+    assert beside(first.tcp)[1:3] == pytest.approx((0, 52 / 31))
+    assert beside(board.standing("default").tcp)[2] == pytest.approx(28 / 31)
     (failure,) = play.failures(planned, Store(tmp_path / "out")).values()
     assert failure == "scenario 3, mine: no power"
+
+
+def table(board: Board) -> str:
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(outputs.table(board))
+    return console.export_text()
 
 
 def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: Path) -> None:
     what = play.asked("training", 12, [mine(tmp_path)])
     _, board = ranked(tmp_path / "out", what)
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(outputs.table(board))
-    shown = console.export_text()
+    shown = table(board)
     assert max(map(len, shown.splitlines())) <= 100
     lines = shown.splitlines()
     names = [name for name in scheduler.known() if any(f"  {name} " in line for line in lines)]
@@ -237,29 +232,26 @@ def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: P
     assert "1 failed" in shown
     (row,) = (line for line in lines if " mine " in line)
     assert row.split()[:3] == ["3", "mine", "91.7"]
-    told = outputs.text_of(board, what, "mine", tmp_path / "out")
-    assert told.startswith(f"mine is 3 of {len(scheduler.known()) + 1} (")
-    assert "  3: 0.0 % of " in told
+    said = outputs.text_of(board, what, "mine", tmp_path / "out")
+    assert said.startswith(f"mine is 3 of {len(scheduler.known()) + 1} (")
+    assert "  3: 0.0 % of " in said
     both = f"-s {tmp_path / 'mine.c'},"
-    (command,) = (line for line in told.splitlines() if "mptcplab compare" in line)
+    (command,) = (line for line in said.splitlines() if "mptcplab compare" in line)
     assert both in command
     place = Path(command.split()[2])
     assert (place.parent / store.RESULT).is_file()
-    told = " ".join(outputs.text_of(board, what, "opportunistic", tmp_path).split())
-    assert told.endswith("It loses nowhere.")
+    said = " ".join(outputs.text_of(board, what, "opportunistic", tmp_path).split())
+    assert said.endswith("It loses nowhere.")
 
 
-def test_the_page_has_the_table_between_its_marks_and_nothing_else_changes(
-    tmp_path: Path,
-) -> None:
+def test_the_page_has_the_table_between_its_marks_alone(tmp_path: Path) -> None:
     what = play.asked("judged", 8, [])
     _, board = ranked(tmp_path / "out", what)
     file = tmp_path / "page.md"
     file.write_text(
         f"before\n<!-- begin: {outputs.MARK} -->\n<!-- end: {outputs.MARK} -->\nafter\n"
     )
-    builds = {"kernel": "k1", "guest": "g1"}
-    text = outputs.markdown(board, what, "make leaderboard", "images/leaderboard.svg", builds)
+    text = outputs.markdown(board, what, "make leaderboard", "images/leaderboard.svg", BUILDS)
     marked.replace(file, {outputs.MARK: text})
     written = file.read_text()
     assert written.startswith("before\n")
@@ -296,13 +288,9 @@ def test_the_document_and_the_chart(tmp_path: Path) -> None:
 def test_a_single_scenario_has_no_intervals_and_is_shown(tmp_path: Path) -> None:
     what = replace(play.asked("training", 1, []), asked=["ecf"])
     _, board = ranked(tmp_path / "out", what)
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(outputs.table(board))
-    assert "1 scenarios" not in console.export_text()
+    assert "1 scenarios" not in table(board)
     outputs.write_chart(board, what, [tmp_path / "one.png"])
-    assert outputs.markdown(
-        board, what, "make leaderboard", "x.svg", {"kernel": "k1", "guest": "g1"}
-    )
+    assert outputs.markdown(board, what, "make leaderboard", "x.svg", BUILDS)
 
 
 def call(
@@ -349,18 +337,14 @@ def test_failed_runs_are_counted_with_their_reasons_and_the_status_says_so(
         call(tmp_path / "dead", all_fail, monkeypatch, *few)
 
 
-def test_runs_that_somebody_killed_are_no_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_runs_are_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = ("--set", "training", "--count", "2")
     with pytest.raises(MptcplabError, match="killed:  1: out of memory"):
         call(tmp_path, lambda _: 1.0, monkeypatch, *few, killed={"key": "out of memory"})
     assert not (tmp_path / outputs.DOCUMENT).exists()
 
 
-def test_the_page_is_written_with_its_chart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_is_written_with_a_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "docs" / "page.md"
     file.parent.mkdir()
     file.write_text(f"<!-- begin: {outputs.MARK} -->\n<!-- end: {outputs.MARK} -->\n")

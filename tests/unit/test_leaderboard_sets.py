@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
-from mptcplab.cli.leaderboard import MOST_CHANCE
-from mptcplab.leaderboard import play, sets
+from mptcplab.cli.commands.leaderboard import MOST_CHANCE
+from mptcplab.leaderboard import NAMES, QUARTER, SIZE, Name, play, sets
 from mptcplab.leaderboard.sets import BULK, Drawn
 from mptcplab.runs import cost
 from mptcplab.runs.cost import Costs
@@ -23,12 +23,12 @@ QUARTER_CPU_S = 3600
 
 
 @cache
-def whole(name: sets.Name) -> list[Drawn]:
+def whole(name: Name) -> list[Drawn]:
     """All of a set: each scenario was resolved, so none has a mistake."""
-    return sets.draw(name, sets.SIZE)
+    return sets.draw(name, SIZE)
 
 
-@pytest.fixture(params=sets.NAMES)
+@pytest.fixture(params=NAMES)
 def drawn(request: pytest.FixtureRequest) -> list[Drawn]:
     return whole(request.param)
 
@@ -37,18 +37,16 @@ def bases(drawn: Sequence[Drawn]) -> list[Scenario]:
     return [each.request.base for each in drawn]
 
 
-def test_a_set_is_a_function_of_its_name_and_fewer_are_a_prefix_of_more(
-    drawn: list[Drawn],
-) -> None:
-    assert len(drawn) == sets.SIZE >= 600
-    assert [each.number for each in drawn] == list(range(1, sets.SIZE + 1))
-    name: sets.Name = "training" if drawn[0].request.base.seed == 1 else "judged"
+def test_a_set_depends_on_its_name_and_fewer_are_a_prefix(drawn: list[Drawn]) -> None:
+    assert len(drawn) == SIZE >= 600
+    assert [each.number for each in drawn] == list(range(1, SIZE + 1))
+    name: Name = "training" if drawn[0].request.base.seed == 1 else "judged"
     assert bases(sets.draw(name, 9)) == bases(drawn)[:9]
-    assert len({each.key_text() for each in bases(drawn)}) == sets.SIZE
+    assert len({each.key_text() for each in bases(drawn)}) == SIZE
 
 
 def test_no_scenario_nor_seed_is_in_both_sets() -> None:
-    both = [bases(sets.draw(name, 64)) for name in sets.NAMES]
+    both = [bases(sets.draw(name, 64)) for name in NAMES]
     seeds = [{each.seed for each in own} for own in both]
     assert not seeds[0] & seeds[1]
     # not of other seeds alone
@@ -86,7 +84,7 @@ def test_drawn_paths_span_the_ranges(drawn: list[Drawn]) -> None:
         assert share == pytest.approx(1 / 3, abs=0.07)
 
 
-@pytest.mark.parametrize("count", [sets.QUARTER, sets.SIZE])
+@pytest.mark.parametrize("count", [QUARTER, SIZE])
 def test_a_part_is_as_balanced_as_the_whole(drawn: list[Drawn], count: int) -> None:
     some = drawn[:count]
 
@@ -176,7 +174,7 @@ def test_each_run_is_long_enough_and_asks_for_what_paths_can_carry(drawn: list[D
 
 
 def test_a_quarter_costs_no_more_than_half_an_hour_on_two_cpus(drawn: list[Drawn]) -> None:
-    some = drawn[: sets.QUARTER]
+    some = drawn[:QUARTER]
     sizes = {}
     for each in some:
         base = each.request.base
@@ -214,7 +212,7 @@ def test_levels_and_words_say_what_a_scenario_is() -> None:
 
 
 def test_further_seeds_are_of_no_other_scenario() -> None:
-    seeds = [each.request.base.seed for name in sets.NAMES for each in whole(name)]
+    seeds = [each.request.base.seed for name in NAMES for each in whole(name)]
     further = [other for seed in seeds for other in sets.further_seeds(seed, MOST_CHANCE)]
-    assert len({*seeds, *further}) == 2 * sets.SIZE * (1 + MOST_CHANCE)
+    assert len({*seeds, *further}) == 2 * SIZE * (1 + MOST_CHANCE)
     assert max(further) <= MAX_SEED

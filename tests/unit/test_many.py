@@ -11,25 +11,26 @@ from typing import Any
 import pytest
 
 from checks.oracle import __main__ as command
-from checks.oracle.__main__ import OracleCase, Total, Verdict
+from checks.oracle.__main__ import OracleCase
 from checks.oracle.compare import Agreement
+from mptcplab.lab.engine import Watch
 from mptcplab.runs import experiment
 
 
-def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up(
+def test_an_interrupt_between_two_results_waits_for_runs_before_it_cleans_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     running = threading.Event()
     found_its_directory = []
 
-    def check(case: OracleCase, _kernel: Any, _guest: Any, directory: Path, **keys: Any) -> Verdict:
+    def check(case: OracleCase, _rig: Any, directory: Path, watch: Watch, _: Any) -> Agreement:
         if case.scenario != "slow":
             assert running.wait(60)
-            return Verdict(Agreement(case.scheduler))
-        running.set()
-        assert keys["watch"].cancel.wait(60)
-        found_its_directory.append(directory.exists())
-        return Verdict(Agreement(case.scheduler))
+        else:
+            running.set()
+            assert watch.cancel.wait(60)
+            found_its_directory.append(directory.exists())
+        return Agreement()
 
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -37,7 +38,7 @@ def test_an_interrupt_between_two_results_waits_for_the_runs_before_it_cleans_up
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(experiment, "built", lambda: (None, None))
     monkeypatch.setattr(command, "check", check)
-    monkeypatch.setattr(Total, "add", interrupted)
+    monkeypatch.setattr(Agreement, "add", interrupted)
     assert command.main(["--only", "first", "--scenario", "size-20k,slow", "--jobs", "2"]) == 130
     assert found_its_directory == [True]
     assert list(tmp_path.iterdir()) == []

@@ -19,18 +19,14 @@ from mptcplab.errors import RunError
 from mptcplab.metrics import compute, docs_pages, recorded
 from mptcplab.metrics.compute import (
     STATE_METRICS,
+    RunMetrics,
     aggregation_benefit,
     goodput_series,
     jain_index,
     queue_metrics,
     run_metrics,
 )
-from mptcplab.metrics.definitions import (
-    PATH_METRICS,
-    RUN_METRICS,
-    PathFigures,
-    TransportFigures,
-)
+from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, PathFigures, TransportFigures
 from mptcplab.metrics.recorded import HostRecords, Interval, Subflow
 from mptcplab.metrics.records import CONNECTION_DTYPE, LINK_DTYPE, SUBFLOW_DTYPE, Samples
 from mptcplab.scenario.flags import Flags
@@ -41,9 +37,13 @@ from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 
 
+def measured(client: Samples, server: Samples, scenario: Scenario | None = None) -> RunMetrics:
+    """The figures of a run of 10 s, of which the first is warm-up unless a scenario says more."""
+    return run_metrics(scenario or synthetic.scenario(), client, server, synthetic.guest())
+
+
 def figures(*flows: synthetic.Flow, **options: Any) -> Any:
-    client, server = synthetic.run(*flows, **options)
-    return run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    return measured(*synthetic.run(*flows, **options)).metrics
 
 
 def test_goodput_is_what_arrives_per_second() -> None:
@@ -56,16 +56,13 @@ def test_goodput_leaves_the_warm_up_out() -> None:
     # Nothing arrives in the first half of the warm-up of 1 s; the rest is as before.
     still = server.connection["time_ns"] < T0 + 500 * MS
     server.connection["delivered_bytes"][still] = 0
-    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
-    assert metrics["goodput_bps"] == 40e6
+    assert measured(client, server).metrics.goodput_bps == 40e6
 
 
 def test_a_warm_up_between_two_samples_does_not_distort_goodput() -> None:
     # The interval starts at the sample at 1010 ms, not at 1003 ms: bytes and time both move.
     scenario = synthetic.scenario(warmup_ns=1003 * MS)
-    client, server = synthetic.run(FAST, SLOW)
-    metrics = run_metrics(scenario, client, server, synthetic.guest()).metrics
-    assert metrics["goodput_bps"] == 40e6
+    assert measured(*synthetic.run(FAST, SLOW), scenario).metrics.goodput_bps == 40e6
 
 
 def test_a_gap_that_is_filled_after_the_warm_up_brings_no_goodput() -> None:
@@ -75,18 +72,17 @@ def test_a_gap_that_is_filled_after_the_warm_up_brings_no_goodput() -> None:
     waits = server.connection["time_ns"] < T0 + 1500 * MS
     server.connection["ofo_bytes"][waits] = came[waits]
     server.connection["delivered_bytes"][waits] = 0
-    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
-    assert metrics["goodput_bps"] == 40e6
+    assert measured(client, server).metrics.goodput_bps == 40e6
 
 
-def test_a_gap_within_a_path_that_is_filled_after_the_warm_up_brings_no_goodput() -> None:
+def test_a_gap_in_a_path_filled_after_warm_up_brings_no_goodput() -> None:
     client, server = synthetic.run(FAST, SLOW)
     fast = server.subflow["n"] == 0
     waits = fast & (server.subflow["time_ns"] < T0 + 1500 * MS)
     kept = server.subflow["received_bytes"][waits]
     server.subflow["ofo_bytes"][waits], server.subflow["received_bytes"][waits] = kept, 0
     server.connection["delivered_bytes"][: len(kept)] -= kept
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    result = measured(client, server)
     assert result.metrics.goodput_bps == 40e6
     assert [path["utilisation"] for path in result.paths] == [0.8, 0.8]
 
@@ -137,23 +133,20 @@ def test_completion_of_a_duration_does_not_exist() -> None:
 
 
 def test_shares_add_up_to_one() -> None:
-    client, server = synthetic.run(FAST, SLOW)
-    paths = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
+    paths = measured(*synthetic.run(FAST, SLOW)).paths
     # 4000 and 1000 of 5000; 32 of 40 and 8 of 10 Mbit/s
     assert [path["share"] for path in paths] == [0.8, 0.2]
     assert [path["utilisation"] for path in paths] == [0.8, 0.8]
     assert [path["goodput_bps"] for path in paths] == [32e6, 8e6]
 
 
-def test_paths_are_told_by_address_and_not_by_the_order_of_subflows() -> None:
-    client, server = synthetic.run(SLOW, FAST)
-    paths = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
+def test_addresses_identify_paths_not_the_order_of_subflows() -> None:
+    paths = measured(*synthetic.run(SLOW, FAST)).paths
     assert [(path.name, path.share) for path in paths] == [("fast", 0.8), ("slow", 0.2)]
 
 
 def test_a_path_without_traffic_has_share_0_and_no_round_trip() -> None:
-    client, server = synthetic.run(FAST)
-    _, slow = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
+    _, slow = measured(*synthetic.run(FAST)).paths
     there = {name: value for name, value in slow if value is not None}
     assert there == {
         "name": "slow", "goodput_bps": 0.0, "share": 0.0, "retransmitted_packets": 0,
@@ -165,16 +158,14 @@ def test_a_path_without_traffic_has_share_0_and_no_round_trip() -> None:
 
 
 def test_shares_do_not_exist_when_nothing_arrives() -> None:
-    client, server = synthetic.run(replace(FAST, bytes_per_ms=0), replace(SLOW, bytes_per_ms=0))
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    result = measured(*synthetic.run(replace(FAST, bytes_per_ms=0), replace(SLOW, bytes_per_ms=0)))
     assert [path["share"] for path in result.paths] == [None, None]
     assert result.metrics.goodput_bps == 0
 
 
 def test_the_subflows_of_one_path_count_together() -> None:
     # A second subflow over the fast path, as after a loss of the first.
-    client, server = synthetic.run(FAST, replace(SLOW, path=1), SLOW)
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    result = measured(*synthetic.run(FAST, replace(SLOW, path=1), SLOW))
     assert [path["goodput_bps"] for path in result.paths] == [40e6, 8e6]
     assert result.metrics.subflows == 3
 
@@ -184,7 +175,7 @@ def test_a_subflow_that_starts_late_counts_from_nothing() -> None:
     late = (server.subflow["n"] == 1) & (server.subflow["time_ns"] < T0 + 2 * SECOND)
     server = Samples(server.connection, server.subflow[~late])
     # All 10,000 ms x 1000 bytes appear within the measured 9 s.
-    slow = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths[1]
+    slow = measured(client, server).paths[1]
     assert slow["goodput_bps"] == 8 * 10_000_000 / 9
 
 
@@ -194,24 +185,23 @@ def test_round_trip_window_and_flight_are_means_over_the_measured_time() -> None
     warmup = client.subflow["time_ns"] < T0 + SECOND
     for field in ("srtt_us", "cwnd", "in_flight"):
         client.subflow[field][warmup] *= 2
-    fast = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths[0]
+    fast = measured(client, server).paths[0]
     assert (fast["srtt_ms_mean"], fast["cwnd_mean"], fast["in_flight_mean"]) == (30.0, 40.0, 36.0)
 
 
-def test_the_out_of_order_queue_has_a_mean_and_a_99th_percentile_over_time() -> None:
+def test_the_out_of_order_queue_has_mean_and_percentiles_over_time() -> None:
     # 0 bytes in the sample at T0, 1 in the next, 1000 in the last. Warm-up of 500 ms leaves the
     # 951 samples 50..1000: their mean is 525, and 99 % of them, 941.49, do not exceed the 942nd,
     # 991. (Interpolation would give 990.5, which no sample has.)
-    client, server = synthetic.run(FAST, SLOW, ofo_bytes=range(1001))
     scenario = synthetic.scenario(warmup_ns=500 * MS)
-    metrics = run_metrics(scenario, client, server, synthetic.guest()).metrics
+    metrics = measured(*synthetic.run(FAST, SLOW, ofo_bytes=range(1001)), scenario).metrics
     assert metrics["ofo_bytes_mean"] == 525
     assert metrics["ofo_bytes_p99"] == 991
     # 475.5 and 903.45 of them
     assert (metrics["ofo_bytes_p50"], metrics["ofo_bytes_p95"]) == (525, 953)
 
 
-def test_the_99th_percentile_ignores_a_peak_of_less_than_a_hundredth_of_the_time() -> None:
+def test_the_99th_percentile_ignores_a_shorter_peak_than_a_hundredth() -> None:
     # 901 measured samples: a peak of 9 is within the 1 %, 9.01, one of 10 is not.
     assert figures(FAST, SLOW, ofo_bytes=[0] * 992 + [5000] * 9)["ofo_bytes_p99"] == 0
     assert figures(FAST, SLOW, ofo_bytes=[0] * 991 + [5000] * 10)["ofo_bytes_p99"] == 5000
@@ -226,8 +216,7 @@ def test_buffers_and_window_are_means_over_time() -> None:
 
 def test_retransmissions_and_packets_are_counted_over_the_whole_run() -> None:
     fast, slow = replace(FAST, retransmitted_packets=7), replace(SLOW, retransmitted_packets=5)
-    client, server = synthetic.run(fast, slow)
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    result = measured(*synthetic.run(fast, slow))
     assert result.metrics.retransmitted_packets == 12
     assert result.metrics.retransmitted_bytes == 12 * 1000
     assert [path["retransmitted_packets"] for path in result.paths] == [7, 5]
@@ -252,13 +241,15 @@ def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
     client.connection["refused_calls"] = 18
     client.connection["reinjected_bytes"] = 15
     scenario = synthetic.scenario(scheduler="roundrobin")
-    result = run_metrics(scenario, client, server, synthetic.guest())
+    result = measured(client, server, scenario)
     assert (result.metrics.duplicate_segments, result.metrics.reinjected_segments) == (7, 5)
     names = ("waits", "refused_picks", "forced_picks", "fallbacks")
     assert [result.metrics[name] for name in names] == [11, 12, 13, 14]
     overruled = ("forced_reinjections", "deferred_questions", "refused_calls")
     assert [result.metrics[name] for name in overruled] == [16, 17, 18]
     assert result.metrics.reinjected_bytes == 15
+    # segments, duplicates, reinjections, waits and refused picks, in 10 s
+    assert result.metrics.decisions_per_s == (50_000 + 7 + 5 + 11 + 12) / 10
     # 10,000 ms x 4000 and 1000 bytes in segments of 1000
     assert [path["new_segments"] for path in result.paths] == [40_000, 10_000]
     assert [path["duplicate_segments"] for path in result.paths] == [3, 4]
@@ -269,9 +260,8 @@ def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
 def test_who_is_not_asked_segment_by_segment_has_decided_nothing(
     transport: str, scheduler: str
 ) -> None:
-    client, server = synthetic.run(FAST, SLOW)
     scenario = synthetic.scenario(transport=transport, scheduler=scheduler)
-    result = run_metrics(scenario, client, server, synthetic.guest())
+    result = measured(*synthetic.run(FAST, SLOW), scenario)
     assert result.metrics.waits is result.metrics.duplicate_segments is None
     assert [path["new_segments"] for path in result.paths] == [None, None]
 
@@ -283,8 +273,7 @@ def test_there_are_no_duplicates_without_reinjection() -> None:
 def test_the_sample_interval_does_not_change_what_counters_tell() -> None:
     for interval_ns in (MS, 10 * MS, 70 * MS):  # 70 ms: neither warm-up nor duration are multiples
         scenario = synthetic.scenario(sample_interval_ns=interval_ns)
-        client, server = synthetic.run(FAST, SLOW, interval_ns=interval_ns)
-        result = run_metrics(scenario, client, server, synthetic.guest())
+        result = measured(*synthetic.run(FAST, SLOW, interval_ns=interval_ns), scenario)
         assert result.metrics.goodput_bps == 40e6
         assert [path["share"] for path in result.paths] == [0.8, 0.2]
 
@@ -292,14 +281,14 @@ def test_the_sample_interval_does_not_change_what_counters_tell() -> None:
 def test_records_that_end_early_fail_the_run() -> None:
     client, server = synthetic.run(FAST, SLOW, duration_ns=4 * SECOND)
     with pytest.raises(RunError, match=r"server end 4s after the start .* after 10s"):
-        run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+        measured(client, server)
 
 
-def test_an_interval_with_a_single_sample_fails_the_run_with_a_way_out() -> None:
+def test_an_interval_with_a_single_sample_fails_with_a_way_out() -> None:
     scenario = synthetic.scenario(warmup_ns=9 * SECOND, sample_interval_ns=20 * SECOND)
     client, server = synthetic.run(FAST, SLOW, interval_ns=20 * SECOND)
     with pytest.raises(RunError, match="choose a sample_interval shorter than 20s"):
-        run_metrics(scenario, client, server, synthetic.guest())
+        measured(client, server, scenario)
 
 
 @pytest.mark.parametrize("name", ["client", "server"])
@@ -348,7 +337,7 @@ def test_connections_are_summed_over() -> None:
     half = [replace(FAST, bytes_per_ms=2000), replace(SLOW, bytes_per_ms=500)]
     client, server = synthetic.run(*half, sndbuf_used=3000, ofo_bytes=700)
     client, server = second_connection(client), second_connection(server)
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    result = measured(client, server)
     metrics = result.metrics
     assert metrics["goodput_bps"] == 40e6
     assert metrics["send_buffer_bytes_mean"] == 6000
@@ -370,7 +359,7 @@ def test_a_connection_that_ends_early_counts_until_then() -> None:
     early = server.connection["time_ns"] <= T0 + 5500 * MS
     first = server.connection["connection"] == 1
     server = Samples(server.connection[early | first], server.subflow)
-    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    metrics = measured(client, server).metrics
     # 9 s of the one and, from 1 s to 5.5 s, 4.5 s of the other, in 9 s
     assert metrics["goodput_bps"] == 60e6
     # (9 x 40)^2 ... as rates over the measured time, 40 and 20: 60^2 / (2 x (40^2 + 20^2))
@@ -398,7 +387,7 @@ def directed(direction: str, scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"workload": workload})
 
 
-def test_blocking_is_told_in_total_and_of_its_path() -> None:
+def test_blocking_has_a_total_and_a_part_of_each_path() -> None:
     client, server = synthetic.run(FAST, SLOW)
     # 10 us per ms, all of it for the slow path
     elapsed_ms = (server.connection["time_ns"] - T0) // MS
@@ -406,7 +395,7 @@ def test_blocking_is_told_in_total_and_of_its_path() -> None:
     server.connection["blocks"] = elapsed_ms // 1000
     slow = server.subflow["n"] == 1
     server.subflow["blocking_us"][slow] = 10 * ((server.subflow["time_ns"][slow] - T0) // MS)
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    result = measured(client, server)
     assert result.metrics.blocked_share == 0.01
     assert result.metrics.blocks == 9
     assert [path["blocking_share"] for path in result.paths] == [0, 0.01]
@@ -423,16 +412,16 @@ def test_the_longest_gap_is_one_in_which_something_should_have_come() -> None:
     written = np.where(elapsed_ms < 4600, 3500, 4800)
     client.connection["written_bytes"] = 1000 * written
     # until 4 s 3500 of 3500 kB have come; the block of 1300 kB is written 100 ms before it arrives
-    found = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    found = measured(client, server).metrics
     # the first sample with more than at 2 s is that of 2510 ms; the second gap is from 4600 on
     assert found.longest_gap_s == 0.51
     # if the sender has another byte, the gap from 6 s on goes to the end
     client.connection["written_bytes"] += 1
-    found = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    found = measured(client, server).metrics
     assert found.longest_gap_s == 4.0
 
 
-def test_a_wait_that_is_cut_counts_for_its_path_as_far_as_it_is_measured() -> None:
+def test_the_measured_part_of_a_wait_counts_for_its_path() -> None:
     # From 0.9 to 1.2 s, of which 0.2 s are measured, and from 9.5 s on, without an end.
     client, server = synthetic.run(FAST, SLOW)
     elapsed_ms = ((server.connection["time_ns"] - T0) // MS).astype(np.int64)
@@ -441,7 +430,7 @@ def test_a_wait_that_is_cut_counts_for_its_path_as_far_as_it_is_measured() -> No
     slow = server.subflow["n"] == 1
     ended = slow & (server.subflow["time_ns"] >= T0 + 1200 * MS)
     server.subflow["blocking_us"][ended] = 300_000
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    result = measured(client, server)
     assert result.metrics.blocked_share == 0.7 / 9
     assert [path["blocking_share"] for path in result.paths] == [0, 0.2 / 9]
     # a measurement that ends before gives the second one its path
@@ -459,7 +448,7 @@ def test_what_is_sent_beyond_one_copy_is_wasted() -> None:
     )
     client.subflow["unsent_bytes"] = 500  # of each subflow: it is as good as sent
     client.connection["sent_bytes"] += 1000
-    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
+    metrics = measured(client, server).metrics
     assert metrics["wasted_bytes"] == 7000 + 200 * 10_000
     # plain TCP has one subflow, and only retransmits
     plain = synthetic.scenario(transport="tcp")
@@ -473,38 +462,22 @@ def states_of(**fields: Any) -> dict[str, float]:
         part, _, field = name.partition("_")
         records = client.connection if part == "connection" else client.subflow
         records[field][:] = value if field != "written_bytes" else records["sent_bytes"] + value
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths[0]
+    result = measured(client, server).paths[0]
     names = [*STATE_METRICS.values()]
     assert sum(float(result[name] or 0) for name in names) == 1
     return {name: float(result[name] or 0) for name in names if result[name]}
 
 
+# one of each; test_sender_states.py has all that leads to them
 @pytest.mark.parametrize(
     ("fields", "state"),
     [
         ({"subflow_in_flight": 10}, "limited_by_cwnd"),
-        # also with a closed window: more could not be sent anyway
-        ({"subflow_in_flight": 10, "connection_window_bytes": 0}, "limited_by_cwnd"),
-        # TCP waits for a third of the window: 8 of 10 are in flight
-        ({"subflow_unsent_bytes": 5000}, "limited_by_cwnd"),
         ({"subflow_unsent_bytes": 5000, "subflow_in_flight": 6}, "limited_by_pacing"),
-        # less than a segment waits for more
-        ({"subflow_unsent_bytes": 999, "connection_flags": 1}, "limited_by_send_buffer"),
-        ({"subflow_unsent_bytes": 5000, "subflow_window_bytes": 999}, "limited_by_window"),
-        # a segment has 1000 bytes; 999 of window are none
-        (
-            {"connection_written_bytes": 5000, "connection_window_bytes": 999},
-            "limited_by_window",
-        ),
-        (
-            {"connection_written_bytes": 5000, "connection_window_bytes": 1000},
-            "limited_by_scheduler",
-        ),
-        ({"connection_written_bytes": 500, "connection_window_bytes": 500}, "limited_by_scheduler"),
+        ({"connection_written_bytes": 5000, "connection_window_bytes": 999}, "limited_by_window"),
+        ({"connection_written_bytes": 500}, "limited_by_scheduler"),
         ({"connection_flags": 1}, "limited_by_send_buffer"),
         ({}, "limited_by_application"),
-        # FIN_WAIT1 still sends, FIN_WAIT2 no more
-        ({"subflow_tcp_state": 4}, "limited_by_application"),
         ({"subflow_tcp_state": 5}, "absent"),
     ],
 )
@@ -517,7 +490,7 @@ def test_the_time_in_a_state_is_a_part_of_the_samples() -> None:
     client, server = synthetic.run(replace(FAST, in_flight=10))
     late = client.subflow["time_ns"] > T0 + 9100 * MS
     client = Samples(client.connection, client.subflow[~late])
-    fast = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths[0]
+    fast = measured(client, server).paths[0]
     assert fast["limited_by_cwnd"] == 811 / 901
     assert fast["absent"] == 90 / 901
 
@@ -527,9 +500,8 @@ def test_the_window_limits_a_connection_that_has_data() -> None:
     client.connection["written_bytes"] += 5000
     idle = client.connection["time_ns"] >= T0 + 6 * SECOND
     client.connection["written_bytes"][idle] -= 5000
-    metrics = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).metrics
     # the samples of 1 s to 6 s, without the last
-    assert metrics["limited_by_window"] == 500 / 901
+    assert measured(client, server).metrics.limited_by_window == 500 / 901
 
 
 def test_queues_have_a_length_and_the_delay_that_follows() -> None:
@@ -545,12 +517,11 @@ def test_queues_have_a_length_and_the_delay_that_follows() -> None:
 
 
 def test_without_records_of_links_queues_are_missing() -> None:
-    client, server = synthetic.run(FAST, SLOW)
-    fast = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths[0]
+    fast = measured(*synthetic.run(FAST, SLOW)).paths[0]
     assert fast["queue_packets_mean"] is fast["queue_delay_ms_mean"] is fast["lost_packets"] is None
 
 
-def test_a_queue_is_told_over_the_measured_time() -> None:
+def test_figures_of_a_queue_cover_the_measured_time() -> None:
     # samples at 0, 10, 20, 30 and 40 ms; the second to the fourth are measured
     queue = np.zeros(5, LINK_DTYPE)
     queue["time_ns"] = np.arange(0, 50, 10) * MS
@@ -590,12 +561,12 @@ def test_what_several_dips_took_has_a_mean_and_a_maximum() -> None:
     assert compute._of_several("x", [None]) == {"x_mean": None, "x_max": None}
 
 
-def test_a_path_tells_how_fast_a_dip_was_noticed_and_made_up_for() -> None:
+def test_a_path_has_the_times_to_notice_and_overcome_a_dip() -> None:
     """The path is down from 4 to 5 s, and the sender goes on as if it were not."""
     client, server = synthetic.run(FAST, SLOW)
     down = Event(at_ns=4 * SECOND, path="fast", action="down", lasts_ns=SECOND)
     scenario = synthetic.scenario().model_copy(update={"events": (down,)})
-    fast, slow = run_metrics(scenario, client, server, synthetic.guest()).paths
+    fast, slow = measured(client, server, scenario).paths
     # never noticed: its whole length; as before from its end on
     assert (fast.detection_s_mean, fast.detection_s_max) == (1, 1)
     assert (fast.recovery_s_mean, fast.recovery_s_max) == (0, 0)
@@ -605,8 +576,7 @@ def test_a_path_tells_how_fast_a_dip_was_noticed_and_made_up_for() -> None:
 
 
 def test_all_that_is_decided_counts_over_the_time_of_all_connections() -> None:
-    client, server = synthetic.run(FAST, SLOW)
-    client = second_connection(client)
+    client = second_connection(synthetic.run(FAST, SLOW)[0])
     early = (client.connection["connection"] == 1) & (client.connection["time_ns"] > T0 + SECOND)
     late = (client.connection["connection"] == 2) & (client.connection["time_ns"] < T0 + 2 * SECOND)
     client = Samples(client.connection[~early & ~late], client.subflow)
@@ -614,13 +584,11 @@ def test_all_that_is_decided_counts_over_the_time_of_all_connections() -> None:
     client.connection["forced"] = 100
     client.subflow["new_segments"], client.subflow["duplicates"] = 1000, 10_000
     client.subflow["reinjections"] = 100_000
-    scenario = synthetic.scenario(scheduler="roundrobin")
-    flow = recorded.flow(scenario, client, server, None, synthetic.guest(), "up")
     # of 2 connections and 4 subflows; what is forced follows a wait
-    found = compute._decisions(scenario, flow)
-    assert found
-    assert found.per_s() == (4 * 111_000 + 2 * 11) / 10
-    assert found._replace(length_ns=0).per_s() is None
+    sender = recorded.host_records(synthetic.scenario(), "client", client)
+    assert compute._decisions_per_s(sender) == (4 * 111_000 + 2 * 11) / 10
+    once = HostRecords([client.connection[:1]], [])
+    assert compute._decisions_per_s(once) is None
 
 
 def of_waits(blocked_us: list[int], *blocking_us: list[int]) -> Any:
@@ -651,7 +619,7 @@ def test_a_wait_belongs_to_the_subflow_that_ends_it(at_ns: int, caused: list[int
     assert compute._caused_us(connection, subflows, at_ns) == caused
 
 
-def test_of_several_that_end_a_wait_at_a_time_it_is_that_with_the_longest() -> None:
+def test_of_several_ends_of_a_wait_the_longest_counts() -> None:
     connection, subflows = of_waits([0, 5, 10], [0, 0, 3], [0, 0, 7], [0, 0, 0])
     assert compute._caused_us(connection, subflows, 10) == [0, 5, 0]
     # all that is told has ended
@@ -685,12 +653,12 @@ def test_each_path_has_the_out_of_order_queue_of_its_own_subflows() -> None:
         server.subflow["ofo_bytes"][server.subflow["n"] == number] = count
     # one of 901 samples is less than 1 %
     server.subflow["ofo_bytes"][server.subflow["time_ns"] == T0 + 5 * SECOND] = 1201
-    paths = run_metrics(synthetic.scenario(), client, server, synthetic.guest()).paths
+    paths = measured(client, server).paths
     assert [path.ofo_bytes_p99 for path in paths] == [300, 700]
     assert [path.ofo_bytes_mean for path in paths] == [300 + 901 / 901, 700 + 501 / 901]
 
 
-def test_a_path_is_used_as_far_as_the_link_in_the_way_of_the_data_is() -> None:
+def test_utilisation_is_of_the_link_in_the_direction_of_the_data() -> None:
     client, server = synthetic.run(FAST, SLOW)
     scenario = directed("down", synthetic.scenario())
     fast, slow = scenario.paths
@@ -704,33 +672,23 @@ def test_a_path_is_used_as_far_as_the_link_in_the_way_of_the_data_is() -> None:
     assert [path.utilisation for path in paths] == [0.4, None]
 
 
-def test_decisions_are_counted_per_second() -> None:
-    client, server = synthetic.run(FAST, SLOW)
-    client.connection["waits"] = 11
-    scenario = synthetic.scenario(scheduler="roundrobin")
-    metrics = run_metrics(scenario, client, server, synthetic.guest()).metrics
-    # 40,000 and 10,000 segments, in 10 s
-    assert metrics["decisions_per_s"] == (50_000 + 11) / 10
-
-
 def test_a_subflow_beside_the_paths_fails_the_run() -> None:
     client, server = synthetic.run(FAST, SLOW)
     client.subflow["remote_addr"][:] = [10, 2, 1, 1]
     with pytest.raises(
         RunError, match=r"subflow from 10\.0\.1\.1 to 10\.2\.1\.1, which is no path"
     ):
-        run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+        measured(client, server)
 
 
 def test_a_subflow_on_a_path_beyond_the_scenario_fails_the_run() -> None:
     client, server = synthetic.run(FAST, replace(SLOW, path=3))
     with pytest.raises(RunError, match=r"from 10\.0\.3\.1 to 10\.1\.3\.1, which is no path"):
-        run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+        measured(client, server)
 
 
 def test_metrics_are_those_of_the_schema_and_ready_for_json() -> None:
-    client, server = synthetic.run(FAST, SLOW)
-    result = run_metrics(synthetic.scenario(), client, server, synthetic.guest())
+    result = measured(*synthetic.run(FAST, SLOW))
     # the benefit takes further runs
     computed = TransportFigures.model_fields.keys() - {"aggregation_benefit"}
     assert result.metrics.model_fields_set == computed

@@ -6,7 +6,7 @@ A segment is 1448 bytes. Round-trip times are in us, which TCP keeps in eighths.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -52,44 +52,21 @@ NOTHING: frozenset[int] = frozenset()
 
 
 def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
-    values = {
+    """One with room for ten segments; what is not named here or in `more` is 0 or false."""
+    values = {each.name: 0 if each.type == "int" else False for each in fields(Subflow)} | {
         "index": number - 1,
         "id": number,
         "usable": True,
-        "backup": False,
         "can_send": True,
-        "ca_state": 0,
         "mss": MSS,
-        "srtt_8us": rtt_us * 8,
-        "rttvar_4us": 0,
-        "rttvar_us": 0,
-        "min_rtt_us": rtt_us,
-        "last_rtt_us": rtt_us,
-        "last_rtt_8us": rtt_us * 8,
+        **dict.fromkeys(("srtt_8us", "last_rtt_8us"), rtt_us * 8),
+        **dict.fromkeys(("min_rtt_us", "last_rtt_us"), rtt_us),
         "cwnd": 10,
         "ssthresh": 10,
         "limit": 0xFFFFFFFF,
-        "in_flight": 0,
         "packets_out": more.get("in_flight", 0),
-        "unsent_bytes": 0,
-        "outstanding_bytes": 0,
         "window_bytes": 1 << 20,
-        "wmem_queued": 0,
-        "snd_una": 0,
-        "snd_nxt": 0,
-        "delivered": 0,
-        "owd_us": 0,
-        "commd_us": 0,
         "pacing_rate": (1 << 64) - 1,
-        "delivered_ns": 0,
-        "oldest_sent_ns": 0,
-        "device_sent_bytes": 0,
-        "throttled": False,
-        "memory_full": False,
-        "stale": False,
-        "carried_head": False,
-        "carried_oldest": False,
-        "carried_reinjection": False,
     }
     return Subflow(**(values | more))
 
@@ -100,35 +77,27 @@ def question(*subflows: Subflow, **more: Any) -> Question:
         "time_ns": 10**9,
         "connection": 1,
         "scheduler": "",
-        "una_seq": 0,
-        "nxt_seq": 0,
-        "window_end_seq": 1 << 30,
-        "window_bytes": 1 << 30,
+        **dict.fromkeys(("una_seq", "nxt_seq", "head_sent"), 0),
+        **dict.fromkeys(("window_end_seq", "window_bytes"), 1 << 30),
         "unsent_bytes": 64 * MSS,
         "segment_bytes": MSS,
-        "wmem_queued": 0,
-        "sndbuf": 1 << 20,
         "jiffies": 1000,
-        "writer_waits": False,
-        "sndbuf_full": False,
-        "closing": False,
+        **dict.fromkeys(("writer_waits", "sndbuf_full"), False),
         "head": Segment(0, MSS, NOTHING),
-        "head_sent": 0,
-        "oldest": None,
-        "reinjection": None,
+        **dict.fromkeys(("oldest", "reinjection")),
         "subflows": list(subflows),
     }
     return Question(**(values | more))
 
 
-def picks(model: Model, asked: Question, count: int) -> list[int]:
+def picks(model: Model, asked: Question, count: int, size: int = MSS) -> list[int]:
     """On which subflows that many new segments go, one after the other, all else unchanged."""
     found = []
     for _ in range(count):
         answer = model.choose(asked)
         model.took(Asked(asked, answer))
         if answer.what != WAIT:
-            model.done(Done(0, 1, answer.what, answer.subflow, answer.seq, MSS))
+            model.done(Done(asked.time_ns, 1, answer.what, answer.subflow, answer.seq, size))
         found.append(answer.subflow)
     return found
 
@@ -288,7 +257,7 @@ def test_backup() -> None:
     assert Backup({}).choose(asked) == Answer(REINJECTION, 2, 7)
 
 
-def test_burst_takes_the_queue_that_is_empty_soonest_and_stays_for_a_burst() -> None:
+def test_burst_takes_the_soonest_empty_queue_and_stays_for_a_burst() -> None:
     # 60 and 50 ms; windows and round trips say nothing
     one = subflow(1, 1_000, wmem_queued=60_000, pacing_rate=1_000_000)
     two = subflow(2, 90_000, wmem_queued=100_000, pacing_rate=2_000_000, in_flight=10)
@@ -385,7 +354,7 @@ def test_the_ratio_of_two_round_trips_in_thousandths() -> None:
     assert Blest({"paper": 1}).choose(asked).subflow == 2
 
 
-def test_lambda_of_blest_falls_once_in_the_least_round_trip_of_the_slow_one() -> None:
+def test_lambda_of_blest_falls_once_in_a_round_trip() -> None:
     # 100 ms, in ticks of 4 ms
     model = Blest({})
     for jiffies, expected in ((1000, 1200), (1024, 1200), (1025, 1190), (1049, 1190)):
@@ -688,7 +657,7 @@ def test_ols_sends_half_twice_in_turns_of_twelve() -> None:
         model.took(Asked(asked, answer))
         found.append((answer.what, answer.seq // MSS))
     copies = [(DUPLICATE, number) for number in range(6)]
-    # what has been done is not told here, so new data is the same each time
+    # the model does not learn here that data has left, so new data is the same each time
     assert found == copies + [(NEW, 20)] * 6
     model.choose(asked)
     assert (model.flows[2].red, model.flows[2].new) == (6, 6)
@@ -777,20 +746,9 @@ def test_ols_takes_the_arm_that_was_drawn_from_the_record() -> None:
 # --- weighted
 
 
-def sends(model: Model, asked: Question, count: int, size: int = MSS) -> list[int]:
-    """As `picks`, but of so many bytes, and with time going on where it waits."""
-    found = []
-    for _ in range(count):
-        answer = model.choose(asked)
-        if answer.what != WAIT:
-            model.done(Done(asked.time_ns, 1, answer.what, answer.subflow, answer.seq, size))
-        found.append(answer.subflow)
-    return found
-
-
 def test_weighted_divides_bytes_by_shares_without_rounding() -> None:
     two = question(subflow(1, 20_000), subflow(2, 50_000))
-    found = sends(Weighted({"share1": 7, "share2": 3}), two, 100)
+    found = picks(Weighted({"share1": 7, "share2": 3}), two, 100)
     for begin in range(0, 100, 10):
         assert found[begin] == 1
         assert sorted(found[begin : begin + 10]) == [1] * 7 + [2] * 3
@@ -798,9 +756,9 @@ def test_weighted_divides_bytes_by_shares_without_rounding() -> None:
 
 def test_weighted_lets_a_path_catch_up_with_64_kib() -> None:
     model = Weighted({})
-    sends(model, question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10)), 100)
+    picks(model, question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10)), 100)
     # 65536 / 1448 = 45.3: 46 in a row, and then in turns
-    found = sends(model, question(subflow(1, 20_000), subflow(2, 50_000)), 48)
+    found = picks(model, question(subflow(1, 20_000), subflow(2, 50_000)), 48)
     assert found == [2] * 46 + [1, 2]
 
 
@@ -813,9 +771,9 @@ def test_weighted_takes_either_of_two_that_are_equal() -> None:
 
 def test_weighted_waits_strictly_for_the_path_whose_turn_it_is() -> None:
     full = question(subflow(1, 20_000), subflow(2, 50_000, in_flight=10))
-    assert sends(Weighted({"strict": 1}), full, 3) == [1, 0, 0]
+    assert picks(Weighted({"strict": 1}), full, 3) == [1, 0, 0]
     gone = question(subflow(1, 20_000), subflow(2, 50_000, usable=False))
-    assert sends(Weighted({"strict": 1}), gone, 3) == [1, 1, 1]
+    assert picks(Weighted({"strict": 1}), gone, 3) == [1, 1, 1]
 
 
 def test_weighted_uses_a_dearer_path_when_patience_ends() -> None:
@@ -844,11 +802,11 @@ def test_cheapest_pipe_first() -> None:
 def test_weighted_caps_and_shares_of_nothing_are_for_need() -> None:
     model = Weighted({"cap1_mb": 1, "share3": 0})
     three = question(subflow(1, 10_000), subflow(2, 20_000), subflow(3, 5000))
-    assert 3 not in sends(model, three, 20)
-    sends(model, three, 1, size=1_000_000)
-    assert set(sends(model, three, 20)) == {2}
+    assert 3 not in picks(model, three, 20)
+    picks(model, three, 1, size=1_000_000)
+    assert set(picks(model, three, 20)) == {2}
     three.subflows[1].usable = False
-    assert set(sends(model, three, 60)) == {1, 3}
+    assert set(picks(model, three, 60)) == {1, 3}
     # a backup comes after them, and a full path does not make it needed
     three.subflows[1].usable = three.subflows[1].backup = True
     three.subflows[0].in_flight = three.subflows[2].in_flight = 10
@@ -860,7 +818,7 @@ def test_a_path_beyond_the_limit_is_dear_and_measured() -> None:
     slow = subflow(2, 60_001)
     oldest = Segment(0, MSS, frozenset({1}))
     two = question(subflow(1, 10_000), slow, oldest=oldest)
-    assert sends(model, two, 3) == [1, 1, 1]
+    assert picks(model, two, 3) == [1, 1, 1]
     two.head = None
     assert model.choose(two) == Answer(DUPLICATE, 2, 0)
     model.done(Done(two.time_ns, 1, DUPLICATE, 2, 0, MSS))
@@ -872,7 +830,7 @@ def test_a_path_beyond_the_limit_is_dear_and_measured() -> None:
     assert model.choose(two).what == WAIT
     # where the other one costs more, both cost the same
     model = Weighted({"max_rtt_ms": 60, "cost1": 1})
-    assert sends(model, question(subflow(1, 10_000), slow), 4) == [1, 2, 1, 2]
+    assert picks(model, question(subflow(1, 10_000), slow), 4) == [1, 2, 1, 2]
 
 
 # --- raven

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checks.oracle import __main__ as command
-from checks.oracle.compare import compare
+from checks.oracle.compare import judge_file
 from checks.oracle.known import KNOWN, Known
 from checks.oracle.models import FORMS, MODELS, params_of
 from checks.oracle.scenarios import SCENARIOS
@@ -62,7 +62,7 @@ def test_every_field_is_read_from_its_place(tmp_path: Path) -> None:
     done = record(ANSWER, 4, 0, 2 * MSS, 1, MSS, NEW)
     asked, carried_out = read(write(tmp_path, ONE, answer(NEW, 1, 2 * MSS), done), "minrtt")
     assert isinstance(asked, Asked)
-    assert asked.answer == Answer(NEW, 1, 2 * MSS, 0)
+    assert asked.answer == Answer(NEW, 1, 2 * MSS)
     found = asked.question
     assert (found.una_seq, found.nxt_seq, found.window_end_seq) == (MSS, 2 * MSS, 64 * MSS)
     assert found.head == Segment(2 * MSS, MSS, frozenset())
@@ -79,17 +79,17 @@ def test_every_field_is_read_from_its_place(tmp_path: Path) -> None:
 
 def test_answers_are_compared(tmp_path: Path) -> None:
     # the head is the second byte of a segment, of which 7 were sent: it is named by its first
-    good = compare(write(tmp_path, ONE, answer(NEW, 1, 2 * MSS)), "minrtt", {})
+    good = judge_file(write(tmp_path, ONE, answer(NEW, 1, 2 * MSS)), "minrtt", {})
     assert (good.decisions, good.agreed, good.differs) == (1, 1, 0)
     path = write(tmp_path, ONE, answer(NEW, 2, 2 * MSS))
-    bad = compare(path, "minrtt", {})
+    bad = judge_file(path, "minrtt", {})
     assert (bad.agreed, bad.ties, bad.differs) == (0, 0, 1)
     assert "the kernel's answer is new 2896 on 2, the source's new 2896 on 1" in str(bad.first)
 
 
 def test_a_tie_is_one_in_whole_us(tmp_path: Path) -> None:
     twins = question() + subflow(1, 20_000) + subflow(2, 20_000)
-    tie = compare(write(tmp_path, twins, answer(NEW, 1, 2 * MSS)), "minrtt", {})
+    tie = judge_file(write(tmp_path, twins, answer(NEW, 1, 2 * MSS)), "minrtt", {})
     assert (tie.ties, tie.differs) == (1, 0)
 
 
@@ -98,7 +98,7 @@ def test_a_listed_difference_has_its_reason(tmp_path: Path) -> None:
         return kernel.what == WAIT
 
     path = write(tmp_path, ONE, answer(WAIT))
-    found = compare(path, "minrtt", {"minrtt": [Known("it is tired", waits)]})
+    found = judge_file(path, "minrtt", {"minrtt": [Known("it is tired", waits)]})
     assert (found.listed, found.differs) == ({"it is tired": 1}, 0)
 
 
@@ -106,8 +106,8 @@ def test_a_listed_difference_has_its_reason(tmp_path: Path) -> None:
     ("parts", "message"),
     [
         ((question(b"blest"), subflow(1, 1), subflow(2, 1), answer(WAIT)), "of scheduler blest"),
-        ((question(version=9),), "is of version 9 of the format of states"),
-        ((question(version=1),), "is of version 1 of the format of states; this program reads"),
+        ((question(version=9),), "has version 9 of the format of states"),
+        ((question(version=1),), "has version 1 of the format of states; this program reads"),
         ((question()[:100],), "is cut off: 100 of 192 bytes"),
         ((ONE, answer(WAIT), ONE), "the question at offset 768 has no answer; the file is cut"),
         ((), "no scheduler was asked anything"),
@@ -124,7 +124,7 @@ def test_what_cannot_be_judged_is_refused_in_a_line(
 ) -> None:
     path = write(tmp_path, *parts)
     with pytest.raises(MptcplabError, match=message) as raised:
-        compare(path, "minrtt", KNOWN)
+        judge_file(path, "minrtt", KNOWN)
     assert "\n" not in str(raised.value)
     assert command.main(["--only", "minrtt", str(path)]) == 1
     assert message in capsys.readouterr().err
@@ -132,13 +132,13 @@ def test_what_cannot_be_judged_is_refused_in_a_line(
 
 def test_a_trace_without_states_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MptcplabError, match="no such file; states are kept with --states"):
-        compare(tmp_path / "client.states", "minrtt", {})
+        judge_file(tmp_path / "client.states", "minrtt", {})
 
 
 def test_a_file_of_decisions_is_no_file_of_states(tmp_path: Path) -> None:
     path = write(tmp_path, bytes(records.DECISION_BYTES * 4))
     with pytest.raises(MptcplabError, match="version 0 of the format"):
-        compare(path, "minrtt", {})
+        judge_file(path, "minrtt", {})
 
 
 def test_a_form_has_its_parameters(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_a_form_has_its_parameters(tmp_path: Path) -> None:
     path = write(
         tmp_path, question(b"weighted"), subflow(1, 1), subflow(2, 1), answer(NEW, 2, 2 * MSS)
     )
-    assert compare(path, "weighted:cost1=1", {}).agreed == 1
-    assert compare(path, "weighted", {}).agreed == 0
+    assert judge_file(path, "weighted:cost1=1", {}).agreed == 1
+    assert judge_file(path, "weighted", {}).agreed == 0
     assert command.main(["--only", "weighted:cost1=1", str(path)]) == 0
     assert params_of("weighted:cost1=0:strict=on") == {"strict": 1}
 
@@ -163,7 +163,7 @@ def test_a_scheduler_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         MptcplabError, match='"lte": no model of this scheduler; there are those of'
     ):
-        compare(write(tmp_path, ONE, answer(WAIT)), "lte", {})
+        judge_file(write(tmp_path, ONE, answer(WAIT)), "lte", {})
 
 
 def test_a_file_of_states_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,7 +84,7 @@ def test_a_full_disk_behind_standard_output_is_told(
     assert called(FULL, *words) == (1, "mptcplab: standard output: No space left on device\n")
 
 
-def test_names_go_out_as_they_are_and_what_a_terminal_has_not_as_numbers(
+def test_names_are_printed_as_bytes_and_unknown_characters_as_numbers(
     called: Called, run: Path, tmp_path: Path
 ) -> None:
     place = tmp_path / os.fsdecode(b"\xff\xd0\x91")
@@ -126,7 +126,7 @@ def test_nothing_is_left_of_what_a_full_disk_has_no_room_for(tmp_path: Path) -> 
     assert [each for each in itertools.chain(*left) if each.is_file()] == []
 
 
-def test_a_picture_for_which_the_disk_has_no_room_is_told_and_no_half_of_it_is_there(
+def test_a_picture_without_room_on_the_disk_leaves_no_half(
     called: Called, run: Path, tmp_path: Path
 ) -> None:
     """Room for the table and half of the picture."""

@@ -44,7 +44,7 @@ def test_no_colour_is_of_a_path_and_of_a_scheduler() -> None:
     assert {c.lower() for c in paths} & {c.lower() for c in schedulers} == set()
 
 
-def test_a_scheduler_of_two_outputs_has_one_colour_and_marker_and_two_dashes() -> None:
+def test_a_scheduler_of_two_outputs_has_two_dashes_alone() -> None:
     labels = [f"{name} ({out})" for out in ("a", "b/c") for name in ("default", "own", "x (a)")]
     found = styles([*labels, "ecf"], ("a", "b/c"))
     assert len(set(found.values())) == 7

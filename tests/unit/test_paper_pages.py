@@ -21,18 +21,18 @@ from mptcplab.metrics.series import Panel, RunSeries, Series
 from mptcplab.papers import (
     catalogue,
     chart,
-    claims,
     data,
     document,
     looks,
     publish,
     reproduce,
+    samples,
     stale,
     timeline,
 )
 from mptcplab.papers.catalogue import PUBLISHED, TODAY, Published
-from mptcplab.papers.claims import Row
 from mptcplab.papers.reproduce import Ran
+from mptcplab.papers.samples import Row
 from mptcplab.papers.stale import Equal, Now
 from mptcplab.report.palette import COLOURS, MARKERS, PATH_COLOURS
 from mptcplab.runs import store
@@ -84,8 +84,8 @@ def test_pages_and_data_are_written(runs: dict[str, Ran], tmp_path: Path) -> Non
     summary = files["README.md"]
     assert "2 claims, 1 direction only, 1 not testable" in summary
     assert "| [paper2020](paper2020.md) | 2 | 0 | 1 | 0 | 0 | 1 |" in summary
-    told = "- minRTT has 6.83 Mbit/s. [direction only](paper2020.md#fig1-more)\n"
-    assert summary.count("minRTT has") == summary.count(told) == 1
+    said = "- minRTT has 6.83 Mbit/s. [direction only](paper2020.md#fig1-more)\n"
+    assert summary.count("minRTT has") == summary.count(said) == 1
     assert "missing or stale" not in summary
     claim = json.loads(files["claims.json"])["paper2020/fig1:more"]
     assert claim["published"]["verdict"] == "direction only"
@@ -97,9 +97,7 @@ def test_pages_and_data_are_written(runs: dict[str, Ran], tmp_path: Path) -> Non
     ]
 
 
-def test_without_the_runs_the_same_is_made_of_the_data(
-    runs: dict[str, Ran], tmp_path: Path
-) -> None:
+def test_without_runs_the_data_gives_the_same(runs: dict[str, Ran], tmp_path: Path) -> None:
     of = published()
     runs |= {PUBLISHED: ran(of), TODAY: ran(of, TODAY, 10)}
     first = written(tmp_path, of)
@@ -153,7 +151,9 @@ def test_what_is_read_has_the_types_of_the_file() -> None:
     ("name", "text"),
     [("paper2020-fig1.csv", "variant,seed\npublished,x\n"), ("provenance.json", "[1]")],
 )
-def test_damaged_data_is_told(runs: dict[str, Ran], tmp_path: Path, name: str, text: str) -> None:
+def test_damaged_data_is_an_error(
+    runs: dict[str, Ran], tmp_path: Path, name: str, text: str
+) -> None:
     of = published()
     runs[PUBLISHED] = ran(of)
     written(tmp_path, of)
@@ -169,9 +169,7 @@ def test_without_runs_and_data_there_are_no_pages(runs: dict[str, Ran], tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_what_the_file_has_no_longer_is_to_be_run_again(
-    runs: dict[str, Ran], tmp_path: Path
-) -> None:
+def test_a_changed_part_has_to_run_again(runs: dict[str, Ran], tmp_path: Path) -> None:
     of = published()
     runs |= {PUBLISHED: ran(of), TODAY: ran(of, TODAY, 10, digest="other")}
     page = written(tmp_path, of)["paper2020.md"]
@@ -188,9 +186,7 @@ def test_what_the_file_has_no_longer_is_to_be_run_again(
     assert files["data/paper2020-fig1.csv"].count("today,") == 24
 
 
-def test_what_was_run_with_another_kernel_is_stale_unless_it_was_shown_to_be_equal(
-    runs: dict[str, Ran], tmp_path: Path
-) -> None:
+def test_runs_of_an_unequal_kernel_are_stale(runs: dict[str, Ran], tmp_path: Path) -> None:
     of = published()
     runs[PUBLISHED] = ran(of, files={"sched/minrtt.c": "m0", "sched/blest.c": "l1"})
     mark = "> **Stale:** published was run with another sched/minrtt.c (m0, now m1)."
@@ -255,7 +251,7 @@ def test_a_chart_names_its_series_and_is_the_same_each_time(options: dict[str, A
 def first_panel(of: Published, rows: list[Row]) -> Any:
     """Of a chart over these runs; what is claimed of others is left out."""
     of.experiment.claim[:] = [each for each in of.experiment.claim if each.not_testable]
-    own = Ran(claims.results(of.experiment, rows), provenance(of, PUBLISHED))
+    own = Ran(samples.results(of.experiment, rows), provenance(of, PUBLISHED))
     found = reproduce.assembled(of, {PUBLISHED: own})
     labels = list(dict.fromkeys(str(row.point["scheduler"]) for row in rows))
     return chart._figure(chart.Content(found, looks.looks([labels]))).axes[0]
@@ -294,9 +290,9 @@ def test_names_below_bars_do_not_overlap(names: list[str], shown: list[str], tur
 
 
 @pytest.mark.parametrize(
-    ("rare", "top", "told"), [(12.0, 14 * 1.08, ""), (900.0, 2 * 14 * 1.08, "intervals reach 900")]
+    ("rare", "top", "said"), [(12.0, 14 * 1.08, ""), (900.0, 2 * 14 * 1.08, "intervals reach 900")]
 )
-def test_a_long_interval_does_not_squeeze_the_medians(rare: float, top: float, told: str) -> None:
+def test_a_long_interval_does_not_squeeze_the_medians(rare: float, top: float, said: str) -> None:
     # the paper has 14, which is the highest besides the intervals
     of = published()
     # of five seeds two have another value: 7 is the median, and the interval reaches the other
@@ -307,13 +303,13 @@ def test_a_long_interval_does_not_squeeze_the_medians(rare: float, top: float, t
     ]
     axis = first_panel(of, rows)
     assert axis.get_ylim() == pytest.approx((0, top))
-    assert axis.get_title(loc="right") == told
+    assert axis.get_title(loc="right") == said
 
 
 @pytest.mark.parametrize(
-    ("rare", "told"), [(30.0, ""), (500.0, "1 of 240 runs are beyond: up to 500")]
+    ("rare", "said"), [(30.0, ""), (500.0, "1 of 240 runs are beyond: up to 500")]
 )
-def test_a_distribution_is_not_squeezed_by_a_few_far_values(rare: float, told: str) -> None:
+def test_a_distribution_is_not_squeezed_by_a_few_far_values(rare: float, said: str) -> None:
     of = published(kind="cdf", x="")
     rows = [
         Row({"scheduler": scheduler, "queue": queue}, seed, {"goodput": float(seed % 40)})
@@ -323,7 +319,7 @@ def test_a_distribution_is_not_squeezed_by_a_few_far_values(rare: float, told: s
     ]
     rows[0] = dataclasses.replace(rows[0], figures={"goodput": rare})
     axis = first_panel(of, rows)
-    assert axis.get_title(loc="right") == told
+    assert axis.get_title(loc="right") == said
     # all others are from 0 to 39
     low, high = axis.get_xlim()
     assert low < 0

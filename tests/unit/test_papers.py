@@ -163,9 +163,7 @@ def test_a_drive_gives_the_traces(tmp_path: Path) -> None:
     assert "building=none" in text
 
 
-def test_a_drive_that_another_process_writes_meanwhile_is_no_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_may_write_a_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = FIGURE.replace("[grid]", "[drive]\nseed = 3\n[grid]").replace(
         "rtt = [10, 20]", "rtt = [20]"
     )
@@ -226,7 +224,7 @@ def test_a_drive_that_another_process_writes_meanwhile_is_no_mistake(
         ("[grid]", "[axis]\nrate = 'x'\n[grid]", "axis.rate", '"x"', "known: scheduler"),
     ],
 )
-def test_mistakes_are_told_with_file_key_and_value(
+def test_mistakes_are_reported_with_file_key_and_value(
     tmp_path: Path, old: str, new: str, key: str, value: str, message: str
 ) -> None:
     assert old in FIGURE
@@ -358,9 +356,7 @@ def test_parts_have_files_of_their_own() -> None:
         ("rtt = [10, 20]", "[design]\npoints = 8\nranges.rtt = {low = 1, high = 9}", True),
     ],
 )
-def test_seeds_are_samples_where_something_is_random(
-    tmp_path: Path, old: str, new: str, is_random: bool
-) -> None:
+def test_random_seeds_are_samples(tmp_path: Path, old: str, new: str, is_random: bool) -> None:
     certain = FIGURE.replace('name = "first"', 'name = "first"\nloss = "{loss}%"')
     text = certain.replace(old, new, 1).replace("{loss}", "0")
     assert load(tmp_path, text).experiment.part(PUBLISHED).is_random() is is_random
@@ -406,7 +402,7 @@ def test_seeds_are_samples_where_something_is_random(
         ),
     ],
 )
-def test_mistakes_in_variants_and_claims_are_told(
+def test_mistakes_in_variants_and_claims_are_reported(
     tmp_path: Path, old: str, new: str, key: str, message: str
 ) -> None:
     if old == "holds =":
@@ -435,7 +431,7 @@ def test_the_values_of_axes_are_found_by_their_texts(tmp_path: Path) -> None:
     assert found["scheduler"].keys() == {"minrtt", "blest", "default"}
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     text = FIGURE.replace('x = "queue"', 'x = "a"').replace("more > ", "b > ")
     with pytest.raises(InputError) as caught:
         load(tmp_path, text)

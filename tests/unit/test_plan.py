@@ -104,6 +104,15 @@ def scenario(name: str) -> Scenario:
     return from_flags(SCENARIOS[name], known=KNOWN).base
 
 
+def rendered(*paths: str, **flags: Any) -> str:
+    """The plan of these flags."""
+    return plan.render(from_flags(Flags(path=paths, **flags), known=KNOWN).base)
+
+
+def events_of(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("at ")]
+
+
 def commands(text: str) -> list[str]:
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
@@ -299,16 +308,14 @@ def test_the_same_scenario_gives_the_same_text(paths: int, seed: int) -> None:
 
 def test_no_delay_is_written_with_a_unit() -> None:
     """Without, tc refuses it."""
-    flags = Flags(path=("only:10mbit,0ms",), transport="tcp", seed_delay="0us")
-    text = plan.render(from_flags(flags, single=True).runs()[0])
+    text = rendered("only:10mbit,0ms", transport="tcp", seed_delay="0us")
     assert text.count(" rate 10mbit delay 0ms") == 2
 
 
 def test_a_delay_of_odd_nanoseconds_is_one_that_tc_takes() -> None:
     """It knows no ns, computes in floating point, and cuts off what is less than a whole ns."""
-    path = ("only:10mbit,15000024ns,jitter=999ns",)
-    flags = Flags(path=path, transport="tcp", seed_delay="0us")
-    text = plan.render(from_flags(flags, single=True).runs()[0])
+    path = "only:10mbit,15000024ns,jitter=999ns"
+    text = rendered(path, transport="tcp", seed_delay="0us")
     assert text.count(" delay 15000.0245us 0.9995us") == 2
     assert int(15000.0245 * 1000) == 15000024
     assert int(0.9995 * 1000) == 999
@@ -316,17 +323,13 @@ def test_a_delay_of_odd_nanoseconds_is_one_that_tc_takes() -> None:
 
 def test_losses_in_rows_are_gilbert_s() -> None:
     """Rows of 5: r = 1/5; p = 2 % x r / (1 - 2 %) = 0.4081633 %, so that p / (p + r) = 2 %."""
-    flags = Flags(path=("only:10mbit,1ms,loss=2%,loss_burst=5",), transport="tcp")
-    text = plan.render(from_flags(flags, single=True).runs()[0])
+    text = rendered("only:10mbit,1ms,loss=2%,loss_burst=5", transport="tcp")
     assert text.count(" loss gemodel 0.4081633% 20.0000000%\n") == 2
 
 
 def test_a_path_that_is_down_loses_everything_whatever_the_model() -> None:
-    event = ("1s:a:down",)
     paths = ("a:10mbit,1ms,loss=2%,loss_burst=5", "b:1mbit,1ms")
-    flags = Flags(path=paths, event=event, seed_delay="0us")
-    lines = plan.render(from_flags(flags, single=True).runs()[0]).splitlines()
-    assert [line for line in lines if line.startswith("at")] == [
+    assert events_of(rendered(*paths, event=["1s:a:down"], seed_delay="0us")) == [
         f"at 1s tc -n router1 qdisc change dev {dev}1 root netem limit 20 rate 10mbit delay 1ms"
         " loss 100%"
         for dev in ("rs", "rc")
@@ -335,7 +338,7 @@ def test_a_path_that_is_down_loses_everything_whatever_the_model() -> None:
 
 def test_a_path_becomes_a_backup_and_regular_again_by_its_endpoint() -> None:
     events = ["1s:lte:backup,lasts=2s", "5s:wifi:backup", "6s:wifi:regular"]
-    text = plan.render(from_flags(Flags(path=[WIFI, LTE], event=events)).base)
+    text = rendered(WIFI, LTE, event=events)
     # an endpoint without flags makes no subflow; only paths that change have one
     assert "ip -n client mptcp endpoint add 10.0.2.1 dev c2\n" in text
     changes = re.findall(r"^at (\S+) ip -n client mptcp endpoint change (.*)$", text, re.MULTILINE)
@@ -348,17 +351,14 @@ def test_a_path_becomes_a_backup_and_regular_again_by_its_endpoint() -> None:
 
 
 def test_paths_that_stay_as_they_are_have_no_endpoint_at_the_client() -> None:
-    text = plan.render(from_flags(Flags(path=[WIFI, LTE], event=["1s:lte:backup"])).base)
+    text = rendered(WIFI, LTE, event=["1s:lte:backup"])
     assert "ip -n client mptcp endpoint add 10.0.2.1 dev c2\n" in text
     assert text.count("ip -n client mptcp endpoint add") == 1
 
 
 def test_cross_traffic_is_between_the_hosts_of_its_connection() -> None:
-    flags = Flags(
-        path=["a:10mbit,5ms", "b:10mbit,5ms,up.cross=1mbit,down.cross=2mbit"],
-        connection=["one:paths=a", "two:paths=b"],
-    )
-    text = plan.render(from_flags(flags).base)
+    paths = ("a:10mbit,5ms", "b:10mbit,5ms,up.cross=1mbit,down.cross=2mbit")
+    text = rendered(*paths, connection=["one:paths=a", "two:paths=b"])
     assert re.findall(r"^at 0ns (ip netns exec .* cross .*)$", text, re.MULTILINE) == [
         "ip netns exec client2 cross server2 10.1.2.1 1000000",
         "ip netns exec server2 cross client2 10.0.2.1 2000000",
@@ -367,7 +367,7 @@ def test_cross_traffic_is_between_the_hosts_of_its_connection() -> None:
 
 def test_a_queue_of_red_stays_when_its_rate_changes() -> None:
     red = "a:10mbit,5ms,queue=200,queue_discipline=red"
-    text = plan.render(from_flags(Flags(path=[red], event=["1s:a:change,rate=5mbit"])).base)
+    text = rendered(red, event=["1s:a:change,rate=5mbit"])
     assert re.search(r"^at 1s tc .*\b(tbf|netem) ", text, re.MULTILINE)
     assert not re.search(r"^at 1s .*\bred\b", text, re.MULTILINE)
     assert re.search(r"^tc .*\bred\b", text, re.MULTILINE)
@@ -387,21 +387,14 @@ def test_a_queue_of_red_stays_when_its_rate_changes() -> None:
     ],
 )
 def test_a_path_that_leaves_all_to_its_link_has_no_disciplines(keys: str, is_shaped: bool) -> None:
-    flags = Flags(path=[f"a:link=l{keys}"], link=["l:10mbit,5ms"], seed_delay="0us")
-    lines = plan.render(from_flags(flags).base).splitlines()
-    assert any(line.startswith("tc -n router1 ") for line in lines) == is_shaped
+    text = rendered(f"a:link=l{keys}", link=["l:10mbit,5ms"], seed_delay="0us")
+    assert ("\ntc -n router1 " in text) == is_shaped
 
 
 def test_a_path_that_will_change_has_disciplines_from_the_start() -> None:
-    flags = Flags(
-        path=["a:link=l", "b:link=l"],
-        link=["l:10mbit,5ms"],
-        event=["1s:b:down,lasts=1s"],
-        seed_delay="0us",
-    )
-    lines = plan.render(from_flags(flags).base).splitlines()
-    devices = [line.split()[6] for line in lines if line.startswith("tc -n router")]
-    assert devices == ["rs2", "rc2"]
+    event, links = ["1s:b:down,lasts=1s"], ["l:10mbit,5ms"]
+    text = rendered("a:link=l", "b:link=l", link=links, event=event, seed_delay="0us")
+    assert re.findall(r"^tc -n router\d qdisc add dev (\w+)", text, re.MULTILINE) == ["rs2", "rc2"]
 
 
 def test_hosts_of_the_second_connection_have_its_queues_its_captures_and_its_events() -> None:
@@ -413,7 +406,8 @@ def test_hosts_of_the_second_connection_have_its_queues_its_captures_and_its_eve
         seed_delay="0us",
     )
     scenario = from_flags(flags).base
-    lines = plan.render(scenario).splitlines()
+    text = plan.render(scenario)
+    lines = text.splitlines()
     queues = [line.split()[:7] for line in lines if line.startswith("tc -n ")]
     assert [" ".join(words[2:3] + words[6:]) for words in queues] == [
         *("router1 rs1", "router1 rc1"),
@@ -424,7 +418,7 @@ def test_hosts_of_the_second_connection_have_its_queues_its_captures_and_its_eve
     assert "ip -n client2 link set c2 gso_max_segs 1" in lines
     assert "ip -n server2 link set s2 gso_max_segs 1" in lines
     assert lines.count("ip -n client2 mptcp endpoint add 10.0.3.1 dev c3") == 1
-    assert [line for line in lines if line.startswith("at ")] == [
+    assert events_of(text) == [
         "at 1s ip -n client2 mptcp endpoint change 10.0.3.1 backup",
         "at 2s ip -n client2 mptcp endpoint change 10.0.3.1 nobackup",
         # the first of its paths, whose address was not announced
@@ -437,27 +431,19 @@ def test_hosts_of_the_second_connection_have_its_queues_its_captures_and_its_eve
 
 
 def test_the_second_path_of_a_connection_is_closed_by_its_id() -> None:
-    flags = Flags(
-        path=["a:10mbit,5ms", "b:10mbit,5ms", "c:10mbit,5ms"],
-        connection=["one:paths=a", "two:paths=b/c"],
-        event=["3s:c:close"],
-    )
-    text = plan.render(from_flags(flags).base)
+    paths = (f"{name}:10mbit,5ms" for name in "abc")
+    text = rendered(*paths, connection=["one:paths=a", "two:paths=b/c"], event=["3s:c:close"])
     assert "ip -n server2 mptcp endpoint add 10.1.3.1 id 2 dev s3 signal\n" in text
     assert "at 3s ip -n server2 mptcp endpoint delete id 2\n" in text
 
 
 def test_an_address_returns_as_one_that_is_announced_also_the_first() -> None:
-    flags = Flags(
-        path=["a:10mbit,5ms", "b:10mbit,5ms"],
-        event=["1s:a:close,lasts=1s,every=3s", "3s:b:close,lasts=500ms"],
-        duration="5s",
-    )
-    lines = plan.render(from_flags(flags).base).splitlines()
+    event = ["1s:a:close,lasts=1s,every=3s", "3s:b:close,lasts=500ms"]
+    text = rendered("a:10mbit,5ms", "b:10mbit,5ms", event=event, duration="5s")
     # the first address is a further one when it returns
     for host in ("client", "server"):
-        assert f"ip -n {host} mptcp limits set subflow 2 add_addr_accepted 2" in lines
-    assert [line for line in lines if line.startswith("at ")] == [
+        assert f"\nip -n {host} mptcp limits set subflow 2 add_addr_accepted 2\n" in text
+    assert events_of(text) == [
         "at 1s ip -n server mptcp endpoint delete id 0 10.1.1.1",
         "at 2s ip -n server mptcp endpoint add 10.1.1.1 id 1 dev s1 signal",
         "at 3s ip -n server mptcp endpoint delete id 2",
@@ -468,13 +454,8 @@ def test_an_address_returns_as_one_that_is_announced_also_the_first() -> None:
 
 
 def test_the_cable_of_the_client_is_pulled_out_at_the_router() -> None:
-    flags = Flags(
-        path=["a:10mbit,5ms", "b:link=l"],
-        link=["l:10mbit,5ms"],
-        event=["1s:b:unplug,lasts=1s"],
-    )
-    lines = plan.render(from_flags(flags).base).splitlines()
-    assert [line for line in lines if line.startswith("at ")] == [
+    links, event = ["l:10mbit,5ms"], ["1s:b:unplug,lasts=1s"]
+    assert events_of(rendered("a:10mbit,5ms", "b:link=l", link=links, event=event)) == [
         "at 1s ip -n router2 link set rc2 down",
         "at 2s ip -n router2 link set rc2 up",
         "at 2s ip -n router2 neigh add 10.0.2.1 lladdr 02:00:0a:00:02:01 dev rc2",
@@ -482,20 +463,15 @@ def test_the_cable_of_the_client_is_pulled_out_at_the_router() -> None:
 
 
 def test_a_change_of_one_direction_leaves_the_other_alone() -> None:
-    for way, device in (("up", "rs1"), ("down", "rc1")):
-        flags = Flags(path=["a:10mbit,5ms"], event=[f"1s:a:change,{way}.rate=5mbit"])
-        lines = plan.render(from_flags(flags).base).splitlines()
-        (change,) = (line for line in lines if line.startswith("at "))
+    for direction, device in (("up", "rs1"), ("down", "rc1")):
+        event = f"1s:a:change,{direction}.rate=5mbit"
+        (change,) = events_of(rendered("a:10mbit,5ms", event=[event]))
         assert change.startswith(f"at 1s tc -n router1 qdisc change dev {device} root netem ")
 
 
-def traffic(**flags: Any) -> list[str]:
-    """What the server and the client of each connection are told."""
-    return traffic_of(from_flags(Flags(**flags), known=KNOWN).base)
-
-
-def traffic_of(scenario: Scenario) -> list[str]:
-    return [line for line in plan.render(scenario).splitlines() if " traffic " in line]
+def traffic(*paths: str, **flags: Any) -> list[str]:
+    """The commands of the server and the client of each connection."""
+    return [line for line in rendered(*paths, **flags).splitlines() if " traffic " in line]
 
 
 @pytest.mark.parametrize(
@@ -504,21 +480,19 @@ def traffic_of(scenario: Scenario) -> list[str]:
 def test_who_sends_keeps_what_its_scheduler_decides(direction: str, who: list[str]) -> None:
     # what the guest's program calls the log of decisions is its own affair
     for kept, option, other in (("decisions", "trace", "states"), ("states", "states", "trace")):
-        lines = traffic(path=[WIFI], scheduler="roundrobin", direction=direction, **{kept: True})
+        lines = traffic(WIFI, scheduler="roundrobin", direction=direction, **{kept: True})
         assert [line.split()[5] for line in lines if f" --{option} 1" in line] == who
         assert not any(f"--{other}" in line for line in lines)
 
 
 def test_both_files_of_a_server_are_asked_for() -> None:
-    server, _ = traffic(
-        path=[WIFI], scheduler="roundrobin", direction="down", decisions=True, states=True
-    )
+    server, _ = traffic(WIFI, scheduler="roundrobin", direction="down", decisions=True, states=True)
     assert server.endswith(" --trace 1 --states 1")
 
 
 def test_a_connection_without_decisions_keeps_none() -> None:
     lines = traffic(
-        path=["a:1mbit,1ms", "b:1mbit,1ms", "c:1mbit,1ms"],
+        *("a:1mbit,1ms", "b:1mbit,1ms", "c:1mbit,1ms"),
         connection=["x:paths=a", "y:paths=b,transport=tcp", "z:paths=c"],
         scheduler="roundrobin",
         decisions=True,
@@ -530,16 +504,14 @@ def test_who_opens_a_connection_waits_for_no_subflow_for_all_or_opens_one_for_ea
     None
 ):
     def start(**flags: Any) -> list[str]:
-        _, client = traffic(path=[WIFI], **flags)
+        _, client = traffic(WIFI, **flags)
         return client.split(" --paths 1")[1].split()
 
     assert start() == ["--at-once", "1"]
     assert start(start="established") == []
     assert start(workload="transfers:size=100KB,count=2,fresh=true") == ["--fresh", "1"]
     # a connection that starts later is opened then
-    *_, one, _, other = traffic(
-        path=[WIFI, LTE], connection=["a:paths=wifi", "b:paths=lte,start=1s"]
-    )
+    *_, one, _, other = traffic(WIFI, LTE, connection=["a:paths=wifi", "b:paths=lte,start=1s"])
     assert one.split(" --paths 1")[1] == " --at-once 1"
     assert other.split(" --paths 1")[1] == " --first-path 2 --fresh 1"
 
@@ -550,8 +522,8 @@ def test_the_numbers_of_messages_and_connections_go_on_over_all_pairs() -> None:
     web = "workload.kind=web,workload.connections=2"
     paths = [f"{name}:10mbit,5ms" for name in "abcd"]
     connection = [f"w:paths=a,{web}", f"x:paths=b,{frames}", f"y:paths=c,{web},start=1s"]
-    flags = Flags(path=paths, connection=[*connection, f"z:paths=d,{frames},start=2s"])
-    base = from_flags(flags, known=KNOWN).base
+    connection.append(f"z:paths=d,{frames},start=2s")
+    base = from_flags(Flags(path=paths, connection=connection), known=KNOWN).base
     found = plan.messages_of(base)
     w, x, y, z = found
     numbers = [sorted({message.connection for message in part}) for part in found]
@@ -569,15 +541,16 @@ def test_the_numbers_of_messages_and_connections_go_on_over_all_pairs() -> None:
         each.at_ns + more for each, more in zip(w, later, strict=True)
     ]
     # the guest is told how many connections each pair has
-    told = [line.split("--connections ")[1].split()[0] for line in traffic_of(base)]
+    lines = traffic(*paths, connection=connection)
+    told = [line.split("--connections ")[1].split()[0] for line in lines]
     assert told == ["2", "2", "1", "1", "2", "2", "1", "1"]
     # and a scheduler that does not ask for units is told of none
     assert " unit " not in plan.render(base)
 
 
 def test_messages_without_a_deadline_are_no_units() -> None:
-    flags = Flags(path=[WIFI], scheduler="units", workload="transfers:size=100KB,count=2")
-    assert " unit " not in plan.render(from_flags(flags, known=KNOWN).base)
+    load = "transfers:size=100KB,count=2"
+    assert " unit " not in rendered(WIFI, scheduler="units", workload=load)
 
 
 def test_random_messages_are_those_of_the_seed() -> None:
@@ -591,10 +564,6 @@ def test_random_messages_are_those_of_the_seed() -> None:
 
 
 def test_schedulers_from_files_are_loaded_that_a_connection_uses() -> None:
-    flags = Flags(
-        path=["a:1mbit,1ms", "b:1mbit,1ms"],
-        connection=[f"x:paths=a,scheduler={PLANS / 'mine.c'}", "y:paths=b"],
-        scheduler="roundrobin",
-    )
-    text = plan.render(from_flags(flags, known=KNOWN).base)
+    connection = [f"x:paths=a,scheduler={PLANS / 'mine.c'}", "y:paths=b"]
+    text = rendered("a:1mbit,1ms", "b:1mbit,1ms", connection=connection, scheduler="roundrobin")
     assert re.findall("^insmod .*$", text, re.MULTILINE) == ["insmod mine.ko"]

@@ -31,6 +31,9 @@ PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms,queue=200,loss=0.1%")
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 
 
+PROGRAM = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
+
+
 def scenario_with(wanted: Program, seed: str = "1") -> Scenario:
     return from_flags(Flags(path=PATHS, program=wanted, seed=seed)).base
 
@@ -147,16 +150,15 @@ def test_the_plan_has_programs_instead_of_traffic() -> None:
         )),
     ],
 )  # fmt: skip
-def test_the_guest_is_told_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
-    wanted = Program(client=("/bin/cat",), directory="/", time_limit_ns=None)
-    scenario = scenario_with(wanted.model_copy(update=changed))
+def test_the_guest_is_reported_what_a_program_is_given(changed: dict[str, Any], given: str) -> None:
+    scenario = scenario_with(PROGRAM.model_copy(update=changed))
     hosts = "--host client=10.0.1.1 --host server=10.1.1.1"
     line = f"ip netns exec client program --directory / {hosts} --transport mptcp --seed 1 {given}"
-    assert plan.render(scenario).endswith(f"\n{line} -- /bin/cat\n")
+    assert plan.render(scenario).endswith(f"\n{line} -- /bin/true\n")
     # there is no server's
     assert "exec server program" not in plan.render(scenario)
     traced = scenario.model_copy(update={"trace": True})
-    assert plan.render(traced).endswith(f"\n{line} --trace 1 -- /bin/cat\n")
+    assert plan.render(traced).endswith(f"\n{line} --trace 1 -- /bin/true\n")
 
 
 @pytest.mark.parametrize(
@@ -178,14 +180,12 @@ def test_words_are_quoted_if_they_have_to_be(word: str, quoted: str) -> None:
 
 
 def test_plain_tcp_is_not_made_mptcp() -> None:
-    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
-    flags = Flags(path=PATHS[:1], program=wanted, transport="tcp")
+    flags = Flags(path=PATHS[:1], program=PROGRAM, transport="tcp")
     assert "mptcp" not in plan.render(from_flags(flags).base).replace("--transport", "")
 
 
 def test_events_may_come_until_the_longest_run_ends() -> None:
-    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
-    flags = Flags(path=PATHS, program=wanted, event=("100s:lte:down",))
+    flags = Flags(path=PATHS, program=PROGRAM, event=("100s:lte:down",))
     assert "at 100s tc " in plan.render(from_flags(flags).base)
 
 
@@ -221,25 +221,23 @@ def test_output_is_shown_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("reason", [BrokenPipeError(), OSError(errno.ENOSPC, "No space left")])
-def test_that_nobody_can_read_is_told_once(reason: OSError, tmp_path: Path) -> None:
+def test_that_nobody_can_read_is_reported_once(reason: OSError, tmp_path: Path) -> None:
     class Broken(io.BytesIO):
         def write(self, _bytes: object) -> int:
             raise reason
 
     outputs = Outputs(Broken(), io.BytesIO())
-    told: list[OSError | None] = []
-    outputs.on_broken = lambda: told.append(outputs.broken)
+    reported: list[OSError | None] = []
+    outputs.on_broken = lambda: reported.append(outputs.broken)
     for text in (b"a", b"ab"):
         (tmp_path / run_files.CLIENT_OUTPUT).write_bytes(text)
         outputs.look(tmp_path)
-    assert told == [reason]
+    assert reported == [reason]
 
 
 def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
     """A program that means harm may have written them, and the outcome."""
-    scenario = synthetic.scenario(
-        workload=Program(client=("/bin/true",), directory="/", time_limit_ns=None)
-    )
+    scenario = synthetic.scenario(workload=PROGRAM)
     client, server = synthetic.run(synthetic.FAST, synthetic.SLOW)
     synthetic.write(client, tmp_path / run_files.CLIENT_SAMPLES)
     synthetic.write(server, tmp_path / run_files.SERVER_SAMPLES)
@@ -268,40 +266,33 @@ def test_records_that_make_no_sense_have_no_figures(tmp_path: Path) -> None:
 
 
 def test_a_port_to_wait_for() -> None:
-    assert [program.listen(text, "server") for text in ("", "udp:1", "tcp:65535")] == [
-        "",
-        "udp:1",
-        "tcp:65535",
-    ]
+    for text in ("", "udp:1", "tcp:65535"):
+        assert program.listen(text, "server") == text
     for text in ("udp", "udp:", "4433", "udp:0", "udp:65536", "sctp:1", "udp:1 ", "udp:-1"):
         with pytest.raises(InputError, match=r"tcp:PORT or udp:PORT is expected, e\.g\. udp:4433"):
             program.listen(text, "server")
     with pytest.raises(InputError, match="nothing listens without --server"):
         program.listen("udp:1", "")
     assert program.listen("", "") == ""
-    wanted = Program(
-        client=("/bin/true",), server=("/s",), directory="/", time_limit_ns=None, listen="udp:1"
-    )
+    wanted = PROGRAM.model_copy(update={"server": ("/s",), "listen": "udp:1"})
     lines = plan.render(scenario_with(wanted)).splitlines()
     assert "ip netns exec server program --directory / --listen udp:1 -- /s" in lines
 
 
 def test_programs_find_the_first_path_s_addresses_by_name() -> None:
-    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
     for ip, hosts in {
         "6": "--host client=fd00::a00:101 --host server=fd00::a01:101",
         # the first one is what a program tries first
         "both": "--host client=fd00::a00:101 --host client=10.0.1.1"
         " --host server=fd00::a01:101 --host server=10.1.1.1",
     }.items():
-        (scenario,) = from_flags(Flags(path=[f"a:1mbit,1ms,ip={ip}"], program=wanted)).runs()
+        (scenario,) = from_flags(Flags(path=[f"a:1mbit,1ms,ip={ip}"], program=PROGRAM)).runs()
         assert hosts in plan.render(scenario).splitlines()[-1]
 
 
 def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
-    wanted = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
     title = "# from each address of the client to each of the server: by the client's path"
-    _, _, mesh = plan.render(scenario_with(wanted)).partition(f"{title}\n")
+    _, _, mesh = plan.render(scenario_with(PROGRAM)).partition(f"{title}\n")
     assert mesh.split("\n\n")[0].splitlines() == [
         "ip -n router1 route add 10.1.2.0/24 via 10.1.1.1",
         "ip -n server route add 10.0.1.0/24 via 10.1.1.254 dev s1 table 2",
@@ -311,8 +302,7 @@ def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
 
 
 def test_the_greeting_names_hosts_addresses_and_links() -> None:
-    wanted = Program(client=("/bin/bash",), directory="/", time_limit_ns=None)
-    text = program.greeting(scenario_with(wanted))
+    text = program.greeting(scenario_with(PROGRAM))
     assert "  server   s1 10.1.1.1, s2 10.1.2.1\n" in text
     assert "  router2  rc2 10.0.2.254, rs2 10.1.2.254\n" in text
     assert "  lte: to the server 20mbit, 40ms, queue 200, loss 0.1% (rs2), to the client " in text

@@ -62,12 +62,6 @@ def test_a_page_that_is_gone_is_no_clean_page(tmp_path: Path) -> None:
         prose.Rules(["gone.md"], 30, []).files(tmp_path)
 
 
-def test_a_page_can_be_left_out(tmp_path: Path) -> None:
-    for name in ("a.md", "b.md"):
-        (tmp_path / name).touch()
-    assert prose.Rules(["*.md"], 30, [], ["a.md"]).files(tmp_path) == [tmp_path / "b.md"]
-
-
 def test_a_mistake_fails_the_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -107,11 +107,7 @@ def test_what_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (" * - always: the", " * - the"),
-        ("Differs from the source:\n", "Differs:\n"),
-    ],
+    ("old", "new"), [(" * - always: the", " * - the"), ("Differs from the source:\n", "Differs:\n")]
 )
 def test_a_head_that_is_not_right(old: str, new: str) -> None:
     assert old in HEAD

@@ -26,8 +26,8 @@ def up(keys: str) -> Shape:
     return scenario_of(f"a:10mbit,10ms{keys}").paths[0].up
 
 
-def commands(keys: str, side: Direction = "up") -> list[str]:
-    return [qdisc.command("add") for qdisc in qdiscs.shaping(PATH, side, up(keys))]
+def commands(keys: str, direction: Direction = "up") -> list[str]:
+    return [qdisc.command("add") for qdisc in qdiscs.shaping(PATH, direction, up(keys))]
 
 
 LINE = "tc -n router1 qdisc add dev rs1 root handle 1: netem limit 1000000 rate 1000tbit"

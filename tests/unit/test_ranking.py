@@ -134,7 +134,7 @@ def test_they_are_compared_on_the_same_variations() -> None:
     assert found.perhaps == []
 
 
-def test_what_was_not_shown_to_be_worse_is_told() -> None:
+def test_perhaps_lists_candidates_not_shown_to_be_worse() -> None:
     # c is better than the best one as often as not, by as much as it is worse otherwise
     values = table(b=[50] * 7, c=[40, 60, 40, 60, 40, 60, 40])
     found = ranked(values, MORE)

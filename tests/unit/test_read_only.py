@@ -55,6 +55,6 @@ def test_a_store_that_cannot_be_written_to_is_looked_at(
 
 def test_a_place_without_runs_is_not_made_one(tmp_path: Path) -> None:
     done = called(tmp_path, "results", "list", "--out", "nowhere")
-    told = "mptcplab: nowhere: no runs there; accepted is an output directory\n"
-    assert (done.returncode, done.stderr) == (1, told)
+    message = "mptcplab: nowhere: no runs there; accepted is an output directory\n"
+    assert (done.returncode, done.stderr) == (1, message)
     assert list(tmp_path.iterdir()) == []

@@ -93,7 +93,7 @@ def test_samples_of_hosts_and_links_have_the_times_of_all() -> None:
     assert found.dtype == np.int64
 
 
-def test_a_flow_brings_the_records_of_both_sides_and_of_the_queues_together() -> None:
+def test_a_flow_joins_the_records_of_both_ends_and_queues() -> None:
     times, odd = [T0, T0 + 10 * MS, T0 + 20 * MS], T0 + 3 * MS
     client = Samples(made(times), over(1, times))
     server = Samples(made([T0 + 1, *times[1:]]), over(2, times))
@@ -129,7 +129,7 @@ def test_records_that_end_early_are_the_receivers(direction: Any, receiver: str)
 
 
 @pytest.mark.parametrize("name", ["client", "server"])
-def test_it_is_told_whose_subflow_is_on_no_path(name: str) -> None:
+def test_the_error_names_the_end_of_a_subflow_on_no_path(name: str) -> None:
     client, server = synthetic.run(synthetic.FAST, duration_ns=SECOND)
     (client if name == "client" else server).subflow["remote_addr"] = (10, 7, 8, 9)
     with pytest.raises(RunError, match=f"^{FAILED}the {name} has a subflow from 10"):
@@ -177,7 +177,7 @@ def test_each_subflow_of_each_connection_stands_by_itself() -> None:
 
 
 @pytest.mark.parametrize(("path", "remote"), [(3, 3), (3, 1), (0, 0)])
-def test_a_subflow_on_no_path_is_told(path: int, remote: int) -> None:
+def test_a_subflow_on_no_path_is_an_error(path: int, remote: int) -> None:
     samples = Samples(made([0]), over(path, [0], remote=remote))
     with pytest.raises(RunError) as error:
         recorded.host_records(synthetic.scenario(), "server", samples)
@@ -186,13 +186,13 @@ def test_a_subflow_on_no_path_is_told(path: int, remote: int) -> None:
     assert str(error.value) == FAILED + text
 
 
-def test_an_address_of_another_path_of_the_server_is_reached_by_the_path_of_the_client() -> None:
+def test_a_mesh_subflow_belongs_to_the_path_of_the_client() -> None:
     samples = Samples(made([0]), over(1, [0], remote=2))
     (subflow,) = recorded.host_records(synthetic.scenario(), "client", samples).subflows
     assert subflow.path == 0
 
 
-def test_connections_are_told_apart() -> None:
+def test_connections_are_distinct() -> None:
     mixed = joined(made([1, 4], connection=2), made([2, 3], connection=1))
     found = recorded.by_connection(mixed)
     assert [part["time_ns"].tolist() for part in found] == [[2, 3], [1, 4]]

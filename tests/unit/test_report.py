@@ -37,26 +37,12 @@ def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options:
     if out_dir:
         (out_dir / directory).mkdir(parents=True)
         synthetic.write(server, out_dir / directory / "server.samples")
-    return entries.run_entry(
-        scenario,
-        status="ok",
-        virtual_s=10.0,
-        wall_s=0.5,
-        run_metrics=run_metrics(scenario, client, server, synthetic.guest()),
-        directory=directory,
-    )
+    measured = run_metrics(scenario, client, server, synthetic.guest())
+    return entries.run_entry(scenario, measured, virtual_s=10.0, wall_s=0.5, directory=directory)
 
 
 def failed(scenario: Scenario, reason: str) -> Entry:
-    return entries.run_entry(
-        scenario,
-        status="failed",
-        reason=reason,
-        virtual_s=None,
-        wall_s=0.5,
-        run_metrics=None,
-        directory=None,
-    )
+    return entries.run_entry(scenario, reason=reason, wall_s=0.5)
 
 
 def alone(scenario: Scenario, name: str, bytes_per_ms: int) -> Entry:
@@ -86,7 +72,7 @@ def table(made: Document, width: int = 80) -> str:
 # The document
 
 
-def test_an_entry_tells_which_run_it_is_and_how_it_went() -> None:
+def test_an_entry_identifies_its_run_and_has_its_status() -> None:
     [entry] = mptcp(scheduler="roundrobin")
     assert list(entry.model_dump()) == [
         "scheduler", "cc", "seed", "status", "virtual_s", "wall_s", "data_packets", "metrics",
@@ -98,7 +84,7 @@ def test_an_entry_tells_which_run_it_is_and_how_it_went() -> None:
     assert entry.directory == "runs/roundrobin-1"
 
 
-def test_the_entry_of_a_failed_run_has_the_same_keys_and_no_figures() -> None:
+def test_a_failed_run_has_the_same_keys_and_no_figures() -> None:
     [good], bad = mptcp(), failed(synthetic.scenario(), "kernel panic")
     assert bad.status == "failed"
     assert bad.model_dump().keys() - good.model_dump().keys() == {"reason"}
@@ -146,7 +132,7 @@ def test_aggregation_benefit_is_by_baselines_of_the_same_congestion_control() ->
     assert "slow, lia" in text
 
 
-def test_the_table_tells_of_whom_the_seeds_changed_nothing() -> None:
+def test_the_table_lists_schedulers_without_an_effect_of_the_seed() -> None:
     # 40 Mbit/s in all are 5000 bytes per ms: a thousandth is 5 of them
     still, moved = mptcp([4000, 4002, 4004], scheduler="ecf"), mptcp([4000, 4010, 4020])
     text = table(document([*still, *moved]))
@@ -250,7 +236,7 @@ def test_the_table_of_one_seed_has_no_ranges() -> None:
     assert "One run each, seed 1." in text
 
 
-def test_the_table_says_of_which_kernels_the_arithmetic_is_if_not_the_usual_ones() -> None:
+def test_the_table_names_the_arithmetic_of_unusual_kernels() -> None:
     made = document(mptcp())
     assert "Kernel" not in table(made)
     like = {"kernel_like": "amd64"}
@@ -261,7 +247,7 @@ def test_the_table_says_of_which_kernels_the_arithmetic_is_if_not_the_usual_ones
     )
 
 
-def test_the_table_has_a_row_per_scheduler_in_the_order_of_the_runs() -> None:
+def test_the_table_has_a_row_per_scheduler_in_their_order() -> None:
     text = table(document(mptcp(scheduler="roundrobin") + mptcp(scheduler="default")))
     assert text.index("roundrobin") < text.index("default")
 
@@ -321,7 +307,7 @@ def test_a_scheduler_that_never_ended_well_has_a_row_of_dashes() -> None:
     assert "0 of 1 ok" in text
 
 
-def test_a_failed_baseline_is_told() -> None:
+def test_a_failed_baseline_has_a_note() -> None:
     scenario = synthetic.scenario()
     text = table(document(mptcp(), [failed(scenario.single_path("slow"), "WARN")]))
     assert "Failed: plain TCP, path slow, 1 of 1 runs (seed 1): WARN" in text
@@ -457,7 +443,7 @@ def test_the_statistics_leave_out_runs_that_failed_and_figures_that_are_missing(
     assert of_none.statistics == {}
 
 
-def test_the_table_tells_how_the_others_differ_from_the_first_on_the_same_seeds() -> None:
+def test_the_table_has_differences_from_the_first_on_the_same_seeds() -> None:
     text = table(
         document([*mptcp([4000, 3000, 2000]), *mptcp([4500, 3600, 2000], scheduler="blest")])
     )

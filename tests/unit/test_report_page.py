@@ -128,7 +128,7 @@ def test_only_charts_over_time_say_so(tmp_path: Path) -> None:
         assert ("over time" in chart.title) == isinstance(chart, OverTime), chart.title
 
 
-def test_runs_of_two_outputs_are_told_apart_in_charts_and_tables(tmp_path: Path) -> None:
+def test_runs_of_two_outputs_differ_in_charts_and_tables(tmp_path: Path) -> None:
     for name, faster in (("before", 0), ("after", 500)):
         for scheduler in ("default", "blest"):
             of = stored.scenario(scheduler=scheduler)
@@ -150,7 +150,7 @@ def test_runs_of_two_outputs_are_told_apart_in_charts_and_tables(tmp_path: Path)
     assert command == "mptcplab compare scenario.json --scheduler default,blest --seed 1 --repeat 1"
 
 
-def test_a_table_tells_where_seeds_changed_nothing(tmp_path: Path) -> None:
+def test_a_table_shows_where_seeds_changed_nothing(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         for name, faster in (("default", 0), ("blest", 10 * seed)):
             of = stored.scenario(scheduler=name).with_(seed=seed)
@@ -242,7 +242,7 @@ def test_each_of_several_connections_is_shown(tmp_path: Path) -> None:
     assert "<h3>Links</h3>" in page
 
 
-def test_what_is_left_out_is_told(tmp_path: Path) -> None:
+def test_the_page_says_how_many_runs_it_leaves_out(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         for name in ("default", "blest"):
             stored.keep(tmp_path, stored.scenario(scheduler=name, seed=seed), FAST, SLOW)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,59 +13,28 @@ from click.testing import CliRunner
 from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild, Parts
-from mptcplab.papers import catalogue, claims, reproduce
+from mptcplab.lab.kernel import Parts
+from mptcplab.papers import catalogue, reproduce, samples
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
-from mptcplab.papers.claims import Column
+from mptcplab.papers.samples import Column
 from mptcplab.runs import experiment, store
-from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner
-from mptcplab.runs.store import Store
-from mptcplab.runs.tasks import Task
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
-from tests.unit.stored import with_figures
+from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, pretend
 from tests.unit.test_papers import FIGURE, load
 from tests.unit.test_results import reproduced
 
-KERNEL = KernelBuild("k1", "lab", Path("linux"), Path("config"))
-GUEST = Guest("g1", Path("guest"))
-#: Told of the scenarios that are run; True for those that fail.
-Fails = Callable[[Scenario], bool]
+
+def by_queue(scenario: Scenario) -> Given:
+    """Every run has the goodput of its queue, in Mbit/s for packets."""
+    return Given(scenario.paths[0].up.queue_packets or 0, 0, 0)
 
 
-class FakeKernel:
-    """Takes the place of Runner.perform: every run has the goodput of its queue."""
-
-    def __init__(self, fails: Fails = lambda _scenario: False) -> None:
-        self.ran: list[Scenario] = []
-        self.fails = fails
-
-    def perform(self, runner: Runner, tasks: Sequence[Task]) -> Generator[Entry]:
-        for task in tasks:
-            scenario = task.scenario
-            self.ran.append(scenario)
-            entry = run_entry(
-                scenario,
-                status="failed" if self.fails(scenario) else "ok",
-                reason="no power",
-                virtual_s=20.0,
-                wall_s=1.0,
-                run_metrics=None,
-                directory=None,
-            )
-            queue = scenario.paths[0].up.queue_packets or 0
-            entry = with_figures(entry, goodput_bps=1e6 * queue)
-            if entry.status == "ok":
-                with Store(runner.out).new_run(task.key) as directory:
-                    store.write_json(directory / store.RESULT, entry)
-            yield entry
-
-
-def pretend(fake: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Runner, "perform", lambda runner, tasks: fake.perform(runner, tasks))
+def failing(fails: Callable[[Scenario], bool]) -> FakeKernel:
+    """A kernel on which some runs fail."""
+    return FakeKernel(lambda scenario: None if fails(scenario) else by_queue(scenario))
 
 
 def run(published: catalogue.Published, out: Path, **options: Any) -> reproduce.Reproduced:
@@ -82,9 +51,9 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
-    found = FakeKernel()
+    found = FakeKernel(by_queue)
     pretend(found, monkeypatch)
     return found
 
@@ -107,8 +76,8 @@ def test_more_seeds_run_only_what_is_new(fake: FakeKernel, tmp_path: Path) -> No
     run(published, tmp_path / "out", quick=True)
     found = run(published, tmp_path / "out", quick=True, repeat=2)
     assert len(fake.ran) == 8
-    assert found.repeat == 2
-    assert reproduce.read(published, tmp_path / "out", quick=True).repeat == 2
+    assert found.own.provenance.repeat == 2
+    assert reproduce.read(published, tmp_path / "out", quick=True).own.provenance.repeat == 2
 
 
 def test_a_baseline_is_run_once_for_all_schedulers(fake: FakeKernel, tmp_path: Path) -> None:
@@ -123,39 +92,30 @@ def test_a_baseline_is_run_once_for_all_schedulers(fake: FakeKernel, tmp_path: P
     assert found.results.values(Column("goodput")) == [1, 1]
 
 
-def test_the_figures_are_those_of_the_runs(fake: FakeKernel, tmp_path: Path) -> None:
-    assert not fake.ran
+def test_the_figures_are_those_of_the_runs(tmp_path: Path) -> None:
     found = run(load(tmp_path, FIGURE), tmp_path / "out")
     assert {row.figures["goodput"] for row in found.results.where(queue=20)} == {20}
     # the goodputs of both schedulers are the same, and no seed changes anything
     (judged,) = found.judged
     assert (judged.verdict, judged.p_holds) == ("inconclusive", 0)
-    assert found.build == {"kernel": "k1", "guest": "g1", "mptcplab": "0.1.0"}
 
 
-def test_a_run_that_fails_is_told_and_nothing_is_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(scenario: Scenario) -> bool:
-        return scenario.seed == 2
-
-    broken = FakeKernel(fails)
-    pretend(broken, monkeypatch)
+def test_a_failed_run_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(failing(lambda scenario: scenario.seed == 2), monkeypatch)
     published = load(tmp_path, FIGURE)
     with pytest.raises(MptcplabError, match="8 of 24 runs failed, the first with minrtt, seed 2"):
         run(published, tmp_path / "out")
     assert not (tmp_path / "out" / f"{published.name}.json").exists()
     # and only those are run again
-    mended = FakeKernel()
+    mended = FakeKernel(by_queue)
     pretend(mended, monkeypatch)
     run(published, tmp_path / "out")
     assert {scenario.seed for scenario in mended.ran} == {2}
     assert len(mended.ran) == 8
 
 
-def test_an_experiment_that_changed_is_not_shown(fake: FakeKernel, tmp_path: Path) -> None:
+def test_an_experiment_that_changed_is_not_shown(tmp_path: Path) -> None:
     run(load(tmp_path, FIGURE), tmp_path / "out")
-    assert fake.ran
     # what a claim says may change: it is judged anew
     again = load(tmp_path, FIGURE.replace("more > ", "more >= "))
     found = reproduce.read(again, tmp_path / "out", quick=False)
@@ -222,25 +182,22 @@ def test_a_variant_alone_is_judged_by_itself(fake: FakeKernel, tmp_path: Path) -
     assert [each.runs for each in found.missing.values()] == [24, 12]
 
 
-def test_a_quick_part_that_is_compared_has_as_many_seeds_as_variants(
-    fake: FakeKernel, tmp_path: Path
-) -> None:
+def test_a_compared_quick_part_has_the_seeds_of_variants(fake: FakeKernel, tmp_path: Path) -> None:
     text = VARIED.replace("[quick]", "[quick]\nsays = 's'\nscenario.workload.duration = '9s'")
     published = load(tmp_path, text)
     out = tmp_path / "out"
-    assert run(published, out, quick=True).repeat == 1
+    assert run(published, out, quick=True).own.provenance.repeat == 1
     assert list(reproduce.read(published, out, quick=True).missing) == [PUBLISHED, TODAY, "wait=2"]
     found = run(published, out, parts=[PUBLISHED, QUICK, *published.experiment.variants()])
     assert found.ran[QUICK].provenance.repeat == 3
     # it stays when only the quick part is asked for, unless the number of seeds is given
-    assert run(published, out, quick=True).repeat == 3
-    assert run(published, out, quick=True, repeat=2).repeat == 2
+    assert run(published, out, quick=True).own.provenance.repeat == 3
+    assert run(published, out, quick=True, repeat=2).own.provenance.repeat == 2
     assert len(fake.ran) == 24 + 12 + 20 + 12
 
 
-def test_what_it_was_made_with_is_kept(fake: FakeKernel, parts: Parts, tmp_path: Path) -> None:
+def test_what_it_was_made_with_is_kept(parts: Parts, tmp_path: Path) -> None:
     found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[PUBLISHED, TODAY], repeat=2)
-    assert fake.ran
     made = found.ran[TODAY].provenance
     assert (made.kernel, made.base, made.guest, made.version) == ("k1", "b1", "g1", "0.1.0")
     assert made.files == {"sched/blest.c": "l1", "sched/minrtt.c": "m1"}
@@ -264,10 +221,9 @@ def test_congestion_controls_and_all_schedulers_of_connections_are_files_of_a_ru
     assert list(reproduce._files(scenario)) == ["sched/ecf.c", "cc/lia.c"]
 
 
-def test_a_part_that_changed_is_not_judged(fake: FakeKernel, tmp_path: Path) -> None:
+def test_a_part_that_changed_is_not_judged(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(load(tmp_path, VARIED), out, parts=[PUBLISHED, TODAY, "wait=2"])
-    assert fake.ran
     changed = load(tmp_path, VARIED.replace('"reno"', '"bbr"'))
     found = reproduce.read(changed, out, quick=False)
     assert list(found.ran) == [PUBLISHED, "wait=2"]
@@ -277,25 +233,22 @@ def test_a_part_that_changed_is_not_judged(fake: FakeKernel, tmp_path: Path) -> 
     assert TODAY not in found.judged[0].by_variant
 
 
-def test_rows_that_are_not_from_runs_are_judged_alike(fake: FakeKernel, tmp_path: Path) -> None:
+def test_rows_that_are_not_from_runs_are_judged_alike(tmp_path: Path) -> None:
     published = load(tmp_path, VARIED)
     found = run(published, tmp_path / "out", parts=[PUBLISHED, TODAY])
-    assert fake.ran
     stored = {
-        part: reproduce.Ran(claims.results(published.experiment, of.results.rows), of.provenance)
+        part: reproduce.Ran(samples.results(published.experiment, of.results.rows), of.provenance)
         for part, of in found.ran.items()
     }
     again = reproduce.assembled(published, stored)
     assert again.judged == found.judged
     assert again.judged_today == found.judged_today
-    assert again.directories == ()
+    assert again.own.directories == ()
     with pytest.raises(MptcplabError, match="paper2020/fig1: has not been run"):
         reproduce.assembled(published, {})
 
 
-def test_what_is_missing_costs_what_runs_like_it_have_cost(
-    fake: FakeKernel, tmp_path: Path
-) -> None:
+def test_missing_runs_cost_what_others_have_cost(fake: FakeKernel, tmp_path: Path) -> None:
     published, out = load(tmp_path, VARIED), tmp_path / "out"
     found = run(published, out, quick=True)
     assert len(fake.ran) == 4
@@ -304,7 +257,7 @@ def test_what_is_missing_costs_what_runs_like_it_have_cost(
         TODAY: None,
         "wait=2": None,
     }
-    for directory in found.directories:
+    for directory in found.own.directories:
         scenario = next(s for s in fake.ran if store.run_key(s, KERNEL, GUEST) == directory.name)
         store.write_json(directory / store.SCENARIO, scenario)
         store.write_json(directory / store.COST, {"user_s": 1.5, "system_s": 0.5})
@@ -317,10 +270,8 @@ def test_what_is_missing_costs_what_runs_like_it_have_cost(
     assert found.missing["wait=2"].cpu_s == pytest.approx(12 * 2, rel=0.05)
 
 
-def test_a_part_that_failed_leaves_the_others_complete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pretend(FakeKernel(lambda item: item.cc == "reno"), monkeypatch)
+def test_other_parts_survive_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(failing(lambda scenario: scenario.cc == "reno"), monkeypatch)
     published = load(tmp_path, VARIED)
     parts = [PUBLISHED, TODAY, "wait=2"]
     with pytest.raises(MptcplabError, match="20 of 56 runs failed"):
@@ -329,10 +280,9 @@ def test_a_part_that_failed_leaves_the_others_complete(
     assert list(found.ran) == [PUBLISHED, "wait=2"]
 
 
-def test_only_the_quick_part_is_hinted_at(fake: FakeKernel, tmp_path: Path) -> None:
+def test_only_the_quick_part_is_hinted_at(tmp_path: Path) -> None:
     published = load(tmp_path, FIGURE)
     run(published, tmp_path / "out", quick=True)
-    assert fake.ran
     with pytest.raises(MptcplabError, match=r"(?s)fig1\.json: does not exist.*only its quick part"):
         reproduce.read(published, tmp_path / "out", quick=False)
     assert reproduce.read(published, tmp_path / "out", quick=None).part == QUICK
@@ -356,9 +306,7 @@ def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.Monkey
     assert "INCONCLUSIVE" in result.output
 
 
-def test_a_figure_that_was_not_run_does_not_hide_the_others(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_figure_hides_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def read(published: catalogue.Published, *_out: object, **_options: object) -> Any:
         if published.name == "yang2014/fig3":
             raise MptcplabError("does not exist")
@@ -380,7 +328,7 @@ def test_the_list_tells_the_number_of_runs() -> None:
     assert line.endswith("270 runs, quick 100, 12 variants 1250")
 
 
-def test_an_unknown_variant_is_told_with_those_that_there_are() -> None:
+def test_an_unknown_variant_is_reported_with_the_known_ones() -> None:
     result = CliRunner().invoke(cli, ["papers", "run", "yang2014", "--variant", "tody"])
     assert result.exit_code == 1
     assert isinstance(result.exception, InputError)

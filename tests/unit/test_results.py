@@ -11,82 +11,37 @@ from typing import Any
 
 import pytest
 
-from mptcplab.papers import catalogue, claims, data, results, tables, wording
-from mptcplab.papers.catalogue import (
-    QUICK,
-    Because,
-    Chart,
-    Claim,
-    ClaimFigure,
-    Experiment,
-    Metric,
-    Paper,
-    Published,
-    Quick,
-)
-from mptcplab.papers.reproduce import Provenance, Ran, Reproduced
+from mptcplab.papers import catalogue, claims, data, results, samples, tables, wording
+from mptcplab.papers.catalogue import QUICK, Claim, ClaimFigure, Quick
+from mptcplab.papers.reproduce import Ran, Reproduced
+from tests import papers_by_hand
 
 
 def reproduced(**chart: Any) -> Reproduced:
     """Two schedulers and two queues with two seeds: the goodput is a sum of their numbers."""
-    own = Experiment(
-        title="Queues",
-        place="figure 1",
-        setting=["Ours: all of it."],
-        repeat=5,
-        scenario={},
-        axis={"queue": "queue, packets"},
-        grid={"scheduler": ["minrtt", "blest"], "queue": [300, 1000]},
-        metric=[Metric(name="goodput", title="Goodput", unit="Mbit/s", value="goodput_bps / 1e6")],
-        chart=Chart(**({"kind": "lines", "x": "queue", "y": ["goodput"]} | chart)),
-        quick=Quick(says="Less."),
-        claim=[
-            Claim(
-                name="claim-1",
-                quote="q",
-                says="More is more.",
-                place="section 1",
-                holds="minrtt > 5",
-                because=[Because(says="Because.", shown_by="minrtt < 5")],
-                figures={
-                    "minrtt": ClaimFigure(
-                        says="minRTT",
-                        unit="Mbit/s",
-                        paper=11,
-                        value="median(goodput, scheduler='minrtt', queue=300)",
-                    )
-                },
-            ),
-            Claim(
-                name="claim-2",
-                quote="q",
-                says="A|B.",
-                place="section 2",
-                not_testable="there is none.",
-            ),
-        ],
-    )
+    published = papers_by_hand.published(**chart)
+    own = published.experiment
+    own = own.model_copy(update={"scenario": {}, "repeat": 5, "quick": Quick(says="Less.")})
+    published = dataclasses.replace(published, experiment=own)
     rows = [
-        claims.Row({"scheduler": scheduler, "queue": queue}, seed, {"goodput": first + i + seed})
+        samples.Row({"scheduler": scheduler, "queue": queue}, seed, {"goodput": first + i + seed})
         for scheduler, first in (("minrtt", 1.0), ("blest", 31.0))
         for i, queue in enumerate((300, 1000))
         for seed in (1, 2)
     ]
-    paper = Paper(title="On queues", authors="A", published="2020", findings=["Queues fill."])
-    published = Published("paper2020/fig1", Path("fig1.toml"), paper, own)
-    found = claims.results(own, rows)
-    made = Provenance("d1", 2, "k1", "b1", {}, "g1", "0.1.0", "mptcplab papers run")
+    found = samples.results(own, rows)
+    made = papers_by_hand.provenance(published, QUICK)
     runs = [Path(f"runs/{number}") for number in range(len(rows))]
     judged = claims.judge(published, {QUICK: found}, QUICK)
     return Reproduced(published, QUICK, {QUICK: Ran(found, made, runs)}, judged)
 
 
-def with_rows(found: Reproduced, rows: list[claims.Row]) -> Reproduced:
+def with_rows(found: Reproduced, rows: list[samples.Row]) -> Reproduced:
     """The same of other runs, with the same verdicts."""
     ran = dataclasses.replace(
         found.ran[QUICK],
-        results=claims.results(found.published.experiment, rows),
-        directories=found.directories[: len(rows)],
+        results=samples.results(found.published.experiment, rows),
+        directories=found.own.directories[: len(rows)],
     )
     return dataclasses.replace(found, ran={QUICK: ran})
 
@@ -101,7 +56,7 @@ def test_a_table_has_medians_and_intervals() -> None:
 
 
 @pytest.mark.parametrize("chart", [{"kind": "cdf", "x": ""}, {"kind": "bars", "x": "scheduler"}])
-def test_a_distribution_is_told_by_quantiles(chart: dict[str, Any]) -> None:
+def test_a_distribution_is_reported_by_quantiles(chart: dict[str, Any]) -> None:
     table, _ = tables.tables(reproduced(**chart))
     assert table.head[1:] == ("lowest", "quartile", "median", "3rd quartile", "highest", "runs")
     assert table.rows[0] == ("minrtt", "2", "2.75", "3", "3.25", "4", "4")
@@ -136,12 +91,15 @@ def test_the_text_says_how_it_was_run_and_what_holds() -> None:
     text = results.text(reproduced())
     assert "quick runs, 8 runs, 2 seeds; kernel k1" in text
     assert "quick: Less." in text
-    assert "claim-1: INCONCLUSIVE (holds in 0 % of the resamples of 2 samples)" in text
+    sure = "holds in 0 %, its direction in 0 % of the resamples of 2 samples"
+    assert f"more: INCONCLUSIVE ({sure})" in text
     assert "(section 1): More is more." in text
     assert "Nothing was varied: the seeds are no independent samples." in text
     assert "minRTT: 2.5 (2 to 3) Mbit/s; paper: 11 Mbit/s" in text
-    assert "Because." in text
-    assert 'claim-2: NOT TESTABLE\n      "q" (section 2): A|B.' in text
+    # the explanation that is true
+    assert "Why: The queue is full." in text
+    assert "The queue is empty." not in text
+    assert 'chart: NOT TESTABLE\n      "q" (section 2): A|B.' in text
 
 
 @pytest.mark.parametrize(
@@ -157,33 +115,14 @@ def test_the_text_says_how_it_was_run_and_what_holds() -> None:
     ],
 )
 def test_a_figure_of_a_claim_has_its_interval(value: Any, interval: Any, text: str) -> None:
-    judged = claims.Judged(
-        claim=Claim(
-            name="claim-3",
-            quote="q",
-            says="s",
-            place="p",
-            holds="x",
-            figures={"x": ClaimFigure(value="1", says="x")},
-        ),
-        verdict=claims.Verdict.REPRODUCED,
-        ours={"x": value},
-        intervals={"x": interval},
-    )
-    found = dataclasses.replace(reproduced(), judged=[judged])
-    assert f"x: {text}\n" in results.text(found) + "\n"
-
-
-def test_an_explanation_is_shown_while_its_formula_is_true() -> None:
+    figures = {"x": ClaimFigure(value="1", says="x")}
+    claim = Claim(name="c", quote="q", says="s", place="p", holds="x", figures=figures)
     found = reproduced()
-    assert "Because" in results.text(found)
-    (first, _) = found.published.experiment.claim
-    because = [first.because[0].model_copy(update={"shown_by": "minrtt > 5"})]
-    claim = first.model_copy(update={"because": because})
-    own = found.published.experiment.model_copy(update={"claim": [claim]})
-    published = Published("paper2020/fig1", Path("x"), found.published.paper, own)
-    judged = claims.judge(published, {QUICK: found.results}, QUICK)
-    assert "Because" not in results.text(dataclasses.replace(found, judged=judged))
+    judged = dataclasses.replace(
+        found.judged[0], claim=claim, ours={"x": value}, intervals={"x": interval}
+    )
+    shown = results.text(dataclasses.replace(found, judged=[judged]))
+    assert f"x: {text}\n" in shown + "\n"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,12 @@ from mptcplab.mistakes import Mistakes
 from mptcplab.scenario import flags, resolve
 from mptcplab.scenario import model as sc
 from mptcplab.scenario.flags import Flags, parse_path_flag
-from mptcplab.scenario.literal import LiteralWorkload, json_schema
+from mptcplab.scenario.literal import (
+    LiteralDirection,
+    LiteralScenario,
+    LiteralWorkload,
+    json_schema,
+)
 from mptcplab.scenario.resolve import Request, from_flags, load_file
 from mptcplab.scenario.scheduler import Choice, Parameter, Scheduler
 
@@ -286,7 +291,7 @@ def test_all_stands_for_every_scheduler_of_the_lab(file: Path) -> None:
     request = load(file, f'scheduler = ["all", "roundrobin:num_segments=2"]\n{WIFI}')
     assert [choice.label for choice in request.schedulers] == [*KNOWN, "roundrobin:num_segments=2"]
     line = problem(file, f'scheduler = "all"\n{WIFI}', single=True)
-    assert line.endswith("3 schedulers, where one is run; to compare: mptcplab compare")
+    assert line.endswith("3 schedulers, where one is expected; mptcplab compare takes several")
     line = problem(file, f'scheduler = ["all", "redundant"]\n{WIFI}')
     assert line.endswith('scheduler = "redundant": named twice')
 
@@ -313,147 +318,149 @@ def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        # keys
-        ('sheduler = "x"', 'sheduler = "x": unknown key; did you mean "scheduler"? accepted'),
-        (
-            'zzz = "x"',
-            'zzz = "x": unknown key; accepted here: scheduler, cc, kernel, transport, seed,',
-        ),
-        ('duration = "1s"', 'duration = "1s": unknown key here; duration goes in [workload]'),
-        # scheduler
-        (
-            'scheduler = "roundrobbin"',
-            'scheduler = "roundrobbin": unknown scheduler; did you mean "roundrobin"? '
-            "known: default, redundant, roundrobin; a file of your own ends in .c, e.g. ./mine.c",
-        ),
-        ('scheduler = "x"', 'scheduler = "x": unknown scheduler; known: default, redundant'),
+        ('sheduler = "x"', ': unknown key; did you mean "scheduler"? accepted'),
+        ('zzz = "x"', ": unknown key; accepted here: scheduler, cc, kernel, transport, seed,"),
+        ('duration = "1s"', ": unknown key here; duration goes in [workload]"),
+        ('scheduler = "roundrobbin"', ': unknown scheduler; did you mean "roundrobin"? known: def'),
+        ('scheduler = "x"', ": unknown scheduler; known: default, redundant"),
         ('scheduler = ["default", "default"]', 'scheduler = "default": named twice'),
         (
             'scheduler = ["roundrobin", "roundrobin:num_segments=1"]',
             'scheduler = "roundrobin:num_segments=1": named twice',
         ),
-        (
-            'scheduler = "roundrobin:num_segments=0"',
-            'scheduler = "roundrobin:num_segments=0": "0": num_segments is a whole number from 1',
-        ),
-        ('scheduler = "./none.c"', 'scheduler = "./none.c": there is no such file'),
-        # events
-        ("event = 3", "event = 3: a number; each event is a table of its own, headed [[event]]"),
-        ("event = {}", "event = {}: a single table; each event is a table of its own, headed"),
+        ('scheduler = "roundrobin:num_segments=0"', ': "0": num_segments is a whole number from 1'),
+        ('scheduler = "./none.c"', ": there is no such file"),
+        ("event = 3", ": a number; each event is a table of its own, headed [[event]]"),
+        ("event = {}", ": a single table; each event is a table of its own, headed"),
         ("event = [3]", "event[1] = 3: a number, where a table is needed, with at, path and act"),
-        ("scheduler = []", "scheduler = []: a scheduler is a name, or a list of names"),
-        ("scheduler = [1]", "scheduler = [1]: a scheduler is a name, or a list of names"),
-        ('cc = ["reno", "cubik"]', 'cc = ["reno", "cubik"]: "cubik": cc (congestion control) is'),
-        ('cc = ["lia", "lia"]', 'cc = ["lia", "lia"]: "lia" is named twice'),
-        ("cc = []", "cc = []: cc is a name, or a list of names"),
-        ("cc = 3", "cc = 3: cc (congestion control) is cubic, reno"),
-        # choices
-        ('cc = "cubik"', 'cc = "cubik": cc (congestion control) is cubic, reno, bbr, vegas, '),
-        ('transport = "udp"', 'transport = "udp": a transport is mptcp or tcp'),
-        ("transport = {}", "transport = {}: a transport is mptcp or tcp"),
-        # whole numbers
-        ("seed = -1", "seed = -1: a seed is a whole number from 0 to 4294967295"),
-        ("seed = 4294967296", "seed = 4294967296: a seed is a whole number from 0 to"),
-        ('seed = "1"', 'seed = "1": a seed is a whole number'),
-        ("seed = true", "seed = true: a seed is a whole number"),
-        ("repeat = 0", "repeat = 0: repeat is a whole number from 1 to 10000"),
-        ("repeat = 1.5", "repeat = 1.5: repeat is a whole number"),
-        (
-            "seed = 4294967295\nrepeat = 2",
-            "repeat = 2: the last seed would be 4294967296; the largest is 4294967295",
-        ),
-        # sizes and times
-        ('send_buffer = "1KiB"', 'send_buffer = "1KiB": out of range; a send buffer is 4KiB to 1G'),
-        (
-            'send_buffer = "Auto"',
-            'send_buffer = "Auto": not a number; a send buffer is a number of',
-        ),
-        ("receive_buffer = false", "receive_buffer = false: true or false; a receive buffer is"),
-        ("sample_interval = 10", "sample_interval = 10: no unit; a sample interval is a number"),
-        ('sample_interval = "1us"', 'sample_interval = "1us": out of range; a sample interval is'),
-        (
-            'sample_interval = "21s"',
-            'sample_interval = "21s": longer than the duration; nothing would be sampled',
-        ),
-        # workload
-        ("workload = 3", "workload = 3: a number, where a table is needed, with keys such as"),
-        ('workload.kind = "x"', 'workload.kind = "x": the kind of a workload is bulk'),
-        ('workload.duration = "1ms"', 'workload.duration = "1ms": out of range; a duration is 100'),
-        (
-            'workload.duration = "5min"',
-            "workload.duration = \"5min\": unknown unit 'min' (a minute",
-        ),
-        ("workload.size = 0", "workload.size = 0: out of range; a size is 1B to 1TB"),
-        (
-            'workload = {duration = "1s", size = 1}',
-            "workload.size = 1: duration and size are both given; give one of them",
-        ),
+        ("scheduler = []", ": a scheduler is a name, or a list of names"),
+        ("scheduler = [1]", ": a scheduler is a name, or a list of names"),
+        ('cc = ["reno", "cubik"]', ': "cubik": cc (congestion control) is'),
+        ('cc = ["lia", "lia"]', ': "lia" is named twice'),
+        ("cc = []", ": cc is a name, or a list of names"),
+        ("cc = 3", ": cc (congestion control) is cubic, reno"),
+        ('cc = "cubik"', ": cc (congestion control) is cubic, reno, bbr, vegas, "),
+        ('transport = "udp"', ": a transport is mptcp or tcp"),
+        ("transport = {}", ": a transport is mptcp or tcp"),
+        ("seed = -1", ": a seed is a whole number from 0 to 4294967295"),
+        ("seed = 4294967296", ": a seed is a whole number from 0 to"),
+        ('seed = "1"', ": a seed is a whole number"),
+        ("seed = true", ": a seed is a whole number"),
+        ("repeat = 0", ": repeat is a whole number from 1 to 10000"),
+        ("repeat = 1.5", ": repeat is a whole number"),
+        ("seed = 4294967295\nrepeat = 2", "repeat = 2: the last seed would be 4294967296; the lar"),
+        ('send_buffer = "1KiB"', ": out of range; a send buffer is 4KiB to 1G"),
+        ('send_buffer = "Auto"', ": not a number; a send buffer is a number of"),
+        ("receive_buffer = false", ": true or false; a receive buffer is"),
+        ("sample_interval = 10", ": no unit; a sample interval is a number"),
+        ('sample_interval = "1us"', ": out of range; a sample interval is"),
+        ('sample_interval = "21s"', ": longer than the duration; nothing would be sampled"),
+        ("workload = 3", ": a number, where a table is needed, with keys such as"),
+        ('workload.kind = "x"', ": the kind of a workload is bulk"),
+        ('workload.duration = "1ms"', ": out of range; a duration is 100"),
+        ('workload.duration = "5min"', ": unknown unit 'min' (a minute"),
+        ("workload.size = 0", ": out of range; a size is 1B to 1TB"),
+        ('workload = {duration = "1s", size = 1}', "workload.size = 1: duration and size are both"),
         (
             'workload = {duration = "1s", warmup = "1s"}',
-            'workload.warmup = "1s": not shorter than the duration, which is 1s',
+            'workload.warmup = "1s": it must be shorter than the duration, which is 1s',
         ),
-        ('workload.warmup = "20s"', 'workload.warmup = "20s": not shorter than the duration'),
-        (
-            'workload = {size = 9, warmup = "1s"}',
-            'workload.warmup = "1s": a workload of a given size has no warm-up; leave it out',
-        ),
+        ('workload.warmup = "20s"', ": it must be shorter than the duration"),
+        ('workload = {size = 9, warmup = "1s"}', 'workload.warmup = "1s": a workload of a given s'),
     ],
 )
 def test_a_mistake_is_named_with_key_value_and_what_is_accepted(
     file: Path, text: str, line: str
 ) -> None:
-    assert problem(file, f"{text}\n{WIFI}").startswith(line)
+    expected = f"{text}{line}" if line.startswith(": ") else line
+    assert problem(file, f"{text}\n{WIFI}").startswith(expected)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line"),
+    ("keys", "line"),
     [
-        ('"10ms"', '"-5ms"', 'path[1].delay = "-5ms": negative; a delay is a number with ns, us'),
-        ('"10ms"', "10", "path[1].delay = 10: no unit; a delay is a number with ns, us, ms or s"),
-        ('"10ms"', '"10"', 'path[1].delay = "10": no unit; a delay'),
-        ('"10ms"', '"10mbit"', "path[1].delay = \"10mbit\": unknown unit 'mbit'; a delay"),
-        ('"10ms"', '"11s"', 'path[1].delay = "11s": out of range; a delay is 0s to 10s'),
-        ('"10ms"', '["10ms"]', 'path[1].delay = ["10ms"]: a list; a delay is 0s to 10s'),
-        ('"10ms"', "{}", "path[1].delay = {}: a table; a delay"),
-        ('"10ms"', "inf", "path[1].delay = inf: out of range; a delay"),
-        ('"10ms"', "10:00:00", "path[1].delay = 10:00:00: a date or time; a delay"),
-        ('"50mbit"', "nan", "path[1].rate = nan: out of range; a rate is 1kbit to 100gbit"),
-        ('"50mbit"', "true", "path[1].rate = true: true or false; a rate"),
-        ('"50mbit"', '"50mbps"', "path[1].rate = \"50mbps\": unknown unit 'mbps' (bytes per sec"),
-        ('"50mbit"', '"0"', 'path[1].rate = "0": out of range; a rate'),
-        ('"50mbit"', '"200gbit"', 'path[1].rate = "200gbit": out of range; a rate'),
-        ('"50mbit"', "0x" + "f" * 5000, "path[1].rate = 0xffffffff"),
-        ('"wifi"', '"wi fi"', 'path[1].name = "wi fi": a name is 1 to 32 letters, digits, - or _'),
-        ('"wifi"', '"wifi\\n"', 'path[1].name = "wifi\\n": a name is'),
-        ('"wifi"', "[]", "path[1].name = []: a name is"),
-        ('name = "wifi"', "", 'path[1].name: missing; every path has a name, e.g. "wifi"'),
-        ('delay = "10ms"', "", 'path[1].delay: missing; every path has a delay, e.g. "10ms"'),
+        ('delay = "-5ms"', ": negative; a delay is a number with ns, us"),
+        ("delay = 10", ": no unit; a delay is a number with ns, us, ms or s"),
+        ('delay = "10"', ": no unit; a delay"),
+        ('delay = "10mbit"', ": unknown unit 'mbit'; a delay"),
+        ('delay = "11s"', ": out of range; a delay is 0s to 10s"),
+        ('delay = ["10ms"]', ": a list; a delay is 0s to 10s"),
+        ("delay = {}", ": a table; a delay"),
+        ("delay = inf", ": out of range; a delay"),
+        ("delay = 10:00:00", ": a date or time; a delay"),
+        ("rate = nan", ": out of range; a rate is 1kbit to 100gbit"),
+        ("rate = true", ": true or false; a rate"),
+        ('rate = "50mbps"', ": unknown unit 'mbps' (bytes per sec"),
+        ('rate = "0"', ": out of range; a rate"),
+        ('rate = "200gbit"', ": out of range; a rate"),
+        (f"rate = 0x{'f' * 5000}", ".rate = 0xffffffff"),
+        ('name = "wi fi"', ": a name is 1 to 32 letters, digits, - or _"),
+        ('name = "wifi\\n"', ": a name is"),
+        ("name = []", ": a name is"),
+        ("name =", '.name: missing; every path has a name, e.g. "wifi"'),
+        ("delay =", '.delay: missing; every path has a delay, e.g. "10ms"'),
+        ('loss = "100%"', ": out of range; a loss is 0% to less tha"),
+        ('loss = "200%"', ": more than all; it is a perc"),
+        ("queue = 0", ": out of range; a queue is 1 to 1000"),
+        ('jitter = "11ms"', ": more than the delay of 1"),
+        ("up = 3", ": a number, where a table is needed, with k"),
+        ("up.rte = 3", ': unknown key; did you mean "rate"?'),
+        ("bandwith = 3", ': unknown key; did you mean "rat'),
+        ("seed = 3", ": unknown key here; seed goes at the top"),
+        ('up.delay = "1ms"\nup.jitter = "2ms"', '.up.jitter = "2ms": more than the delay of 1ms; '),
+        ('queue = "1KB"', ": out of range; a queue is 1514B to 1GB"),
+        ('queue = "9K"', ": unknown unit 'K'; a queue is a whole number of"),
+        ('queue = "30KB"\nqueue_discipline = "codel"', '.queue = "30KB": codel counts packets; a '),
+        ('queue = "30KB"\nqueue_discipline = "netem"', '.queue = "30KB": netem counts packets; a '),
+        ('queue = 20\nqueue_discipline = "red"', ".queue = 20: red needs at least 24 packets of 1"),
+        ('queue_discipline = "fqcodel"', ": a queue_discipline is netem, droptail, codel, fq_code"),
+        ('bottleneck = "client"', ": a bottleneck is router or host"),
         (
-            '"10ms"',
-            '"10ms"\nloss = "100%"',
-            'path[1].loss = "100%": out of range; a loss is 0% to less tha',
+            'loss = "1%"\nloss_burst = 5\nloss_correlation = "25%"',
+            '.loss_correlation = "25%": loss_burst is another model; give one of the two',
         ),
-        ('"10ms"', '"10ms"\nloss = "200%"', 'path[1].loss = "200%": more than all; it is a perc'),
-        ('"10ms"', '"10ms"\nqueue = 0', "path[1].queue = 0: out of range; a queue is 1 to 1000"),
+        ('loss = "1%"\nloss_correlation = "100%"', '.loss_correlation = "100%": every packet woul'),
         (
-            '"10ms"',
-            '"10ms"\nqueue = "1KB"',
-            'path[1].queue = "1KB": out of range; a queue is 1514B',
+            'loss = "1%"\nloss_bad = "50%"',
+            '.loss_bad = "50%": a loss has two states only with a loss',
         ),
-        ('"10ms"', '"10ms"\njitter = "11ms"', 'path[1].jitter = "11ms": more than the delay of 1'),
-        ('"10ms"', '"10ms"\nup = 3', "path[1].up = 3: a number, where a table is needed, with k"),
-        ('"10ms"', '"10ms"\nup.rte = 3', 'path[1].up.rte = 3: unknown key; did you mean "rate"?'),
-        ('"10ms"', '"10ms"\nbandwith = 3', 'path[1].bandwith = 3: unknown key; did you mean "rat'),
-        ('"10ms"', '"10ms"\nseed = 3', "path[1].seed = 3: unknown key here; seed goes at the top"),
         (
-            '"10ms"',
-            '"10ms"\nup.delay = "1ms"\nup.jitter = "2ms"',
-            'path[1].up.jitter = "2ms": more than the delay of 1ms; jitter is at most that',
+            'loss = "1%"\nloss_burst = 5\nloss_good = "2%"\nloss_bad = "2%"',
+            '.loss_good = "2%": loss_good is less than loss_bad',
         ),
+        # at most 5 of 6 packets are in the bad state
+        (
+            'loss = "50%"\nloss_burst = 5\nloss_bad = "30%"',
+            '.loss = "50%": a mean loss of 50% is impossible: with this loss_burst, '
+            "loss_good and loss_bad it is 0% to 25%",
+        ),
+        (
+            'loss_burst = 5\nup.loss_good = "1%"',
+            ".loss: a mean loss of 0% is impossible: with this loss_burst, loss_good and loss_bad "
+            "it is 1% to 83.5%",
+        ),
+        ('reorder_by = "1ms"', ": no packet overtakes others"),
+        ('reorder = "1%"\nreorder_by = "11ms"', '.reorder_by = "11ms": reorder_by is more than 0 '),
+        ('reorder = "1%"\nup.delay = 0', '.reorder = "1%": without a delay nothing can be overtak'),
+        (
+            'reorder = "1%"\njitter = "5ms"\nreorder_by = "6ms"',
+            '.jitter = "5ms": jitter and reorder_by, which is 6ms, are together at most the delay '
+            "of 10ms",
+        ),
+        ("drop = []", ": the numbers of packets are expected, from 1, and ranges"),
+        ('drop = ["x"]', ": the numbers of packets are expected"),
+        ("drop = [0]", ": 0: not 1 to 1000000000, the smaller number first"),
+        ('drop = "9-7"', ": 9-7: not 1 to 1000000000, the smaller number"),
+        ('drop = [5, "3-6"]', ": packet 5 is named twice"),
+        (f"drop = {list(range(1, 130))}", ".drop = [1, 2, 3, ...]: 129 numbers and ranges; at mos"),
     ],
 )
-def test_a_mistake_in_a_path_is_named(file: Path, old: str, new: str, line: str) -> None:
-    assert problem(file, WIFI.replace(old, new)).startswith(line)
+def test_a_mistake_in_a_path_is_named(file: Path, keys: str, line: str) -> None:
+    given = {key.strip(): key for key in WIFI.splitlines()[1:]}
+    lines = {text.partition(" ")[0]: text for text in (*given, *keys.split("\n"))}
+    text = "\n".join(["[[path]]", *(each for each in lines.values() if each[-1] != "=")])
+    expected = f"path[1].{keys}{line}" if line.startswith(": ") else f"path[1]{line}"
+    assert problem(file, text).startswith(expected)
 
 
 def test_a_path_has_a_version_of_ip(file: Path) -> None:
@@ -466,88 +473,6 @@ def test_a_path_has_a_version_of_ip(file: Path) -> None:
     for value in ('"5"', "true", "46", '"v6"'):
         assert problem(file, f"{WIFI}ip = {value}\n").endswith("a version of IP is 4, 6 or both")
     assert from_flags(Flags(path=["a:1mbit,1ms,ip=both"])).base.paths[0].version == "6"
-
-
-@pytest.mark.parametrize(
-    ("keys", "line"),
-    [
-        ('queue = "1KB"', 'path[1].queue = "1KB": out of range; a queue is 1514B to 1GB'),
-        ('queue = "9K"', "path[1].queue = \"9K\": unknown unit 'K'; a queue is a whole number of"),
-        (
-            'queue = "30KB"\nqueue_discipline = "codel"',
-            'path[1].queue = "30KB": codel counts packets; a size goes with droptail and red',
-        ),
-        (
-            'queue = "30KB"\nqueue_discipline = "netem"',
-            'path[1].queue = "30KB": netem counts packets; a size goes with',
-        ),
-        (
-            'queue = 20\nqueue_discipline = "red"',
-            "path[1].queue = 20: red needs at least 24 packets of 1514 bytes",
-        ),
-        (
-            'queue_discipline = "fqcodel"',
-            'path[1].queue_discipline = "fqcodel": a queue_discipline is netem, droptail, codel, '
-            'fq_codel, red or pie; did you mean "fq_codel"?',
-        ),
-        (
-            'bottleneck = "client"',
-            'path[1].bottleneck = "client": a bottleneck is router or host',
-        ),
-        (
-            'loss = "1%"\nloss_burst = 5\nloss_correlation = "25%"',
-            'path[1].loss_correlation = "25%": loss_burst is another model; give one of the two',
-        ),
-        (
-            'loss = "1%"\nloss_correlation = "100%"',
-            'path[1].loss_correlation = "100%": every packet would share the fate of the first',
-        ),
-        (
-            'loss = "1%"\nloss_bad = "50%"',
-            'path[1].loss_bad = "50%": there is only one state without a loss_burst, e.g. 5',
-        ),
-        (
-            'loss = "1%"\nloss_burst = 5\nloss_good = "2%"\nloss_bad = "2%"',
-            'path[1].loss_good = "2%": loss_good is less than loss_bad',
-        ),
-        (
-            # at most 5 of 6 packets are in the bad state
-            'loss = "50%"\nloss_burst = 5\nloss_bad = "30%"',
-            'path[1].loss = "50%": a mean loss of 50% is impossible: with this loss_burst, '
-            "loss_good and loss_bad it is 0% to 25%",
-        ),
-        (
-            'loss_burst = 5\nup.loss_good = "1%"',
-            "path[1].loss: a mean loss of 0% is impossible: with this loss_burst, loss_good and "
-            "loss_bad it is 1% to 83.5%",
-        ),
-        ('reorder_by = "1ms"', 'path[1].reorder_by = "1ms": no packet overtakes others'),
-        (
-            'reorder = "1%"\nreorder_by = "11ms"',
-            'path[1].reorder_by = "11ms": reorder_by is more than 0 and at most the delay, which',
-        ),
-        (
-            'reorder = "1%"\nup.delay = 0',
-            'path[1].reorder = "1%": without a delay nothing can be overtaken',
-        ),
-        (
-            'reorder = "1%"\njitter = "5ms"\nreorder_by = "6ms"',
-            'path[1].jitter = "5ms": jitter and reorder_by, which is 6ms, are together at most the '
-            "delay of 10ms",
-        ),
-        ("drop = []", "path[1].drop = []: the numbers of packets are expected, from 1, and ranges"),
-        ('drop = ["x"]', 'path[1].drop = ["x"]: the numbers of packets are expected'),
-        ("drop = [0]", "path[1].drop = [0]: 0: not 1 to 1000000000, the smaller number first"),
-        ('drop = "9-7"', 'path[1].drop = "9-7": 9-7: not 1 to 1000000000, the smaller number'),
-        ('drop = [5, "3-6"]', 'path[1].drop = [5, "3-6"]: packet 5 is named twice'),
-        (
-            f"drop = {list(range(1, 130))}",
-            "path[1].drop = [1, 2, 3, ...]: 129 numbers and ranges; at most 128 are possible",
-        ),
-    ],
-)
-def test_what_does_not_go_together_on_a_link_is_named(file: Path, keys: str, line: str) -> None:
-    assert problem(file, f"{WIFI}{keys}\n").startswith(line)
 
 
 def test_a_loss_that_two_states_cannot_have_is_refused_of_an_event_too(file: Path) -> None:
@@ -593,10 +518,7 @@ def test_packets_to_be_lost_are_a_list_or_a_text(file: Path) -> None:
             "".join(WIFI.replace("wifi", f"w{i}") for i in range(9)),
             "path = [{...}, {...}, {...}, ...]: 9 paths; at most 8 are possible",
         ),
-        (
-            f'transport = "tcp"\n{WIFI}{LTE}',
-            'transport = "tcp": plain TCP runs over exactly one path, not over 2',
-        ),
+        (f'transport = "tcp"\n{WIFI}{LTE}', 'transport = "tcp": plain TCP runs over exactly one p'),
         (
             f'transport = "tcp"\nscheduler = "roundrobin"\n{WIFI}',
             'scheduler = "roundrobin": plain TCP has no scheduler; leave it out',
@@ -616,7 +538,7 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"down"', '"handver"', 'event[1].action = "handver": an action is down, up, unplug, clos'),
         ('"wifi"', '"wify"', 'event[1].path = "wify": unknown path; did you mean "wifi"? the pat'),
         ('"wifi"', "3", "event[1].path = 3: a name is 1 to 32"),
-        ('"3s"', '"20s"', 'event[1].at = "20s": not before the end of the workload, at 20s'),
+        ('"3s"', '"20s"', 'event[1].at = "20s": it must be before the end of the workload, at 2'),
         ('"3s"', '"-1s"', 'event[1].at = "-1s": negative; the time of an event is'),
         ('"3s"', "3", "event[1].at = 3: no unit; the time of an event"),
         ('"3s"', '"3s"\nrate = "1mbit"', 'event[1].rate = "1mbit": down changes no value; the'),
@@ -624,21 +546,13 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"3s"', '"3s"\nqueue = 5', "event[1].queue = 5: unknown key here; queue goes in [[path"),
         ('"down"', '"change"', "event[1].rate: missing; a change has a new rate, delay, jitter"),
         ('"3s"', '"3s"\ncross = "1mbit"', 'event[1].cross = "1mbit": down changes no value; the '),
-        (
-            '"down"',
-            '"change"\ncross = "x2"',
-            'event[1].cross = "x2": not a number; a rate of cross',
-        ),
+        ('"down"', '"change"\ncross = "x2"', 'event[1].cross = "x2": not a number; a rate of cros'),
         ('"down"', '"change"\nup.cross = "1"', 'event[1].up.cross = "1": '),
         ('"down"', '"change"\nrate = "x"', 'event[1].rate = "x": not a number; a rate is a numb'),
         ('"down"', '"change"\nrate = "x0"', 'event[1].rate = "x0": out of range; a factor is x0.0'),
         ('"down"', '"change"\ndelay = "x-1"', 'event[1].delay = "x-1": '),
         ('"down"', '"down"\nevery = "2s"', 'event[1].every = "2s": it would not be over when it'),
-        (
-            '"down"',
-            '"down"\nevery = "2s"\nlasts = "2s"',
-            'event[1].every = "2s": not longer than it lasts, which is 2s',
-        ),
+        ('"down"', '"down"\nevery = "2s"\nlasts = "2s"', 'event[1].every = "2s": it must be '),
         ('"down"', '"up"\nlasts = "2s"', 'event[1].lasts = "2s": up cannot be undone'),
         ('"down"', '"close"\nevery = "2s"', 'event[1].every = "2s": it would not be over when it'),
         ('"down"', '"unplug"', "event[1].lasts: missing; an unplug has an end; say how long it l"),
@@ -662,8 +576,8 @@ def test_a_mistake_in_an_event_is_named(file: Path, old: str, new: str, line: st
         (["1s:a:down", "2s:a:up", "3s:a:up"], 'event[3].action = "up": path a is up already sin'),
         (["1s:a:close", "2s:a:close"], 'event[2].action = "close": path a is closed since 1s'),
         (["1s:a:close", "2s:a:up"], 'event[2].action = "up": path a is closed since 1s'),
-        (["1s:a:close", "2s:b:down"], 'event[2].action = "down": no path is left that is up and'),
-        (["1s:a:down", "2s:b:down"], 'event[2].action = "down": no path is left that is up and'),
+        (["1s:a:close", "2s:b:down"], 'event[2].action = "down": no path would be up and open a'),
+        (["1s:a:down", "2s:b:down"], 'event[2].action = "down": no path would be up and open a'),
         (["3s:a"], 'event[1] = "3s:a": an event is TIME:PATH:ACTION[,KEY=VALUE...], e.g. 3s:'),
         (["3s:a:down:x"], 'event[1].action = "down:x": an action is down, up, unplug'),
         (["3s:a:down,x"], 'event[1] = "3s:a:down,x": "x" is not KEY=VALUE; an event is TIME'),
@@ -690,15 +604,9 @@ def test_paths_may_all_be_down_for_a_while() -> None:
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        (
-            Flags(event=["1s:a:close"]),
-            '--event: event[1].action = "close": plain TCP has one path, with one address; it c',
-        ),
-        (Flags(event=["1s:a:down"]), '--event: event[1].action = "down": no path is left that'),
-        (
-            Flags(decisions=True),
-            "--decisions: plain TCP has no scheduler, so it has no decisions to keep",
-        ),
+        (Flags(event=["1s:a:close"]), '--event: event[1].action = "close": plain TCP has one path'),
+        (Flags(event=["1s:a:down"]), '--event: event[1].action = "down": no path would be'),
+        (Flags(decisions=True), "--decisions: plain TCP has no scheduler, so it has no decisions "),
     ],
 )
 def test_what_plain_tcp_cannot_is_named(flags: Flags, line: str) -> None:
@@ -732,7 +640,7 @@ def test_a_wrong_delay_is_not_compared_with_the_jitter(file: Path) -> None:
 def test_one_run_takes_one_scheduler(file: Path) -> None:
     text = f'scheduler = ["default", "roundrobin"]\n{WIFI}'
     line = problem(file, text, single=True)
-    assert line.endswith("2 schedulers, where one is run; to compare: mptcplab compare")
+    assert line.endswith("2 schedulers, where one is expected; mptcplab compare takes several")
 
 
 def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -> None:
@@ -767,10 +675,7 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("path", "line"),
     [
-        (
-            "home",
-            '"home": no colon after the name, and it is not the name of a preset; presets: wifi',
-        ),
+        ("home", '"home": no colon after the name, and it is not the name of a preset; presets: w'),
         ("wifi:1mbit,1ms,9", '"wifi:1mbit,1ms,9": "9" is not KEY=VALUE; a path is'),
         ("wifi:1mbit,1ms,", '"wifi:1mbit,1ms,": "" is not KEY=VALUE'),
         ("wifi:1mbit,1ms,queue=", '"wifi:1mbit,1ms,queue=": nothing after "queue"'),
@@ -852,7 +757,7 @@ def test_a_byte_order_mark_is_no_mistake(file: Path) -> None:
 def test_a_missing_file_and_a_directory_are_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         load_file(tmp_path / "none.toml", known=KNOWN)
-    with pytest.raises(InputError, match="this is a directory; a TOML file is expected"):
+    with pytest.raises(InputError, match="this is a directory; a short TOML file is expected"):
         load_file(tmp_path, known=KNOWN)
     with pytest.raises(InputError, match="cannot be read: Not a directory"):
         load_file(Path(__file__) / "x.toml", known=KNOWN)
@@ -901,58 +806,23 @@ def test_the_examples_and_defaults_in_the_schema_are_accepted_by_it(validator: A
                 assert not list(validator.evolve(schema=described).iter_errors(value)), (key, value)
 
 
+TEXTS = (
+    "50mbit 1kbit 0 10ms 0ms 1.5s 0.0 5 300p 64KiB 1% auto default roundrobin cubic tcp bulk cbr "
+    "video wifi up x.c roundrobin:num_segments=2 roundrobin:x : 5+17+9-10 3-1 30KB codel droptail "
+    "red host 100% -5ms 10 nan 50mbps 1e3 x"
+)
 SEVERAL = st.one_of(
-    st.sampled_from(
-        [
-            *("50mbit", "1kbit", "0", "10ms", "0ms", "1.5s", "0.0", "5", "300p", "64KiB", "1%"),
-            *(
-                "auto",
-                "default",
-                "roundrobin",
-                "cubic",
-                "tcp",
-                "bulk",
-                "cbr",
-                "video",
-                "wifi",
-                "up",
-                "x.c",
-            ),
-            *("roundrobin:num_segments=2", "roundrobin:x", ":"),
-            *("5+17+9-10", "3-1", "30KB", "codel", "droptail", "red", "host", "100%"),
-            *("-5ms", "10", "nan", "50mbps", "1e3", "x", ""),
-        ]
-    ),
+    st.sampled_from([*TEXTS.split(), ""]),
     st.integers(-1, 70_000),
     st.sampled_from(
         [0.0, 0.01, 0.5, 1.0, float("nan"), float("inf"), 2**70, True, False, [], {}, [5, "7-9"]]
     ),
     st.just(datetime.date(2024, 1, 1)),
 )
-KEYS = st.sampled_from(
-    [
-        *(
-            "rate",
-            "delay",
-            "jitter",
-            "loss",
-            "queue",
-            "name",
-            "preset",
-            "up",
-            "down",
-            "seed",
-            "dely",
-        ),
-        *("loss_burst", "loss_bad", "loss_good", "loss_correlation", "duplicate", "reorder"),
-        *("reorder_by", "drop", "drop_acks", "queue_discipline", "bottleneck"),
-    ]
-)
+KEYS = st.sampled_from([*LiteralDirection.model_fields, "name", "preset", "up", "seed", "dely"])
 TOP_KEYS = st.sampled_from(
-    [
-        *("scheduler", "cc", "transport", "seed", "repeat"),
-        *("send_buffer", "receive_buffer", "sample_interval", "y"),
-    ]
+    [key for key in LiteralScenario.model_fields if key not in ("path", "event", "workload")]
+    + ["y"]
 )
 DIRECTION = st.dictionaries(KEYS, SEVERAL, max_size=3)
 PATH = st.dictionaries(KEYS, st.one_of(SEVERAL, DIRECTION), max_size=4).map(
@@ -965,17 +835,8 @@ WORKLOAD = st.dictionaries(
     st.sampled_from([*LiteralWorkload.model_fields, "x"]), SEVERAL, max_size=3
 )
 FILES = st.builds(
-    lambda top, path, event, workload: {
-        **top,
-        "path": path,
-        "event": event,
-        "workload": workload,
-    },
-    st.dictionaries(
-        TOP_KEYS,
-        st.one_of(SEVERAL, st.lists(SEVERAL, max_size=2)),
-        max_size=2,
-    ),
+    lambda top, path, event, workload: {**top, "path": path, "event": event, "workload": workload},
+    st.dictionaries(TOP_KEYS, st.one_of(SEVERAL, st.lists(SEVERAL, max_size=2)), max_size=2),
     st.one_of(SEVERAL, st.lists(st.one_of(PATH, SEVERAL), max_size=2), st.lists(PATH, max_size=1)),
     st.one_of(SEVERAL, st.lists(st.one_of(EVENTS, SEVERAL), max_size=2), st.just([])),
     st.one_of(WORKLOAD, SEVERAL, st.just({})),

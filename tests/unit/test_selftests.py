@@ -669,7 +669,7 @@ def test_another_call_in_the_same_directory_is_refused(
     monkeypatch.setattr(campaigns, "builds", build)
     monkeypatch.setattr(doctor, "require", lambda *_checks: None)
     (tmp_path / "report.tap").write_text("of the one that is at work")
-    says = r"another mptcplab selftests is at work in .*out: .*--out"
+    says = r"another mptcplab selftests works in .*out: .*--out"
     for time in (1, 2):
         with pytest.raises(MptcplabError, match=says):
             call()

@@ -129,7 +129,7 @@ def test_the_congestion_window_is_used_up_when_as_much_is_in_flight(
     assert state({"in_flight": in_flight}, unsent(5 * MSS, 5 * MSS)) is expected
 
 
-def test_a_congestion_window_that_is_used_up_goes_before_a_closed_receive_window() -> None:
+def test_a_full_congestion_window_goes_before_a_closed_receive_window() -> None:
     assert state({"in_flight": CWND, "window_bytes": 0, "unsent_bytes": MSS}) is State.CWND
     assert state({"in_flight": CWND}, unsent(MSS, 0)) is State.CWND
 
@@ -143,7 +143,7 @@ def test_a_congestion_window_that_is_used_up_goes_before_a_closed_receive_window
         (8, State.CWND),
     ],
 )
-def test_what_waits_on_a_subflow_is_kept_for_a_larger_segment_until_a_third_is_free(
+def test_queued_data_waits_until_a_third_of_the_window_is_free(
     in_flight: int, expected: State
 ) -> None:
     assert state({"in_flight": in_flight, "unsent_bytes": 2 * MSS}) is expected
@@ -154,9 +154,7 @@ def test_what_waits_on_a_subflow_is_kept_for_a_larger_segment_until_a_third_is_f
 @pytest.mark.parametrize(
     ("bytes_", "expected"), [(0, State.SEND_BUFFER), (999, State.SEND_BUFFER), (1000, State.PACED)]
 )
-def test_less_than_a_segment_in_the_queue_of_a_subflow_waits_for_more_of_it(
-    bytes_: int, expected: State
-) -> None:
+def test_less_than_a_segment_in_a_queue_waits_for_more(bytes_: int, expected: State) -> None:
     assert state({"unsent_bytes": bytes_}, {"flags": NO_SPACE}) is expected
 
 
@@ -164,7 +162,7 @@ def test_less_than_a_segment_in_the_queue_of_a_subflow_waits_for_more_of_it(
     ("left", "expected"),
     [(MSS, State.PACED), (MSS - 1, State.WINDOW), (0, State.WINDOW), (-2000, State.WINDOW)],
 )
-def test_the_window_of_a_subflow_is_what_is_beyond_the_data_on_its_way(
+def test_the_window_of_a_subflow_begins_behind_the_data_in_flight(
     left: int, expected: State
 ) -> None:
     # 7000 bytes are on their way: of 50000 sent, 3000 were sent again, and 40000 have arrived. A
@@ -173,13 +171,13 @@ def test_the_window_of_a_subflow_is_what_is_beyond_the_data_on_its_way(
     assert state({"unsent_bytes": MSS, "window_bytes": window}) is expected
 
 
-def test_the_window_of_a_subflow_goes_before_what_is_kept_for_a_larger_segment() -> None:
+def test_a_closed_window_of_a_subflow_goes_before_tso_deferral() -> None:
     # TCP defers only what it could send
     almost_full = {"in_flight": 8, "unsent_bytes": MSS, "window_bytes": OUTSTANDING}
     assert state(almost_full) is State.WINDOW
 
 
-def test_the_window_of_a_subflow_that_has_nothing_to_send_keeps_it_from_nothing() -> None:
+def test_the_window_of_a_subflow_without_data_limits_nothing() -> None:
     assert state({"window_bytes": 0}) is State.APPLICATION
     assert state({"window_bytes": 0}, unsent(MSS, MSS)) is State.SCHEDULER
 
@@ -196,13 +194,13 @@ def test_the_window_of_a_subflow_that_has_nothing_to_send_keeps_it_from_nothing(
         (0, 0, State.APPLICATION),
     ],
 )
-def test_the_window_of_a_connection_is_closed_when_the_next_segment_does_not_fit(
+def test_the_window_is_closed_if_the_next_segment_does_not_fit(
     bytes_: int, window: int, expected: State
 ) -> None:
     assert state({}, unsent(bytes_, window)) is expected
 
 
-def test_of_what_is_all_sent_the_send_buffer_or_the_application_is_the_limit() -> None:
+def test_without_unsent_data_send_buffer_or_application_is_the_limit() -> None:
     assert state({}, {"flags": NO_SPACE}) is State.SEND_BUFFER
     assert state({}) is State.APPLICATION
     # the other bits say nothing of the send buffer
@@ -286,7 +284,7 @@ def waiting(connections: Sequence[Records], *subflows: Subflow, times: Sequence[
     return found
 
 
-def test_a_connection_waits_for_its_window_when_the_next_segment_does_not_fit() -> None:
+def test_a_connection_waits_if_the_next_segment_does_not_fit() -> None:
     samples = [unsent(5000, 999), unsent(5000, 1000), unsent(500, 499), unsent(500, 500)]
     samples += [unsent(0, 0), unsent(1, 0)]
     # also when the congestion window is used up: the window is closed all the same
@@ -316,7 +314,7 @@ def test_each_connection_has_the_segments_of_its_own_subflows() -> None:
     assert waiting(samples, *large, times=[0, 1, 2]) == [False, True, False]
 
 
-def test_one_connection_of_several_is_enough_and_one_without_a_subflow_waits_for_none() -> None:
+def test_one_waiting_connection_is_enough_and_needs_a_subflow() -> None:
     closed, open_ = unsent(5000, 0), unsent(5000, 1000)
     samples = [
         connection(closed, open_, open_, number=1),

@@ -71,7 +71,7 @@ def test_goodput_is_what_was_carried_per_time() -> None:
     assert one(run, "goodput_bps").values == pytest.approx(40e6)
 
 
-def test_a_link_has_its_mean_rate_in_each_bin_also_when_it_changes() -> None:
+def test_a_bin_has_the_mean_rate_of_a_link_that_changes() -> None:
     down = Event(at_ns=1_030 * MS, path="fast", action="down", lasts_ns=SECOND)
     slower = Event(at_ns=5 * SECOND, path="slow", action="change", up=Change(rate_factor=0.5))
     run = made(with_events(down, slower))
@@ -180,7 +180,7 @@ def test_a_trace_without_sinr_has_no_panel(tmp_path: Path) -> None:
     assert not [panel for panel in run.panels if panel.unit == "dB"]
 
 
-def test_what_cannot_be_shown_is_told(tmp_path: Path) -> None:
+def test_series_that_cannot_be_shown_are_errors(tmp_path: Path) -> None:
     scenario = synthetic.scenario()
     client, server = synthetic.run(FAST, SLOW)
     with pytest.raises(MptcplabError, match="the server have no sample"):

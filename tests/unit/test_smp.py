@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from checks.smp import __main__ as command
 from checks.smp import runs, smp_kernel, smp_machine
 from checks.smp.blame import Place, Whose, judge
 from checks.smp.reports import Frame, parse
-from checks.smp.runs import Found, Machine, Result
+from checks.smp.runs import Found, Machine, Result, SmpJob
 from checks.smp.smp_kernel import SmpKernel, touched_lines
 from mptcplab.lab import kernel, stock_machine
 from mptcplab.lab.guest import Guest
@@ -23,6 +24,11 @@ RULE = "=" * 66
 def said(*lines: tuple[str, str]) -> str:
     """A console: who says which line."""
     return "".join(f"[    1.{n:06}][ {who:>5}] {text}\r\n" for n, (who, text) in enumerate(lines))
+
+
+def console(lines: Iterable[str]) -> str:
+    """One where a single task says everything."""
+    return said(*(("T61", line) for line in lines))
 
 
 RACE = (
@@ -75,7 +81,7 @@ LOCKS = (
 
 
 def test_a_race_has_the_stacks_of_its_two_accesses() -> None:
-    (race,) = parse(said(*(("T61", line) for line in RACE)))
+    (race,) = parse(console(RACE))
     assert race.is_race
     assert race.title == "BUG: KCSAN: data-race in mps_snapshot / tcp_ack"
     assert race.stacks == (
@@ -100,13 +106,13 @@ def test_reports_of_several_cpus_are_told_apart() -> None:
 
 @pytest.mark.parametrize("text", [RACE, KASAN, LOCKS])
 def test_one_report_after_the_other(text: tuple[str, ...]) -> None:
-    both = parse(said(*(("T1", line) for line in (*text, "", *text))))
+    both = parse(console((*text, "", *text)))
     assert [each.title for each in both] == [both[0].title] * 2
 
 
 def test_what_a_kernel_says_otherwise_is_no_report() -> None:
     lines = ("Linux version 6.12.117", "mptcplab: connecting", "rcu: Hierarchical RCU", RULE)
-    assert parse(said(*(("T0", line) for line in lines))) == []
+    assert parse(console(lines)) == []
     assert parse("SeaBIOS\nBooting from ROM..\n") == []
 
 
@@ -117,7 +123,7 @@ def places(**given: tuple[str, int]) -> dict[Frame, tuple[Place, ...]]:
     """The places of all frames above: in TCP, but for those given."""
     found: dict[Frame, tuple[Place, ...]] = {}
     for text in (RACE, KASAN, LOCKS):
-        for report in parse(said(*(("T1", line) for line in text))):
+        for report in parse(console(text)):
             for stack in report.stacks:
                 for frame in stack:
                     where = given.get(frame.function, ("net/ipv4/tcp_input.c", 1))
@@ -149,7 +155,7 @@ OURS = ("net/mptcp/lab/subflows.c", 290)
 def test_a_report_is_ours_by_the_places_of_its_accesses(
     text: tuple[str, ...], ours: dict[str, tuple[str, int]], whose: Whose
 ) -> None:
-    (report,) = parse(said(*(("T1", line) for line in text)))
+    (report,) = parse(console(text))
     blamed = judge(report, places(**ours), {"net/mptcp/options.c": [7]})
     assert blamed.whose == whose
     if text is RACE:
@@ -157,7 +163,7 @@ def test_a_report_is_ours_by_the_places_of_its_accesses(
 
 
 def test_a_function_that_was_put_into_another_counts() -> None:
-    (report,) = parse(said(*(("T1", line) for line in RACE)))
+    (report,) = parse(console(RACE))
     lines = places()
     (top,) = (frame for frame in lines if frame.function == "tcp_ack")
     lines[top] = (Place("mptcp_mps", "net/mptcp/lab/framework.h", 3), *lines[top])
@@ -203,16 +209,16 @@ def test_a_run_is_made_once(
 
     def boot(_kernel: object, _own: object, directory: Path, *_: object, **__: object) -> object:
         boots.append(directory)
-        (directory / "console.txt").write_text(said(*(("T1", line) for line in RACE)))
+        (directory / "console.txt").write_text(console(RACE))
         return {"guest.json": b'{"status":"failed","reason":"no"}'}
 
     monkeypatch.setattr(smp_machine, "run", boot)
     monkeypatch.setattr(runs, "blame_of", lambda *_: [])
-    first = runs.make(machine, "minrtt", 3, tmp_path / "out")
+    first = runs.make(SmpJob(machine, "minrtt", 3), tmp_path / "out")
     assert (first.failed, first.kernel) == ("no", "kcsan")
-    assert runs.make(machine, "minrtt", 3, tmp_path / "out") == first
+    assert runs.make(SmpJob(machine, "minrtt", 3), tmp_path / "out") == first
     assert len(boots) == 1
-    runs.make(machine, "minrtt", 4, tmp_path / "out")
+    runs.make(SmpJob(machine, "minrtt", 4), tmp_path / "out")
     assert len(boots) == 2
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from mptcplab.leaderboard import standings
-from mptcplab.leaderboard.standings import Board, Played
+from mptcplab.leaderboard.standings import Against, Board, Estimate, Played
 
 
 def played(
@@ -44,6 +44,18 @@ def ranked(scenarios: Sequence[Played], catalogue: Sequence[str] = ("default", "
     return found
 
 
+def values(own: Sequence[Estimate] | None) -> list[float]:
+    """The median and the tail of goodput or delay."""
+    assert own
+    return [each.value for each in own]
+
+
+def beside(own: Against | None) -> tuple[int, int, float, int]:
+    """Of how many scenarios it is below another in how many; the lowest part, and where it is."""
+    assert own
+    return own.scenarios, own.below, own.worst, own.where
+
+
 #: Goodput in Mbit/s, and promptness, in 1 / ms.
 BY_HAND = [
     played(1, {"default": 40, "a": 50, "b": 25, "mine": 60}, tcp=50),
@@ -73,13 +85,9 @@ def test_scores_are_mean_parts_of_the_best_of_the_catalogue() -> None:
 def test_goodput_and_delay_are_in_those_of_the_best() -> None:
     board = ranked(BY_HAND)
     mine = board.standing("mine")
-    assert mine.goodput
-    assert mine.delay
     # 60 / 50 and 50 / 100; half the delay of the best, and the one of a failed run
-    assert mine.goodput[0].value == pytest.approx((1.2 + 0.5) / 2)
-    assert mine.goodput[1].value == pytest.approx(0.5 + 0.05 * 0.7)
-    assert mine.delay[0].value == pytest.approx((0.5 + 100) / 2)
-    assert mine.delay[1].value == pytest.approx(0.5 + 0.95 * 99.5)
+    assert values(mine.goodput) == pytest.approx([(1.2 + 0.5) / 2, 0.5 + 0.05 * 0.7])
+    assert values(mine.delay) == pytest.approx([(0.5 + 100) / 2, 0.5 + 0.95 * 99.5])
     assert mine.failed == 1
     assert board.standing("a").failed == 0
 
@@ -88,22 +96,13 @@ def test_below_default_and_below_tcp_are_counted_with_the_worst() -> None:
     board = ranked(BY_HAND)
     mine, a, default = (board.standing(name) for name in ("mine", "a", "default"))
     # of default: 60/40, 50/100, 20/5, 0
-    assert mine.default
-    assert a.default
-    assert default.default
-    assert (mine.default.scenarios, mine.default.below) == (4, 2)
-    assert (mine.default.worst, mine.default.where) == (0, 4)
+    assert beside(mine.default) == (4, 2, 0, 4)
     # 50/40, 80/100, 20/10, 30/60
-    assert (a.default.below, a.default.where) == (2, 4)
-    assert a.default.worst == pytest.approx(0.5)
-    assert (default.default.below, default.default.worst) == (0, 1)
+    assert beside(a.default) == pytest.approx((4, 2, 0.5, 4))
+    assert beside(default.default) == (4, 0, 1, 1)
     # TCP was asked for in two
-    assert mine.tcp
-    assert default.tcp
-    assert (mine.tcp.scenarios, mine.tcp.below, mine.tcp.where) == (2, 1, 2)
-    assert mine.tcp.worst == pytest.approx(50 / 80)
-    assert default.tcp.below == 1
-    assert default.tcp.worst == pytest.approx(40 / 50)
+    assert beside(mine.tcp) == pytest.approx((2, 1, 50 / 80, 2))
+    assert beside(default.tcp) == pytest.approx((2, 1, 40 / 50, 1))
 
 
 @pytest.mark.parametrize(
@@ -149,26 +148,16 @@ def test_who_knows_the_best_of_each_scenario_is_a_limit_with_redundant_and_witho
     every, without = ranked(scenarios, names).limits
     assert (every.name, without.name) == ("any of the catalogue", "any but redundant")
     # it is the best; TCP has 60 where it has 50, and 92 where it has 100
-    assert every.goodput
-    assert every.delay
-    assert [own.value for own in (*every.goodput, *every.delay)] == [1, 1, 1, 1]
-    assert every.tcp
-    assert (every.tcp.scenarios, every.tcp.below, every.tcp.where) == (2, 1, 1)
-    assert every.tcp.worst == pytest.approx(50 / 60)
+    assert [*values(every.goodput), *values(every.delay)] == [1, 1, 1, 1]
+    assert beside(every.tcp) == pytest.approx((2, 1, 50 / 60, 1))
     assert every.holds == {"goodput": True, "delay": True, "default": True, "tcp": False}
     # 50 / 50, 90 / 100, 30 / 30: the 5th percentile is at a tenth of the way from 0.9 to 1
-    assert without.goodput
-    assert without.goodput[0].value == 1
-    assert without.goodput[1].value == pytest.approx(0.91)
+    assert values(without.goodput) == pytest.approx([1, 0.91])
     # 40 ms instead of 16
-    assert without.delay
-    assert [own.value for own in without.delay] == pytest.approx([2.5, 2.5])
+    assert values(without.delay) == pytest.approx([2.5, 2.5])
     # of default: 50 / 40, 90 / 90, 30 / 30, 50 / 40; of TCP 50 / 60, and 90 / 92, which is enough
-    assert without.default
-    assert without.tcp
-    assert (without.default.below, without.default.worst) == (0, 1)
-    assert without.tcp.below == 1
-    assert without.tcp.worst == pytest.approx(50 / 60)
+    assert beside(without.default) == (4, 0, 1, 2)
+    assert beside(without.tcp) == pytest.approx((2, 1, 50 / 60, 1))
     assert without.holds == {"goodput": True, "delay": False, "default": True, "tcp": False}
     # one that is not in the catalogue is no limit, and without `redundant` there is one
     mine = [
@@ -196,18 +185,17 @@ def test_chance_is_what_one_run_lacks_of_the_best_of_its_own() -> None:
     _, chance = ranked(scenarios, ["default"]).limits
     assert chance.name == "a, one of 3 runs"
     # beside 100, 100, and nothing each run has (0.5, 1, 1), (1, 0.2, 1), (0.8, 0.6, 1)
-    assert chance.goodput
-    assert chance.goodput[0].value == pytest.approx((1 + 1 + 0.8) / 3)
     # the 5th percentile is at a tenth of the way from the least of three to the next
-    assert chance.goodput[1].value == pytest.approx((0.55 + 0.28 + 0.62) / 3)
+    median, tail = (1 + 1 + 0.8) / 3, (0.55 + 0.28 + 0.62) / 3
+    assert values(chance.goodput) == pytest.approx([median, tail])
     # a share of 0.7 beside 0.9, 0.9, and a run that failed
-    assert chance.delay
     expected = (1 / 0.8 + 1 + 100) / 3
-    assert [own.value for own in chance.delay] == pytest.approx([expected, expected])
+    assert values(chance.delay) == pytest.approx([expected, expected])
     assert (chance.default, chance.tcp) == (None, None)
     assert chance.holds == {"goodput": False, "delay": False}
     # the interval is of scenarios: in 7 of 27 resamples at least two of three are the second, and
     # in as many the third
+    assert chance.goodput
     assert chance.goodput[0].low == pytest.approx((1 + 0.2 + 0.6) / 3)
     assert chance.goodput[0].high == 1
 
@@ -220,9 +208,7 @@ def test_default_is_compared_with_itself_with_another_seed() -> None:
     ]
     _, chance = ranked(scenarios, ["default"]).limits
     # 40, 48 and 90 of 50, with the next seed
-    assert chance.default
-    assert (chance.default.scenarios, chance.default.below) == (3, 1)
-    assert chance.default.worst == pytest.approx(40 / 50)
+    assert beside(chance.default) == pytest.approx((3, 1, 40 / 50, 1))
     assert not chance.holds["default"]
 
 
@@ -244,8 +230,8 @@ def test_where_all_failed_nobody_is_judged_and_where_default_failed_nobody_is_be
     assert standings.board([dead], ["default", "a", "b"]) is None
     fallen = played(7, {"default": None, "a": 1.0, "b": None, "mine": 1.0})
     found = ranked([fallen])
-    beside = [found.standing(name).default for name in ("default", "b", "mine")]
-    assert [each and each.below for each in beside] == [0, 0, 0]
+    below = [beside(found.standing(name).default)[1] for name in ("default", "b", "mine")]
+    assert below == [0, 0, 0]
     assert [each.place for each in found.standings] == [1, 1, 3, 3]
 
 
@@ -257,10 +243,9 @@ def test_of_small_shares_the_difference_counts() -> None:
     board = ranked([late, early, never], ["default", "a"])
     a = board.standing("a")
     assert a.score.value == pytest.approx((0.98 + 0.1 + 1) / 3)
-    assert a.default
-    assert (a.default.below, a.default.where, a.failed) == (1, 2, 0)
-    assert a.delay
-    assert a.delay[0].value == pytest.approx(1 / 0.98)
+    assert beside(a.default) == pytest.approx((3, 1, 0.1, 2))
+    assert a.failed == 0
+    assert values(a.delay)[0] == pytest.approx(1 / 0.98)
     assert board.left_out == []
     # what fails has nothing, also there
     failed = played(1, {"default": 0.02, "a": None}, is_goodput=False, is_absolute=True)
@@ -372,9 +357,7 @@ def test_of_any_figures_the_board_is_what_is_defined(seed: int) -> None:
     board = ranked(scenarios)
     for name, expected in by_definition(scenarios, names[:3]).items():
         own = board.standing(name)
-        assert own.goodput
-        assert own.delay
-        found = [own.score.value, own.goodput[0].value, own.delay[0].value]
+        found = [own.score.value, values(own.goodput)[0], values(own.delay)[0]]
         assert found == pytest.approx(expected)
     scores = [each.score.value for each in board.standings]
     assert scores == sorted(scores, reverse=True)

@@ -24,7 +24,8 @@ from checks.stock import early, packets, rows, runs
 from checks.stock.compare import Compared, Spread, State, compared
 from checks.stock.early import Equal, Sender, equal
 from checks.stock.markdown_tables import markdown
-from checks.stock.rows import Row, Seeds, Table
+from checks.stock.rows import Row, Table
+from checks.stock.runs import Bench, Seeds
 from checks.stock.settings import (
     CLOSE_UP_NS,
     CLOSE_UP_STEP_NS,
@@ -215,7 +216,7 @@ def test_what_a_run_needs_is_taken_out_of_a_package(tmp_path: Path, below: str) 
 
 
 @needs_dpkg
-def test_a_cache_that_cannot_be_written_to_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported_with_a_remedy(tmp_path: Path) -> None:
     made = make_package(tmp_path, DEBIAN)
     cache = tmp_path / "cache" / "mptcplab"
     cache.mkdir(parents=True)
@@ -547,7 +548,7 @@ def test_a_run_that_fails_says_why(
     assert raised.value.console_tail == "booting"
 
 
-def test_no_memory_is_told_in_a_line(
+def test_no_memory_is_reported_in_a_line(
     qemu: Pretend, kernel: KernelBuild, guest: Guest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = qemu(
@@ -565,7 +566,7 @@ def test_no_memory_is_told_in_a_line(
         machine.require(3)
 
 
-def test_no_qemu_is_told_in_a_line(
+def test_no_qemu_is_reported_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -641,8 +642,12 @@ def pretend_runs(monkeypatch: pytest.MonkeyPatch, *flows: Flow, fails: Sequence[
     monkeypatch.setattr(engine, "run", run)
 
 
+def make_all(jobs: Sequence[runs.Job], bench: Bench) -> None:
+    list(runs.make(jobs, bench, runs.ExpectedTimes(jobs, bench.out)))
+
+
 @pytest.mark.usefixtures("cache")
-def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
+def test_runs_are_made_once_and_a_failure_does_not_end_others(
     monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
@@ -650,14 +655,14 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     pretend_runs(monkeypatch, FAST, SLOW, fails=[2])
     expected = runs.ExpectedTimes(jobs, out)
     assert not expected.ended
-    told = list(runs.make(jobs, guest, out, expected, 2))
-    assert sorted((each.job.scenario.seed, each.failed) for each in told) == [
+    ended = list(runs.make(jobs, Bench(guest, out, 2), expected))
+    assert sorted((each.job.scenario.seed, each.failed) for each in ended) == [
         (1, ""),
         (2, "the run failed: it was made to"),
         (3, ""),
     ]
-    assert {each.number for each in told} == {1, 2, 3}
-    assert told[-1].left_s == 0
+    assert {each.number for each in ended} == {1, 2, 3}
+    assert ended[-1].left_s == 0
     (again,) = runs.missing(jobs, out)
     assert again.scenario.seed == 2
     assert out.failed() == [again.key]
@@ -669,7 +674,7 @@ def test_runs_are_made_once_and_one_that_fails_does_not_end_the_others(
     assert len(runs.missing(jobs, out)) == 2
     kept.write_text(text)
     pretend_runs(monkeypatch, FAST, SLOW)
-    list(runs.make([again], guest, out, expected, 1))
+    list(runs.make([again], Bench(guest, out, 1), expected))
     assert not runs.missing(jobs, out)
     assert out.failed() == []
 
@@ -693,7 +698,7 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
         raise RunCancelledError
 
     monkeypatch.setattr(machine, "run", run)
-    made = runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 2)
+    made = runs.make(jobs, Bench(guest, out, 2), runs.ExpectedTimes(jobs, out))
     assert next(made).failed
     with pytest.raises(KeyboardInterrupt):
         made.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
@@ -711,23 +716,23 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     def make(of: KernelBuild, *flows: Flow, slower: int = 0) -> None:
         pretend_runs(monkeypatch, *flows)
         jobs = runs.missing(runs.jobs([setting], [of], guest, 2, slower), out)
-        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
+        make_all(jobs, Bench(guest, out))
 
     make(kernel, FAST, SLOW)
-    table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
+    table = rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2))
     assert table.rows == []
     # the lab loads no modules
     make(lab, FAST, replace(SLOW, retransmitted_packets=1))
     # without close-ups nothing can be said of the beginning
-    assert rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2)).rows == []
+    assert rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2)).rows == []
 
     def run(of: Scenario, *given: object, **_more: object) -> None:
         changed = replace(SLOW, retransmitted_packets=1)
         leave(of, given, 2 * STEP_NS, CLOSE_UP_STEP_NS, FAST, changed)
 
     monkeypatch.setattr(single, "run", run)
-    runs.make_close_ups([setting], 1, lab, guest, out, 1)
-    table = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2))
+    runs.make_close_ups([setting], 1, lab, Bench(guest, out))
+    table = rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2))
     (row,) = table.rows
     assert (row.value.difference, row.share and row.share.difference) == (0.0, 0.0)
     assert (row.value.stock.median, row.value.stock.n) == (40.0, 2)
@@ -739,7 +744,7 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
     assert (row.value.slower, row.itself) == (None, [])
     # on another CPU path 2 carries twice as much
     make(kernel, FAST, replace(SLOW, bytes_per_ms=2 * SLOW.bytes_per_ms), slower=1)
-    (row,) = rows.table([setting], kernel, lab, guest, out, Seeds(2, 2, 2)).rows
+    (row,) = rows.table([setting], kernel, lab, Bench(guest, out), Seeds(2, 2, 2)).rows
     assert row.value.slower == Spread(1, 48.0, 48.0, 48.0)
     assert row.itself == [Equal(0.0, False, "bytes sent of path 2: 200000 / 100000")]
 
@@ -756,9 +761,9 @@ def test_what_is_sent_after_the_end_does_not_count(
         monkeypatch.setattr(machine, "run", run)
         out = Store(tmp_path / str(sampled_ns))
         jobs = runs.jobs([made_up()], [kernel], guest, 1, 0)
-        (told,) = runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1)
-        assert told.entry is not None
-        return told.entry.data_packets
+        (ended,) = runs.make(jobs, Bench(guest, out, 1), runs.ExpectedTimes(jobs, out))
+        assert ended.entry is not None
+        return ended.entry.data_packets
 
     # 5000 bytes in each of 2000 ms; the connection is closed a second later
     assert [packets_if_sampled_for(s * SECOND) for s in (2, 3)] == [10_000, 10_000]
@@ -773,7 +778,7 @@ def read_first(out: Store, key: str, at_ns: int) -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
+def test_data_is_as_late_in_the_lab_as_on_a_distribution_kernel(
     monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
@@ -781,14 +786,14 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
     pretend_runs(monkeypatch, FAST, SLOW)
     stock, ours = (runs.jobs([setting], [of], guest, 3, 0) for of in (kernel, lab))
     for jobs in (stock, ours):
-        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
+        make_all(jobs, Bench(guest, out))
     # nothing arrived in the third run of the lab
-    assert runs.late(setting, 3, 4, kernel, lab, guest, out) == {}
+    assert runs.late(setting, Seeds(3, 0, 4), kernel, lab, Bench(guest, out)) == {}
     for jobs, each_ns in ((stock, (900, 640, 700)), (ours, (200, 250, 0))):
         for job, at_ns in zip(jobs, each_ns, strict=True):
             if at_ns:
                 read_first(out, job.key, at_ns)
-    late = runs.late(setting, 3, 4, kernel, lab, guest, out)
+    late = runs.late(setting, Seeds(3, 0, 4), kernel, lab, Bench(guest, out))
     assert [(each.seed, ns) for each, ns in late.items()] == [
         (1, 700),
         (2, 390),
@@ -806,7 +811,7 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
 
     monkeypatch.setattr(engine, "run", run)
     for _ in range(2):
-        runs.make_late(late, lab, guest, out, 1)
+        runs.make_late(late, lab, Bench(guest, out))
     usual = [plan.render(each).splitlines() for each in late]
     changed = [
         {*zip(before, text.splitlines(), strict=True)} - {*zip(before, before, strict=True)}
@@ -815,10 +820,10 @@ def test_data_is_as_late_in_the_lab_as_in_runs_on_a_distribution_kernel(
     message = "message 1 up * at"
     assert changed == [{(f"{message} 0ns", f"{message} {ns}ns")} for ns in late.values()]
     # they are none of the usual runs
-    figures = [runs.late_entry(each, ns, lab, guest, out) for each, ns in late.items()]
+    figures = [runs.late_entry(each, ns, lab, Bench(guest, out)) for each, ns in late.items()]
     assert [each and each.data_packets for each in figures] == [8000] * 4
     assert [each.entry(out) for each in ours].count(figures[0]) == 0
-    assert runs.late_entry(setting.scenario, 701, lab, guest, out) is None
+    assert runs.late_entry(setting.scenario, 701, lab, Bench(guest, out)) is None
 
 
 def test_data_of_every_setting_can_be_late() -> None:
@@ -993,11 +998,11 @@ def test_close_ups_are_kept_as_they_are_near_the_steps(
         leave(of, given, STEP_NS, CLOSE_UP_STEP_NS, FAST)
 
     monkeypatch.setattr(single, "run", run)
-    assert runs.close_ups(setting.close_ups(2, 0), kernel, guest, out) == []
+    assert runs.close_ups(setting.close_ups(2, 0), kernel, Bench(guest, out)) == []
     for _ in range(2):
-        runs.make_close_ups([setting], 2, kernel, guest, out, 1)
+        runs.make_close_ups([setting], 2, kernel, Bench(guest, out))
     assert made == [1, 2] * len(CPU_TIMES_NS)
-    found = runs.close_ups(setting.close_ups(3, 0), kernel, guest, out)
+    found = runs.close_ups(setting.close_ups(3, 0), kernel, Bench(guest, out))
     assert len(found) == 2
     assert isinstance(found[0], Sender)
     # T0 and 2 ms, 2 ms before the step and the step
@@ -1016,13 +1021,13 @@ def talk(*lengths: int, **random: Any) -> Talk:
     return made
 
 
-def told(directory: Path, *talks: Talk) -> str:
+def in_words(directory: Path, *talks: Talk) -> str:
     sides = []
     for made in talks:
         sent = [replace(each, time_ns=T0 + each.time_ns) for each in made.packets]
         found = dissect.read([write_pcap(directory / "client.pcapng", sent)])
         sides.append(difference.streams(found, T0, since_start=True))
-    return packets.told(*sides)
+    return packets.in_words(*sides)
 
 
 def test_what_is_random_or_late_in_packets_is_no_difference(tmp_path: Path) -> None:
@@ -1030,18 +1035,18 @@ def test_what_is_random_or_late_in_packets_is_no_difference(tmp_path: Path) -> N
     # another acknowledgment before the start, the end of a write, another time
     other.ack(-10, 1, 0)
     other.packets[-2:-1] = [replace(other.packets[-2], time_ns=3 * MS, flags=8 | 16)]
-    assert told(tmp_path, talk(1000, 900), other) == ""
+    assert in_words(tmp_path, talk(1000, 900), other) == ""
 
 
-def test_the_first_packet_that_differs_is_told(tmp_path: Path) -> None:
+def test_the_first_packet_that_differs_is_reported(tmp_path: Path) -> None:
     theirs = talk(1000, 1000, 1000)
-    assert told(tmp_path, theirs, talk(1000, 900, 1000)) == (
+    assert in_words(tmp_path, theirs, talk(1000, 900, 1000)) == (
         "packet 2 from 10.0.1.1, at 1.000 ms: payload 1000 bytes / 900 bytes"
     )
-    found = told(tmp_path, talk(1000, 1000), theirs)
+    found = in_words(tmp_path, talk(1000, 1000), theirs)
     assert found == "packet 3 from 10.0.1.1, at 2.000 ms: only in the lab"
     # of several streams, the earliest
-    assert told(tmp_path, theirs, talk(1000, 1000, 900).ack(0.5, 1, 1000)) == (
+    assert in_words(tmp_path, theirs, talk(1000, 1000, 900).ack(0.5, 1, 1000)) == (
         "packet 1 from 10.1.1.1, at 0.500 ms: only in the lab"
     )
 
@@ -1151,7 +1156,7 @@ def pretended(
             runs.Job(store.run_key(each, lab, guest), made_up(), each, lab) for each in scenarios
         ]
         out = Store(tmp_path / "out")
-        list(runs.make(jobs, guest, out, runs.ExpectedTimes(jobs, out), 1))
+        make_all(jobs, Bench(guest, out))
 
     monkeypatch.setattr(machine, "run", run)
     monkeypatch.setattr(engine, "run", run)
@@ -1178,7 +1183,7 @@ def test_the_command_says_what_it_costs_and_runs_what_is_missing(
     said = capsys.readouterr()
     assert f"3 of 3 runs in virtual machines are missing in {tmp_path / 'out'}\n" in said.err
     assert re.search(
-        r"with 1 at a time they take (\d+ s|\d+ min) \(a guess: none has ended here\)", said.err
+        r"with 1 at a time they take (\d+ s|\d+ min) \(a guess: no run has ended here\)", said.err
     )
     assert "1/3 amd64, 50,10; TCP, seed 1: 32.000 Mbit/s, took " in said.err
     assert "2/3 amd64, 50,10; TCP, slower CPU, seed 1: 32.000 Mbit/s, took " in said.err
@@ -1197,7 +1202,7 @@ def test_the_command_says_what_it_costs_and_runs_what_is_missing(
 
 
 @pytest.mark.usefixtures("cache", "pretended")
-def test_what_fails_is_told_and_is_no_success(
+def test_what_fails_is_reported_and_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = machine.run

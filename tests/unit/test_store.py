@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stored runs are read back; what is none is told."""
+"""Stored runs are read back; anything else is refused."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from mptcplab.capture import dissect
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -176,11 +178,11 @@ def test_a_trace_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
         store.keep_traces(stored(tmp_path / "run"), asked.base, asked.traces)
 
 
-def test_traces_json_of_something_else_is_told(tmp_path: Path) -> None:
+def test_traces_json_of_something_else_is_reported(tmp_path: Path) -> None:
     run = stored(tmp_path / "run")
     for content in ("[]", '{"a": {"up": {}}}', '{"a": {"up": {"file": "x", "mode": 1}}}'):
         (run / "traces.json").write_text(content)
-        with pytest.raises(MptcplabError, match="not what a run keeps of its traces"):
+        with pytest.raises(MptcplabError, match="not the list of a run's traces"):
             store.read_run(run)
 
 
@@ -214,13 +216,8 @@ def test_an_error_in_a_run_leaves_the_former_one(tmp_path: Path) -> None:
     runs = store.Store(tmp_path)
     with runs.new_run("0123") as directory:
         store.write_json(directory / "result.json", {"first": True})
-
-    def another() -> None:
-        with runs.new_run("0123"):
-            raise FileNotFoundError
-
-    with pytest.raises(FileNotFoundError):
-        another()
+    with pytest.raises(FileNotFoundError), runs.new_run("0123"):
+        raise FileNotFoundError
     assert runs.keys() == ["0123"]
     assert documents.read_json(runs.directory("0123") / store.RESULT) == {"first": True}
 
@@ -290,11 +287,12 @@ def test_the_result_of_a_run_is_its_entry(tmp_path: Path) -> None:
     assert runs.result(key) == entry.model_copy(update={"wall_s": None})
 
 
-def test_a_result_that_is_not_whole_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["", "[]"])
+def test_a_result_that_is_not_whole_is_none(tmp_path: Path, content: str) -> None:
     """As a power failure leaves it: the run is to be made again."""
     runs = store.Store(tmp_path)
     with runs.new_run("0123") as directory:
-        (directory / "result.json").touch()
+        (directory / "result.json").write_text(content)
     for key in ("0123", "4567"):
         assert not runs.has(key)
         assert runs.result(key) is None
@@ -305,6 +303,7 @@ def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
     assert runs.failed() == []
     about = stored_runs.fail(tmp_path, "0123", synthetic.scenario())
     assert store.Store(tmp_path).failed() == ["0123"]
+    assert [each.name for each in (tmp_path / "failed").iterdir()] == ["0123.json"]
     failure = runs.failure("0123")
     assert failure is not None
     assert failure.entry == about["entry"]
@@ -321,15 +320,10 @@ def test_why_runs_failed_is_kept_until_they_succeed(tmp_path: Path) -> None:
 
 def test_a_swept_run_shows_its_series_and_says_how_to_have_records(tmp_path: Path) -> None:
     run = stored(tmp_path / "out" / "runs" / "0123")
-    client, server = synthetic.run(FAST, SLOW)
-    whole = series.run_series(synthetic.scenario(), client, server)
+    whole = series.run_series(synthetic.scenario(), *synthetic.run(FAST, SLOW))
     series.write(whole, run / "series.parquet")
     for name in ("client.samples", "server.samples"):
         (run / name).unlink()
-    assert (
-        series.csv_text(store.read_series(run)).splitlines()[0]
-        == (series.csv_text(whole).splitlines()[0])
-    )
     message = rf"0123: its sweep kept no records.* run {run}/scenario.json --out {tmp_path}/out$"
     with pytest.raises(MptcplabError, match=message):
         store.read_run(run)
@@ -361,7 +355,7 @@ def test_it_is_known_what_a_run_keeps(tmp_path: Path) -> None:
     }
 
 
-def test_where_records_are_that_are_kept_elsewhere_is_told(tmp_path: Path) -> None:
+def test_where_records_are_that_are_kept_elsewhere_is_reported(tmp_path: Path) -> None:
     run = tmp_path / "out" / "runs" / "0123"
     run.mkdir(parents=True)
     about = {"url": "file:///far/0123.tar", "sha256": "0" * 64, "size": 1}
@@ -373,20 +367,28 @@ def test_where_records_are_that_are_kept_elsewhere_is_told(tmp_path: Path) -> No
         f" fetch 0123 --out {tmp_path}/out"
     )
     (run / "archive.json").write_text("{}")
-    with pytest.raises(MptcplabError, match=r"archive.json: not where the records of a run are"):
+    with pytest.raises(MptcplabError, match=r"archive.json: not the place of a run.s records"):
         store.require_records(run)
 
 
 def test_of_a_run_with_records_and_a_series_the_records_are_read(tmp_path: Path) -> None:
     run = stored(tmp_path / "run")
     (run / "series.parquet").write_text("no series")
-    client, server = synthetic.run(FAST, SLOW)
-    whole = series.run_series(synthetic.scenario(), client, server)
-    assert series.csv_text(store.read_series(run)) == series.csv_text(whole)
+    whole = series.run_series(synthetic.scenario(), *synthetic.run(FAST, SLOW))
+    assert series_text(run) == series.csv_text(whole)
     read = store.read_run(run)
     assert read.directory == run
     assert read.client is read.samples["client"]
     assert read.server is read.samples["server"]
+
+
+def test_captures_are_read_with_the_start_of_the_workload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write_json(tmp_path / "guest.json", synthetic.guest())
+    monkeypatch.setattr(dissect, "read", lambda files: files)
+    found: tuple[Any, int] = store.read_captures(tmp_path, ["client.pcapng"])
+    assert found == ([tmp_path / "client.pcapng"], synthetic.T0)
 
 
 def test_why_a_run_has_no_series_names_the_run_once(tmp_path: Path) -> None:
@@ -396,7 +398,7 @@ def test_why_a_run_has_no_series_names_the_run_once(tmp_path: Path) -> None:
     assert series_text(run).count(str(run)) == 1
 
 
-def test_records_that_do_not_fit_together_are_told_with_the_run(
+def test_records_that_do_not_fit_together_are_reported_with_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = stored(tmp_path / "run")
@@ -407,7 +409,7 @@ def test_records_that_do_not_fit_together_are_told_with_the_run(
 
     monkeypatch.setattr(series, "run_series", impossible)
     wrong: Exception = ValueError("no bins")
-    assert series_text(run).startswith(f"{run}: what is stored there contradicts itself")
+    assert series_text(run).startswith(f"{run}: the stored files contradict each other")
     wrong = MptcplabError("no connection")
     assert series_text(run) == f"{run}: no connection"
 
@@ -422,8 +424,6 @@ def test_what_the_store_gives_is_in_its_directory(tmp_path: Path) -> None:
     # others may read what is kept
     assert runs.directory("0123").stat().st_mode & 0o777 == 0o755
     assert runs.has("0123")
-    (tmp_path / "runs" / "0123" / "result.json").write_text("[]")
-    assert runs.result("0123") is None
     (tmp_path / "failed").mkdir()
     for name in ("b.json", "a.json", ".partial-c.json", "d.txt"):
         (tmp_path / "failed" / name).touch()
@@ -433,16 +433,6 @@ def test_what_the_store_gives_is_in_its_directory(tmp_path: Path) -> None:
         each.mkdir(exist_ok=True)
     runs.remove_abandoned()
     assert [each for each in left if each.exists()] == []
-
-
-def test_who_failed_first_needs_no_directory_of_failures(tmp_path: Path) -> None:
-    runs = store.Store(tmp_path)
-    about = stored_runs.fail(tmp_path / "other", "4567", synthetic.scenario())
-    runs.keep_failed("4567", about)
-    assert [each.name for each in (tmp_path / "failed").iterdir()] == ["4567.json"]
-    found = runs.failure("4567")
-    assert found is not None
-    assert found.entry == about["entry"]
 
 
 SEVERAL = Flags(
@@ -479,7 +469,7 @@ def test_the_decisions_of_a_run_are_of_its_only_connection(
     assert run.decisions(RunSeries(EDGES, ())) == [panel]
 
 
-def test_the_decisions_of_several_connections_are_told_with_their_names(
+def test_the_decisions_of_several_connections_are_reported_with_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = read_as(tmp_path, SEVERAL, "client", "server", "client2", "server2")

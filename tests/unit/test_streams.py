@@ -163,7 +163,7 @@ def test_data_is_in_order_when_all_before_it_has_come() -> None:
     assert ranges(*GAP).in_order(acked, 40).time_ns.tolist() == [10, 10, 20, 40, 40]
 
 
-def test_what_is_new_is_told_in_the_order_of_its_packets() -> None:
+def test_new_ranges_are_in_the_order_of_their_packets() -> None:
     stream = ranges(*GAP)
     owner, begin, end = stream.new()
     assert owner.tolist() == [0, 0, 1, 2, 3]
@@ -212,7 +212,7 @@ def base_found(tmp_path: Path, *views: list[Packet], way: int = 0, isn: Any = No
     return base_of(packets, flow, way)
 
 
-def test_the_initial_sequence_number_is_that_of_the_syn_or_of_the_mappings(tmp_path: Path) -> None:
+def test_syn_or_mappings_give_the_initial_sequence_number(tmp_path: Path) -> None:
     mapped = [data(1001 + 100 * n, 100, dsn=5, ssn=1 + 100 * n, length=100) for n in range(3)]
     assert base_found(tmp_path, mapped, isn=77) == 77
     # it is 0 as well

@@ -278,8 +278,8 @@ def test_a_jitter_that_a_short_delay_cut_is_back_when_there_is_room_for_it() -> 
         )
     )
     # asked for are 8 ms, of which only 5 fit into a delay of 5 ms
-    for way in ("up", "down"):
-        links = [getattr(instant, way) for instant in found]
+    for direction in ("up", "down"):
+        links = [getattr(instant, direction) for instant in found]
         assert [(link.delay_ns, link.jitter_ns) for link in links] == [
             (5 * MS, 5 * MS),
             (20 * MS, 8 * MS),
@@ -517,5 +517,5 @@ def test_a_trace_that_ends_in_an_outage_and_stays_there_is_refused(tmp_path: Pat
     file.write_text(
         '[[path]]\nname = "a"\ndelay = "1ms"\ntrace = { file = "end.csv", repeat = false }\n'
     )
-    with pytest.raises(InputError, match="ends without a rate, and is not repeated"):
+    with pytest.raises(InputError, match="it ends in an outage and does not repeat"):
         load_file(file)

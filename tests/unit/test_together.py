@@ -44,14 +44,7 @@ def processes() -> Iterator[Executor]:
 def keep(runs: Store, key: str, seed: int) -> entries.Entry:
     """Store a run as a sweep does; gives its entry."""
     scenario = stored.scenario(seed=seed)
-    entry = entries.run_entry(
-        scenario,
-        status="ok",
-        virtual_s=2.0,
-        wall_s=None,
-        run_metrics=None,
-        directory=store.place(key),
-    )
+    entry = entries.run_entry(scenario, virtual_s=2.0, directory=store.place(key))
     with runs.new_run(key) as directory:
         (directory / "client.samples").write_text(LONG)
         store.write_json(directory / store.SCENARIO, scenario)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from checks import torture, troubles
-from checks.torture import Total, Verdict, Wanted, command, judge, table
+from checks.torture import Verdict, Wanted, command, judge, table
 from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab import resources
 from mptcplab.lab import kernel
@@ -130,7 +130,7 @@ def test_devices_come_back_with_the_routes_that_they_had() -> None:
     assert seen
 
 
-def test_an_end_that_sends_a_write_in_a_round_trip_has_few_of_them() -> None:
+def test_an_end_with_one_write_in_a_round_trip_has_few_writes() -> None:
     ends = [
         end
         for seed in SEEDS
@@ -240,7 +240,7 @@ def test_a_clean_end_with_bytes_missing_is_a_loss() -> None:
     ]
 
 
-def test_also_when_the_writer_was_told_of_an_error_but_not_the_reader() -> None:
+def test_an_error_at_the_writer_alone_does_not_excuse_a_loss() -> None:
     found = verdict(end(error="ECONNRESET", error_of="read"), end(read=90))
     assert "its writer failed: ECONNRESET" in found.losses[0]
     assert "(abort)" in verdict(end(did="abort"), end(read=90)).losses[0]
@@ -253,7 +253,7 @@ def test_who_hears_of_an_error_has_lost_nothing_silently() -> None:
     assert (found.failures, found.aborted) == ([], 1)
 
 
-def test_wrong_bytes_and_too_many_are_told() -> None:
+def test_wrong_bytes_and_too_many_are_reported() -> None:
     assert "the byte at 7 is wrong" in verdict(end(), end(wrong_at=7)).losses[0]
     assert "101 bytes were read" in verdict(end(), end(read=101)).losses[0]
 
@@ -296,9 +296,10 @@ def test_a_client_that_gave_up_need_not_have_come_to_the_server() -> None:
 
 
 def test_the_table_has_the_sums() -> None:
-    totals = {"a": Total(), "b": Total()}
-    totals["a"].add(Verdict(connections=3, aborted=1, verified_bytes=1_500_000, losses=["x"]))
-    totals["b"].add(Verdict(connections=2, cut_off=1, stalls=["y", "z"], reports=["r"]))
+    totals = {
+        "a": Verdict(connections=3, aborted=1, verified_bytes=1_500_000, losses=["x"]),
+        "b": Verdict(connections=2, cut_off=1, stalls=["y", "z"], reports=["r"]),
+    }
     cells = [list(column.cells) for column in table(totals).columns]
     assert cells[:9] == [
         ["a", "b", "all"],
@@ -323,7 +324,7 @@ def test_the_table_has_the_sums() -> None:
         (["--without", "rain"], "rain"),
     ],
 )
-def test_bad_flags_are_told(
+def test_bad_flags_are_reported(
     flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -217,7 +217,7 @@ KBIT = {"rate": "r [kbit]"}
         ("0\n0\n", {}, "line 2: the trace has no length"),
         ("1\n" + "9" * 30, {}, f'line 2: "{"9" * 30}": too many digits'),
         ("1\n99999999999\n", {}, "line 2: 99999999999: a trace lasts at most 366 days"),
-        ("1\n" * 8334, {}, "line 1: so many of these exceed 100gbit"),
+        ("1\n" * 8334, {}, "line 1: this many packets at once exceed 100gbit"),
         (b"1\n2\n\xff\n", {}, "line 3: not UTF-8 text (byte 0xff)"),
         ("hello", {}, "line 1: neither kind of trace; a Mahimahi trace"),
         ("0,5\n1,6\n", {}, "line 1: neither kind of trace; a Mahimahi trace"),
@@ -283,14 +283,14 @@ def test_what_is_wrong_is_told_with_its_place_and_what_is_accepted(
 def test_what_is_not_a_readable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"^there is no such file"):
         trace_file.read(tmp_path / "nothing")
-    with pytest.raises(TraceError, match=r"^this is a directory; a Mahimahi trace"):
+    with pytest.raises(TraceError, match=r"^this is a directory; a trace has at most 64 MiB"):
         trace_file.read(tmp_path)
     with pytest.raises(TraceError, match=r"^this is not the name of a file"):
         trace_file.read(tmp_path / "\0")
     large = tmp_path / "large"
     with large.open("wb") as stream:
-        stream.truncate(trace_file.MAX_FILE_BYTES + 1)
-    with pytest.raises(TraceError, match=r"^larger than 64MiB"):
+        stream.truncate((trace_file.MAX_FILE_MIB << 20) + 1)
+    with pytest.raises(TraceError, match=r"^larger than 64 MiB"):
         trace_file.read(large)
 
 

@@ -126,7 +126,7 @@ def test_packets_that_are_overtaken_are_reordered(tmp_path: Path) -> None:
     assert to_server.delay_ms_max == 7.5
 
 
-def test_what_is_sent_after_the_last_that_arrived_may_be_on_its_way(tmp_path: Path) -> None:
+def test_packets_after_the_last_arrival_may_be_on_their_way(tmp_path: Path) -> None:
     up = sent(10)
     to_server = one(analysed(tmp_path, up, later(up, 5, 2, 7, 8, 9))).ways[0]
     assert (to_server.lost_packets, to_server.pending_packets) == (1, 3)
@@ -143,7 +143,7 @@ def test_if_nothing_arrives_all_of_it_may_be_on_its_way(tmp_path: Path) -> None:
     assert to_client.arrived_packets == 2
 
 
-def test_of_packets_that_look_the_same_nothing_is_claimed_also_if_all_arrive(
+def test_packets_that_look_the_same_prove_nothing_even_if_all_arrive(
     tmp_path: Path,
 ) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, bytes([n % 3])) for n in range(100)]
@@ -191,8 +191,8 @@ def test_duplicates_among_packets_that_look_the_same_are_no_clocks_that_disagree
 
 def looking_alike(count: int) -> str:
     return (
-        f"UDP port 4433: {count} packets look like others, so that it is not known which of them "
-        "arrived, and when; they are in no loss, delay or reordering"
+        f"UDP port 4433: {count} packets look like others, so it is unknown which of them "
+        "arrived, and when; losses, delays and reordering exclude them"
     )
 
 
@@ -205,7 +205,7 @@ def test_packets_that_look_the_same_are_lost_if_none_of_them_arrives(tmp_path: P
     assert to_server.alike_packets == 2
 
 
-def test_the_last_that_arrived_may_be_the_first_of_those_that_look_the_same(tmp_path: Path) -> None:
+def test_the_last_arrival_may_be_the_first_of_equal_packets(tmp_path: Path) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, look) for n, look in enumerate((b"b", b"x", b"b"))]
     # and then it arrived twice, or the last one did, too
     for delays_ms in (20, 20.5), (20, 22):
@@ -224,9 +224,9 @@ def test_a_packet_that_arrives_twice_is_one(tmp_path: Path) -> None:
 
 def arriving(count: int) -> str:
     return (
-        f"UDP port 4433: {count} packets arrive that are not in the capture of the sender: that "
-        "began later or keeps another number of bytes of each packet, or they were changed or "
-        "duplicated on their way; losses may be wrong"
+        f"UDP port 4433: the sender's capture lacks {count} packets that arrived: it began later "
+        "or keeps another number of bytes of each packet, or they were changed or duplicated on "
+        "their way; losses may be wrong"
     )
 
 
@@ -557,9 +557,7 @@ def test_a_file_without_udp_and_mptcp_is_refused(tmp_path: Path) -> None:
     file = write_pcap(tmp_path / "x.pcap", [Packet(0, CLIENT, SERVER, flags=SYN)])
     with pytest.raises(InputError) as error:
         analyze.analyse([file])
-    assert "no MPTCP and no UDP in it (1 TCP packets in all); nothing to analyse" in str(
-        error.value
-    )
+    assert "nothing to analyse: no MPTCP and no UDP (1 TCP packets in all)" in str(error.value)
 
 
 def shown(found: analyze.Analysis) -> str:
@@ -577,7 +575,7 @@ def test_the_table_fits_a_terminal_and_says_what_is_there(tmp_path: Path) -> Non
     # 97 packets of 100 bytes in 97 ms
     row = next(line for line in text.splitlines() if line.startswith("1 up  "))
     assert row.split()[2:] == ["0.80", "100.0", "100", "1", "20.0", "20.0", "20.0", "0"]
-    assert "1 up: 2 packets after the last that arrived: on their way at the end, or lost" in text
+    assert "1 up: 2 packets sent after the last arrival: on their way at the end, or lost" in text
     assert "197 UDP packets in 2 files, 0.117 s. Times count from the first one." in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -590,12 +588,12 @@ def test_what_the_table_does_not_say_of_packets_stands_below_it() -> None:
     all_alike = UdpFigures(packets=10, arrived_packets=10, alike_packets=10)
     rows = [("1 up", one_left), ("2 up", alike), ("3 up", all_alike)]
     assert tables.udp_notes(rows) == [
-        "1 up: 1 packet after the last that arrived: on their way at the end, or lost",
-        "2 up: 10 packets look like others, and are in no loss, delay or reordering: it is not "
-        "known which of them arrived; at least 3 of all did not arrive",
-        "2 up: 1 packet after the last that arrived: on their way at the end, or lost",
-        "3 up: 10 packets look like others, and are in no loss, delay or reordering: it is not "
-        "known which of them arrived",
+        "1 up: 1 packet sent after the last arrival: on their way at the end, or lost",
+        "2 up: 10 packets look like others, and count in no loss, delay or reordering: it is "
+        "unknown which of them arrived; at least 3 of all did not arrive",
+        "2 up: 1 packet sent after the last arrival: on their way at the end, or lost",
+        "3 up: 10 packets look like others, and count in no loss, delay or reordering: it is "
+        "unknown which of them arrived",
     ]
 
 

@@ -123,8 +123,11 @@ def test_a_file_can_say_it_and_a_flag_replaces_that(tmp_path: Path) -> None:
         ("2", "no %"),
         ("95%", "at most 90%"),
         ("-1%", "-1%"),
-        ("dsl=2%", "neither rate, delay, loss or queue, nor of wifi or lte"),
-        ("lte.jitter=2%", "neither"),
+        (
+            "dsl=2%",
+            "unknown key or path: keys are rate, delay, loss, queue; paths and links are wifi",
+        ),
+        ("lte.jitter=2%", "unknown key or path"),
     ],
 )
 def test_what_is_wrong_is_told_with_the_flag(text: str, told: str) -> None:
@@ -138,7 +141,10 @@ def test_a_wrong_one_is_told_beside_paths_that_are_wrong() -> None:
     with pytest.raises(InputError) as caught:
         from_flags(Flags(path=("wifi:50mbit",), vary=("lte.rate=2%",)))
     assert "1 mistake in --path" in caught.value.told()
-    assert "neither rate, delay, loss or queue; it is" in caught.value.told()
+    assert (
+        "unknown key or path: keys are rate, delay, loss, queue; a percentage"
+        in caught.value.told()
+    )
 
 
 def test_a_file_with_a_wrong_one_is_told_with_its_key(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -11,56 +12,41 @@ from mptcplab import units
 
 
 @pytest.mark.parametrize(
-    ("text", "bits_per_second"),
+    ("parse", "text", "value"),
     [
-        ("50mbit", 50_000_000),
-        ("0.5mbit", 500_000),
-        ("1.5Gbit", 1_500_000_000),
-        ("8bit", 8),
-        ("64 kbit", 64_000),
-        (" 1KBIT ", 1000),
-        ("0", 0),
+        (units.parse_rate, "50mbit", 50_000_000),
+        (units.parse_rate, "0.5mbit", 500_000),
+        (units.parse_rate, "1.5Gbit", 1_500_000_000),
+        (units.parse_rate, "8bit", 8),
+        (units.parse_rate, "64 kbit", 64_000),
+        (units.parse_rate, " 1KBIT ", 1000),
+        (units.parse_rate, "0", 0),
+        (units.parse_time, "10ms", 10_000_000),
+        (units.parse_time, "1.5s", 1_500_000_000),
+        (units.parse_time, "100us", 100_000),
+        (units.parse_time, "3ns", 3),
+        (units.parse_time, "0", 0),
+        (units.parse_size, "64KiB", 65_536),
+        (units.parse_size, "177KB", 177_000),
+        (units.parse_size, "10MB", 10_000_000),
+        (units.parse_size, "1GiB", 2**30),
+        (units.parse_size, "1448B", 1448),
+        (units.parse_size, "1448", 1448),
+        (units.parse_size, "0.5KiB", 512),
+        (units.parse_size, "1tb", 10**12),
+        (units.parse_fraction, "0.1%", 0.001),
+        (units.parse_fraction, "100%", 1.0),
+        (units.parse_fraction, "0", 0.0),
+        (units.parse_fraction, "0.0%", 0.0),
+        (units.parse_queue, "300", 300),
+        (units.parse_queue, "300p", 300),
+        (units.parse_queue, "20 P", 20),
     ],
 )
-def test_a_rate_is_read_as_tc_reads_it(text: str, bits_per_second: int) -> None:
-    assert units.parse_rate(text) == bits_per_second
-
-
-@pytest.mark.parametrize(
-    ("text", "nanoseconds"),
-    [("10ms", 10_000_000), ("1.5s", 1_500_000_000), ("100us", 100_000), ("3ns", 3), ("0", 0)],
-)
-def test_a_time_is_read_in_nanoseconds(text: str, nanoseconds: int) -> None:
-    assert units.parse_time(text) == nanoseconds
-
-
-@pytest.mark.parametrize(
-    ("text", "size_bytes"),
-    [
-        ("64KiB", 65_536),
-        ("177KB", 177_000),
-        ("10MB", 10_000_000),
-        ("1GiB", 2**30),
-        ("1448B", 1448),
-        ("1448", 1448),
-        ("0.5KiB", 512),
-        ("1tb", 10**12),
-    ],
-)
-def test_a_size_has_binary_and_decimal_prefixes(text: str, size_bytes: int) -> None:
-    assert units.parse_size(text) == size_bytes
-
-
-@pytest.mark.parametrize(
-    ("text", "fraction"), [("0.1%", 0.001), ("100%", 1.0), ("0", 0.0), ("0.0%", 0.0)]
-)
-def test_a_fraction_is_read_with_and_without_percent(text: str, fraction: float) -> None:
-    assert units.parse_fraction(text) == fraction
-
-
-@pytest.mark.parametrize(("text", "packets"), [("300", 300), ("300p", 300), ("20 P", 20)])
-def test_a_queue_is_read_in_packets(text: str, packets: int) -> None:
-    assert units.parse_queue(text) == packets
+def test_a_quantity_is_read_in_the_smallest_unit(
+    parse: Callable[[str], float], text: str, value: float
+) -> None:
+    assert parse(text) == value
 
 
 @pytest.mark.parametrize(
@@ -97,9 +83,8 @@ def test_a_queue_is_read_in_packets(text: str, packets: int) -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_with_what_is_accepted(
-    parse: object, text: str, message: str
+    parse: Callable[[str], float], text: str, message: str
 ) -> None:
-    assert callable(parse)
     with pytest.raises(ValueError, match="^" + re.escape(message)):
         parse(text)
 

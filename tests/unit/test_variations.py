@@ -137,9 +137,15 @@ def test_a_path_that_leaves_the_rate_to_its_link_is_varied_there() -> None:
         ("20", "no % sign"),
         ("much", "not a number"),
         ("100%", "at most 90%"),
-        ("jitter=20%", "neither rate, delay, loss or queue, nor of wifi or lte"),
-        ("wifi.jitter=20%", "neither rate, delay, loss or queue, nor of wifi or lte"),
-        ("dsl.rate=20%", "neither rate"),
+        (
+            "jitter=20%",
+            "unknown key or path: keys are rate, delay, loss, queue; paths and links are wifi",
+        ),
+        (
+            "wifi.jitter=20%",
+            "unknown key or path: keys are rate, delay, loss, queue; paths and links are wifi",
+        ),
+        ("dsl.rate=20%", "unknown key or path"),
         ("rate=", "empty"),
     ],
 )

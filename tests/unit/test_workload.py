@@ -111,8 +111,8 @@ def test_it_is_guessed_to_take_no_less_than_its_messages(text: str) -> None:
     load = base.workload
     found = workload.expected_ns(load, 1, 10**7, 10**7)
     assert found >= max(m.at_ns for m in messages(load, 1))
-    for side in ("up", "down"):
-        sent = sum(m.sizes[0] for m in messages(load, 1) if m.direction == side and m.sizes)
+    for direction in ("up", "down"):
+        sent = sum(m.sizes[0] for m in messages(load, 1) if m.direction == direction and m.sizes)
         assert found >= sent * 8 * SECOND // 10**7 - len(messages(load, 1))
 
 
@@ -235,8 +235,8 @@ def test_transfers_at_an_interval_need_no_reply() -> None:
 def test_transfers_both_ways_do_not_share_a_connection() -> None:
     for fresh, connections in (("off", [[1], [2]]), ("on", [[1, 3, 5], [2, 4, 6]])):
         found = played(f"transfers:size=9,count=3,direction=both,fresh={fresh}")
-        for side, expected in zip(("up", "down"), connections, strict=True):
-            data = [m for m in found if m.label == "transfer" and m.direction == side]
+        for direction, expected in zip(("up", "down"), connections, strict=True):
+            data = [m for m in found if m.label == "transfer" and m.direction == direction]
             assert sorted({m.connection for m in data}) == expected
 
 
@@ -380,24 +380,15 @@ def test_connections_of_a_page_carry_about_as_much() -> None:
         ("object = [1]", "object[1]: a table is expected, with name, size, depends, delay"),
         ("[[object]]\nsize = 1", "object[1]: every object has a name, of 1 to 100 printable"),
         ('[[object]]\nname = "a"', 'object[1]: "a" has no size, e.g. size = "10KB"'),
-        (
-            '[[object]]\nname = "a"\nsize = "1K"',
-            "object[1]: size = \"1K\": unknown unit 'K' (neither KB nor KiB); the size is a num",
-        ),
+        ('[[object]]\nname = "a"\nsize = "1K"', "object[1]: size = \"1K\": unknown unit 'K' (neit"),
         ('[[object]]\nname = "a"\nsize = 0', "object[1]: size = 0: out of range; 1B to"),
         ('[[object]]\nname = "a"\nsize = true', "object[1]: size = true: a number with its unit"),
         (
             '[[object]]\nname = "a"\nsize = 1\ndepends = "b"',
             'object[1]: depends = "b": not the name of an object before this one',
         ),
-        (
-            '[[object]]\nname = "a"\nsize = 1\n' * 2,
-            'object[2]: name = "a": also that of object[1]',
-        ),
-        (
-            '[[object]]\nname = "a"\nsiz = 1',
-            'object[1]: unknown key "siz"; did you mean "size"? accepted here: name, size',
-        ),
+        ('[[object]]\nname = "a"\nsize = 1\n' * 2, 'object[2]: name = "a": also that of object[1]'),
+        ('[[object]]\nname = "a"\nsiz = 1', 'object[1]: unknown key "siz"; did you mean "size"? a'),
         ('[[object]]\nname = "a"\nsize = 1\ndelay = "5"', 'object[1]: delay = "5": no unit'),
         ("[[object]", "not valid TOML: "),
     ],
@@ -416,8 +407,8 @@ def test_a_page_that_is_no_json_and_one_that_is_not_there_are_named(tmp_path: Pa
     assert "not valid JSON: " in problem(f"web:page={file}")
     file.write_text("[]")
     assert "a page in JSON is" in problem(f"web:page={file}")
-    assert "cannot be read: Is a directory" in problem(f"web:page={tmp_path}")
-    assert "cannot be read: No such file" in problem("web:page=none.toml")
+    assert "this is a directory; a page is a short file" in problem(f"web:page={tmp_path}")
+    assert "there is no such file" in problem("web:page=none.toml")
 
 
 def test_a_page_of_a_scenario_file_lies_beside_it(tmp_path: Path) -> None:
@@ -508,11 +499,7 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("bulkk", 'workload.kind = "bulkk": the kind of a workload is bulk, transfers, cbr, req'),
         ("cbr:size", '"cbr:size": "size" is not KEY=VALUE; a workload is KIND[:KEY=VALUE,...]'),
         ("cbr:size=1,size=2", '"cbr:size=1,size=2": "size" is given twice'),
-        (
-            "web:rate=1mbit",
-            'workload.rate = "1mbit": a web workload has page, request, connections, '
-            "fresh, start, no_delay; rate is a key of cbr or frames",
-        ),
+        ("web:rate=1mbit", 'workload.rate = "1mbit": a web workload has page, request, connection'),
         ("cbr:siz=1", 'workload.siz = "1": unknown key; did you mean "size"?'),
         ("cbr:queue=1", 'workload.queue = "1": unknown key; accepted here: kind, direction'),
         ("cbr:rate=1mbit,interval=1s", 'workload.interval = "1s": rate and interval are both'),
@@ -525,25 +512,19 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("transfers:fresh=maybe", 'workload.fresh = "maybe": true or false is expected'),
         ("requests:count=5", 'workload.count = "5": requests at an interval are sent for a du'),
         ("requests:think=1s,interval=1s", 'workload.interval = "1s": with a think time, a requ'),
-        (
-            "requests:interval=1ms,duration=50s,random=on",
-            'workload.interval = "1ms": 50000 requests on average; at most 49000 are possible',
-        ),
+        ("requests:interval=1ms,duration=50s,random=on", 'workload.interval = "1ms": 50000 reques'),
         ("web:connections=257", 'workload.connections = "257": the number of connections is a'),
         ("video:bitrates=1mbit", 'workload.bitrates = "1mbit": a list of 2 to 32 rates is exp'),
         ("video:bitrates=2mbit/1mbit", 'workload.bitrates = "2mbit/1mbit": bitrates rise from'),
         ("video:bitrates=2mbit/x", 'workload.bitrates = "2mbit/x": not a number; a bitrate is'),
-        (
-            "video:bitrates=1000bit/1001bit,segment=1s",
-            'workload.bitrates = "1000bit/1001bit": two of them have segments of the same size',
-        ),
-        ("video:buffer=7s", 'workload.buffer = "7s": less than two segments, which are 8s'),
+        ("video:bitrates=1000bit/1001bit,segment=1s", 'workload.bitrates = "1000bit/1001bit": two'),
+        ("video:buffer=7s", 'workload.buffer = "7s": it must hold two segments, which are 8s'),
         ("video:cushion=30s", 'workload.cushion = "30s": reservoir and cushion exceed the'),
         ("video:reservoir=36s", 'workload.reservoir = "36s": reservoir and cushion exceed'),
         ("frames:gop=PBB", 'workload.gop = "PBB": a group of pictures is an I and up to 599'),
         ("frames:ratio=1:2", 'workload.ratio = "1:2": the sizes of I, P and B frames are th'),
         ("frames:deadline=0s", 'workload.deadline = "0s": out of range; a deadline is 1ms to'),
-        ("frames:warmup=20s", 'workload.warmup = "20s": not shorter than the duration, which'),
+        ("frames:warmup=20s", 'workload.warmup = "20s": it must be shorter than the dura'),
     ],
 )
 def test_a_mistake_in_a_workload_is_named(text: str, line: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stored runs of which one file is wrong, whatever it is: they are shown, or it is told."""
+"""Stored runs of which one file is wrong, whatever it is: they are shown, or they are refused."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def broken(raw: bytes, chance: random.Random) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_file_that_is_wrong_is_told_or_does_no_harm(
+def test_a_file_that_is_wrong_is_reported_or_does_no_harm(
     name: str, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # drawing takes most of the time, and reads nothing more
@@ -137,7 +137,7 @@ def test_a_file_that_is_wrong_is_told_or_does_no_harm(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         (store.RESULT, '{"seed": "1"}', "result.json: not the result of a run: scheduler: Field"),
         (store.RESULT, "[1]", "not the result of a run: as a whole: Input should be an object"),
@@ -145,17 +145,17 @@ def test_a_file_that_is_wrong_is_told_or_does_no_harm(
         (store.RESULT, "\0", r"result\.json: not JSON: expected value"),
     ],
 )
-def test_what_is_wrong_is_told_with_the_file_and_the_key(
-    name: str, content: str, told: str, whole: Path, tmp_path: Path
+def test_what_is_wrong_is_reported_with_the_file_and_the_key(
+    name: str, content: str, message: str, whole: Path, tmp_path: Path
 ) -> None:
     run = shutil.copytree(whole / RUN, tmp_path / "run")
     (run / name).write_text(content)
-    with pytest.raises(MptcplabError, match=told):
+    with pytest.raises(MptcplabError, match=message):
         documents.read_entry(run / name)
 
 
 @pytest.mark.parametrize(
-    ("keys", "value", "told"),
+    ("keys", "value", "message"),
     [
         (("metrics", "goodput_bps"), float("nan"), "metrics.goodput_bps: Input should be a finite"),
         (("metrics", "goodput_bps"), 10**30, "metrics.goodput_bps: Input should be less than"),
@@ -164,8 +164,8 @@ def test_what_is_wrong_is_told_with_the_file_and_the_key(
         (("directory",), "../../etc", "directory: Input should be a place below"),
     ],
 )
-def test_a_value_that_cannot_be_is_told(
-    keys: tuple[str | int, ...], value: Any, told: str, whole: Path, tmp_path: Path
+def test_a_value_that_cannot_be_is_reported(
+    keys: tuple[str | int, ...], value: Any, message: str, whole: Path, tmp_path: Path
 ) -> None:
     content: Any = json.loads((whole / RUN / store.RESULT).read_text())
     home = content
@@ -173,32 +173,32 @@ def test_a_value_that_cannot_be_is_told(
         home = home[key]
     home[keys[-1]] = value
     (tmp_path / store.RESULT).write_text(json.dumps(content))
-    with pytest.raises(MptcplabError, match=f"result.json: not the result of a run: {told}"):
+    with pytest.raises(MptcplabError, match=f"result.json: not the result of a run: {message}"):
         documents.read_entry(tmp_path / store.RESULT)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"sample_interval_ns": 0}, "sample_interval_ns: Input should be greater than 0"),
-        ({"paths": []}, "paths: one at least should be there"),
+        ({"paths": []}, "paths: at least one is expected"),
         ({"seed": -1}, "seed: Input should be from 0 to"),
         (
             {"events": [{"at_ns": 0, "path": "fast", "action": "down", "every_ns": 1}]},
-            "events: they should happen at most 50000 times",
+            "events: at most 50000 occurrences are possible",
         ),
         (
             {"events": [{"at_ns": 0, "path": "x", "action": "down"}]},
-            "events: each should be of a path or a link that there is",
+            "events: each should name a path or a link",
         ),
     ],
 )
-def test_a_scenario_that_does_not_fit_together_is_told(
-    change: dict[str, Any], told: str, tmp_path: Path
+def test_a_scenario_that_does_not_fit_together_is_reported(
+    change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     content = stored.scenario().model_dump(mode="json") | change
     store.write_json(tmp_path / store.SCENARIO, content)
-    with pytest.raises(MptcplabError, match=rf"scenario\.json: {told}.*: run it again"):
+    with pytest.raises(MptcplabError, match=rf"scenario\.json: {message}.*: run it again"):
         store.read_scenario(tmp_path)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenarios and sweeps in which one thing is wrong, whatever it is: they are run, or it is told."""
+"""Scenarios and sweeps in which one thing is wrong, whatever it is: they run or are refused."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def prepare(name: str, table: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["sweep", *(file.name for file in EXAMPLES.glob("*.toml"))])
-def test_what_is_wrong_is_told(name: str) -> None:
+def test_what_is_wrong_is_reported(name: str) -> None:
     table = tomllib.loads(SWEEP if name == "sweep" else (EXAMPLES / name).read_text())
     prepare(name, table)
     found = [each for each in mutations(table) if isinstance(each[1], dict)]

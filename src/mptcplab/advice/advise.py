@@ -24,7 +24,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mptcplab import extras
-from mptcplab.advice.goals import Goal, Name, Span, goals
+from mptcplab.advice import Name
+from mptcplab.advice.goals import Goal, Span, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import InputError, MptcplabError, Problem
@@ -126,7 +127,7 @@ def quick_span(base: Scenario) -> Span:
 
 
 def _cost_s(base: Scenario, span: Span) -> float:
-    """What a candidate's runs on a variation cost, of all goals, in seconds of CPU time."""
+    """The cost of a candidate's runs on a variation, for all goals, in seconds of CPU time."""
     found = 0.0
     for goal in goals(base, span):
         for scenario in goal.scenarios(base):
@@ -145,7 +146,7 @@ GivenUp = Name | Literal["data"]
 
 @dataclass(frozen=True)
 class Question:
-    """What advice is asked for: `request` has the paths and the schedulers to try, `ccs` are the
+    """A question for advice: `request` has the paths and the schedulers to try, `ccs` are the
     congestion controls, `only` the goals that are judged, if not all.
     """
 
@@ -244,18 +245,15 @@ def check(request: Request) -> None:
     """
     extras.require("advise", "advice")
     base = request.base
-    problems = []
     if base.connections:
         message = "advice is for a single connection; leave the connections out"
-        problems.append(Problem("advise", "connection", "", message))
-    elif base.transport != "mptcp":
+        raise InputError([Problem("advise", "connection", "", message)])
+    if base.transport != "mptcp":
         message = "plain TCP has no scheduler; advice is for Multipath TCP"
-        problems.append(Problem("advise", "transport", base.transport, message))
-    elif len(base.paths) < 2:
+        raise InputError([Problem("advise", "transport", base.transport, message)])
+    if len(base.paths) < 2:
         message = f"over {base.paths[0].name} alone there is nothing to schedule; give 2 or more"
-        problems.append(Problem("advise", "path", "", message))
-    if problems:
-        raise InputError(problems)
+        raise InputError([Problem("advise", "path", "", message)])
 
 
 def wanted_goals(base: Scenario, effort: Effort, only: Collection[Name] = ()) -> list[Goal]:
@@ -293,7 +291,7 @@ def most_runs(question: Question) -> int:
 
 
 def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], None]) -> Advice:
-    """Run what is missing, and judge it; `say` is called with lines of progress for the user.
+    """Make missing runs, and judge them; `say` is called with lines of progress for the user.
 
     Raises MptcplabError if no candidate has a goal's figure, InputError as `wanted_goals`, and
     RunCancelledError.
@@ -304,10 +302,8 @@ def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], No
     with runner.staying() as staying:
         measured = _Measured(question, varied, rig, staying, say)
         finalists = _finalists(measured, question)
-        measured.stage(
-            *(_STAGES, f"finalists: {len(finalists)}", range(len(varied))),
-            {goal.name: finalists for goal in wanted},
-        )
+        everywhere = {goal.name: finalists for goal in wanted}
+        measured.stage(_STAGES, f"finalists: {len(finalists)}", range(len(varied)), everywhere)
     judged = [_judged(measured, goal, finalists, effort) for goal in wanted]
     rankings = {each.goal.name: each.ranking for each in judged}
     return Advice(
@@ -337,11 +333,8 @@ def _finalists(measured: _Measured, question: Question) -> list[Candidate]:
     probe = next((each for each in choices if each.name == _PROBE), choices[0])
     probes = list(dict.fromkeys([probe, REFERENCE.scheduler]))
     first = [REFERENCE, *(Candidate(each, cc) for each in probes for cc in ccs)]
-    measured.stage(
-        *(1, f"congestion controls: {len(ccs)} with {one_of([p.label for p in probes], 'and')}"),
-        screened,
-        {goal.name: first for goal in wanted},
-    )
+    what = f"congestion controls: {len(ccs)} with {one_of([p.label for p in probes], 'and')}"
+    measured.stage(1, what, screened, {goal.name: first for goal in wanted})
     # of each goal, in the order in which one would choose them
     controls = {
         goal.name: [
@@ -358,9 +351,8 @@ def _finalists(measured: _Measured, question: Question) -> list[Candidate]:
         ]
         for goal in wanted
     }
-    measured.stage(
-        *(2, f"schedulers: {len(choices)}, congestion controls: the best"), screened, pairs
-    )
+    what = f"schedulers: {len(choices)}, congestion controls: the best"
+    measured.stage(2, what, screened, pairs)
     for goal in wanted:
         best = _best(measured, goal, pairs[goal.name], screened)
         pairs[goal.name] += [
@@ -389,7 +381,7 @@ def _finalists(measured: _Measured, question: Question) -> list[Candidate]:
 
 
 class _Measured:
-    """The known figures, by goal, candidate and variation; runs what is missing."""
+    """The known figures, by goal, candidate and variation; makes missing runs."""
 
     def __init__(
         self,
@@ -408,8 +400,10 @@ class _Measured:
         self._out = Store(runner.out)
         # of what extra data is judged: where a stream is steady, if that is judged
         self._extra_of = min(self.goals, key=lambda goal: goal.name != "latency").name
-        self._figures: dict[tuple[str, Candidate], dict[int, float]] = defaultdict(dict)
-        self._finer: dict[tuple[str, Candidate], dict[int, float]] = defaultdict(dict)
+        # with the finer one, or 0
+        self._figures: dict[tuple[str, Candidate], dict[int, tuple[float, float]]] = defaultdict(
+            dict
+        )
         self._extra: dict[Candidate, list[float]] = defaultdict(list)
         self._known: set[tuple[str, Candidate, int]] = set()
         files = {name: each.file for name, each in scheduler.known().items()}
@@ -439,7 +433,9 @@ class _Measured:
             for candidate in dict.fromkeys(wanted[goal.name])
             for number in numbers
             if (goal.name, candidate, number) not in self._known
-            for scenario in self._scenarios(goal, candidate, number)
+            for scenario in goal.scenarios(
+                self._varied[number].with_(scheduler=candidate.scheduler, cc=candidate.cc)
+            )
         ]
         if not runs:
             return
@@ -452,9 +448,8 @@ class _Measured:
         for (name, candidate, number), parts in together.items():
             figure = self._figure(parts)
             if figure is not None:
-                self._figures[name, candidate][number] = figure
                 finer = parts[0][0].goal.finer([entry.metrics for _, entry in parts])
-                self._finer[name, candidate][number] = finer or 0.0
+                self._figures[name, candidate][number] = figure, finer or 0.0
 
     def values(
         self, goal: Goal, candidates: Iterable[Candidate], numbers: Iterable[int]
@@ -465,13 +460,13 @@ class _Measured:
         for candidate in dict.fromkeys(candidates):
             figures = self._figures.get((goal.name, candidate), {})
             if all(number in figures for number in numbers):
-                found[candidate.label] = {number: figures[number] for number in numbers}
+                found[candidate.label] = {number: figures[number][0] for number in numbers}
         return found
 
     def finer(self, goal: Goal, candidate: Candidate, numbers: Iterable[int]) -> float:
         """The finer figure of a candidate that has the figure: the mean, 0 if there is none."""
-        figures = self._finer[goal.name, candidate]
-        return statistics.fmean(figures[number] for number in numbers)
+        figures = self._figures[goal.name, candidate]
+        return statistics.fmean(figures[number][1] for number in numbers)
 
     def tried(self, goal: Goal) -> list[Candidate]:
         """The candidates with figures for this goal."""
@@ -482,7 +477,7 @@ class _Measured:
         return list(dict.fromkeys(candidate for _, candidate in self._figures))
 
     def extra_of(self, candidate: Candidate) -> float | None:
-        """What a candidate sent beyond one copy of each byte, in %: the median."""
+        """The median of the data sent beyond one copy of each byte, in %."""
         found = self._extra.get(candidate)
         return statistics.median(found) if found else None
 
@@ -499,10 +494,6 @@ class _Measured:
             self._lines.get(candidate.scheduler.name, 0),
             candidate.label,
         )
-
-    def _scenarios(self, goal: Goal, candidate: Candidate, number: int) -> list[Scenario]:
-        varied = self._varied[number].with_(scheduler=candidate.scheduler, cc=candidate.cc)
-        return goal.scenarios(varied)
 
     def _entries(self, stage: int, what: str, runs: Sequence[_Run]) -> list[Entry]:
         """An entry for each run, from the store or from a new run."""

@@ -50,10 +50,10 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 _ROW_HEIGHT, _FRAME_HEIGHT = 0.28, 1.1  # inches
 
 _UNKNOWN = """\
-What this does not know: the CPU time that a scheduler takes on your machines;
-whether your paths share a bottleneck (--link) or have other traffic (cross=);
-how they change over time, but for events and traces that were given. Pairs that
-went out after the first variations were seen on these only."""
+The advice does not know the CPU time of a scheduler on your machines; whether
+your paths share a bottleneck (--link) or have other traffic (cross=); or how
+they change over time, except by the given events and traces. Pairs that went
+out after the first variations ran on these only."""
 
 
 def text(advice: Advice) -> str:
@@ -98,7 +98,7 @@ def table(advice: Advice) -> Group:
     ]
     notes += [
         "Median of the variations, and the range from lowest to highest. *: as good as the best.",
-        f"Sent besides: what was sent beyond one copy of each byte, in the runs for {steady}.",
+        f"Sent besides: data sent beyond one copy of each byte, in the runs for {steady}.",
         *(f"Failed: {line}" for line in advice.failures),
     ]
     return Group(grid, *(Text(note) for note in notes))
@@ -182,10 +182,7 @@ def write_chart(advice: Advice, out_dir: Path) -> list[Path]:
         )
         files = [out_dir / f"{PICTURE}.{form}" for form in ("png", "svg")]
         for file in files:
-            store.write(
-                file,
-                draw.drawn(figure, file.suffix[1:], draw.DOTS_PER_INCH),
-            )
+            store.write(file, draw.drawn(figure, file.suffix[1:], draw.DOTS_PER_INCH))
         return files
 
 
@@ -278,7 +275,7 @@ def _how_sure(judged: Judged) -> str:
 
 
 def _for_all(advice: Advice, overall: Overall, *others: Overall) -> str:
-    """The best for all goals, what it has of each, and what costs too much for that."""
+    """The best for all goals, its figures, and the candidates that cost too much."""
     sentences = []
     if overall.as_good:
         sentences.append(f"As good as the best for {one_of(overall.as_good, 'and')}.")
@@ -321,8 +318,7 @@ def _filled(head: str, sentences: Sequence[str]) -> str:
 
 
 def _introduced(label: str) -> str:
-    by_itself = ", Linux's default" if label == REFERENCE.label else ""
-    return f"{_name(label)}{by_itself}"
+    return _name(label) + (", Linux's default" if label == REFERENCE.label else "")
 
 
 def _name(label: str) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What to optimise several paths for: throughput, low latency, resilience, each a figure of runs.
 
-Throughput is that of bulk data. Latency is that of the requested application or, without one, of a
+Throughput is the goodput of bulk data. Latency is the delay of the requested application or of a
 stream that any path could carry alone. Resilience is the latency of such an application while a
 path is in trouble; each path once, and the worst counts.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from mptcplab.advice import Name
 from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_direction
@@ -22,8 +22,6 @@ from mptcplab.scenario import resolve_workload, workload
 from mptcplab.scenario.limits import DIRECTIONS, Direction
 from mptcplab.scenario.model import LONGEST_NS, Change, Event, Scenario
 from mptcplab.scenario.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
-
-Name = Literal["throughput", "latency", "resilience"]
 
 # A stream of half the rate of the slowest path, so that each path could carry it alone in all
 # variations, and at most that of a video in full HD, since its bytes cost most of the CPU time;
@@ -107,7 +105,7 @@ def figure_of(kind: str) -> GoalFigure:
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal for the paths of a scenario: what is run for it, and what judges it.
+    """A goal for the paths of a scenario: its runs, and the figure that judges them.
 
     `load` is the workload; each of the paths `troubled` is in trouble in a run of its own; without
     any there is a single run.
@@ -143,7 +141,7 @@ class Goal:
         return max(known) if len(known) == len(values) else None
 
     def extra(self, scenario: Scenario, metrics: RunFigures) -> float | None:
-        """What was sent beyond one copy of each byte, in % of what arrived."""
+        """The data sent beyond one copy of each byte, in % of the data that arrived."""
         wasted, goodput = metrics.wasted_bytes, _goodput_bps(metrics)
         span_s = metrics.completion_s or (scenario.workload.duration_ns or 0) / 1e9
         if wasted is None or not goodput or not span_s:
@@ -188,7 +186,7 @@ def goals(base: Scenario, span: Span | None = None) -> list[Goal]:
 
 
 def capacity_bps(scenario: Scenario, direction: Direction) -> float:
-    """What the paths can carry together while measured; each shared link counts once."""
+    """The capacity of all paths while measured; each shared link counts once."""
     begin_ns = scenario.workload.warmup_ns
     end_ns = max(scenario.workload.duration_ns or LONGEST_NS, begin_ns + 1)
     rates = {

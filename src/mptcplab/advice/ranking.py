@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mptcplab.metrics import inference
 from mptcplab.metrics.inference import Summary
 
-_RESAMPLES = 1999
-_SEED = 1
+_RESAMPLES, _SEED = 1999, 1
 
 #: A figure by candidate and by the number of the variation.
 Values = Mapping[str, Mapping[int, float]]
@@ -145,12 +145,16 @@ def lead(ranking: Ranking, values: Values, scale: Scale, over: str) -> Summary |
     )
 
 
+def resamples(count: int) -> npt.NDArray[np.int64]:
+    """Resamples of the numbers below `count`, a row for each; the same each time."""
+    return np.random.default_rng(_SEED).integers(0, count, (_RESAMPLES, count))
+
+
 def _sure(costs: Mapping[str, Any], chosen: str, scale: Scale) -> float:
     """The share of resamples of the variations in which `chosen` is as good as the best."""
     names = list(costs)
     table = np.stack([costs[name] for name in names])
-    random = np.random.default_rng(_SEED)
-    drawn = random.integers(table.shape[1], size=(_RESAMPLES, table.shape[1]))
+    drawn = resamples(table.shape[1])
     # by resample and candidate; of those with the same median, the best is that with the best mean
     medians, means = np.median(table[:, drawn], axis=2).T, table[:, drawn].mean(axis=2).T
     best = np.lexsort((means, medians), axis=1)[:, 0]

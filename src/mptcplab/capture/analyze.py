@@ -2,8 +2,8 @@
 """Figures from captures alone: connections, subflows, and what happened to their data.
 
 The way from packets to figures: `dissect` reads them, `flows` finds which belong together,
-`streams` turns them into ranges of bytes, and this module counts and times these. `udp` has what is
-not TCP.
+`streams` turns them into ranges of bytes, and this module counts and times these. `udp` does the
+same for UDP.
 
 docs/analyze.md defines every figure. All times here are in ns of the capture's clock.
 """
@@ -34,14 +34,8 @@ from mptcplab.errors import InputError, Problem
 #: The two directions, by their index in `ways` and `directions`.
 DIRECTIONS = ("client to server", "server to client")
 
-_OPTION_NAMES = {
-    dissect.ADD_ADDR: "ADD_ADDR",
-    dissect.REMOVE_ADDR: "REMOVE_ADDR",
-    dissect.MP_PRIO: "MP_PRIO",
-    dissect.MP_FAIL: "MP_FAIL",
-    dissect.MP_FASTCLOSE: "MP_FASTCLOSE",
-    dissect.MP_TCPRST: "MP_TCPRST",
-}
+# Those that are counted: all but a connection's and a subflow's first, and the data's.
+_COUNTED = range(dissect.ADD_ADDR, len(dissect.OPTION_NAMES))
 _MS = 1e6
 # An acknowledgment that is in flight when data arrives does not cover the data yet.
 _DELAYED_NS = 1_000_000
@@ -139,7 +133,7 @@ class Series:
 
 @dataclass
 class Connection:
-    """One MPTCP connection, or what is known of it; `directions` are in the order of DIRECTIONS."""
+    """One MPTCP connection, as far as it is known; `directions` are in the order of DIRECTIONS."""
 
     number: int
     token_client: str | None
@@ -183,25 +177,16 @@ def of_packets(packets: Packets) -> Analysis:
     cut = int(np.count_nonzero(packets.has & dissect.CUT))
     if cut:
         warnings.append(
-            f"{cut} of {len(packets)} TCP headers are not there in full: what their options say is "
-            "left out; capture the first 128 bytes of each packet (tcpdump -s 128)"
+            f"{cut} of {len(packets)} TCP headers are incomplete, and their options are ignored; "
+            "capture the first 128 bytes of each packet (tcpdump -s 128)"
         )
     flows = find_flows(packets)
     with_mptcp = [flow for flow in flows if flow.options or flow.has_dss(packets)]
     datagrams = packets.udp if packets.udp is not None and len(packets.udp) else None
     if not with_mptcp and datagrams is None:
         found = f"{len(packets)} TCP packets" if len(packets) else "no TCP packet"
-        raise InputError(
-            [
-                Problem(
-                    str(file),
-                    "",
-                    "",
-                    f"no MPTCP and no UDP in it ({found} in all); nothing to analyse",
-                )
-                for file in packets.files
-            ]
-        )
+        text = f"nothing to analyse: no MPTCP and no UDP ({found} in all)"
+        raise InputError([Problem(str(file), "", "", text) for file in packets.files])
     if len(with_mptcp) < len(flows):
         warnings.append(
             f"{len(flows) - len(with_mptcp)} TCP connections without MPTCP are left out"
@@ -240,25 +225,26 @@ class _Connecting:
 
     def figures(self, warnings: list[str]) -> Connection:
         group, name = self._group, f"connection {self._number}"
-        found = [self._direction(way) for way in (TO_SERVER, TO_CLIENT)]
-        ways = [each[2] for each in found]
+        directions, series, ways = zip(
+            *(self._direction(way) for way in (TO_SERVER, TO_CLIENT)), strict=True
+        )
         subflows = [
-            self._subflow(index, flow, [ways[0][index], ways[1][index]])
+            self._subflow(index, flow, [each[index] for each in ways])
             for index, flow in enumerate(self._flows)
         ]
         complete = group.keys[TO_SERVER] is not None or group.keys[TO_CLIENT] is not None
         if not complete and group.join_token:
             warnings.append(
-                f"{name}: its beginning is not in the captures, only the MP_JOIN of "
+                f"{name}: the captures lack its beginning, and have only the MP_JOIN of "
                 f"{len(self._flows)} subflow(s) with token {group.join_token.hex()}"
             )
         elif not complete and not group.fallback:
             warnings.append(
-                f"{name}: the whole handshake of its one subflow {self._flows[0].client} - "
-                f"{self._flows[0].server} is not in the captures: it is not known which "
-                "connection it is of"
+                f"{name}: the captures lack the handshake of its only subflow "
+                f"{self._flows[0].client} - {self._flows[0].server}, so it may belong to another "
+                "connection"
             )
-        for way, (direction, _, _) in enumerate(found):
+        for way, direction in enumerate(directions):
             self._warn(name, way, direction, warnings)
         tokens = [group.token(way) for way in (TO_SERVER, TO_CLIENT)]
         return Connection(
@@ -269,19 +255,18 @@ class _Connecting:
             complete=complete,
             fallback=group.fallback or self._is_infinite(),
             subflows=subflows,
-            directions=[each[0] for each in found],
-            series=[each[1] for each in found],
+            directions=[*directions],
+            series=[*series],
         )
 
     def _is_infinite(self) -> bool:
         """Whether there is an infinite mapping, which is a fallback to TCP."""
-        packets = self._packets
-        for flow in self._flows:
-            for mine in flow.views[0].ways:
-                has = packets.has[mine] & dissect.HAS_MAPPING != 0
-                if (has & (packets.mapped[mine] == 0)).any():
-                    return True
-        return False
+        has, mapped = self._packets.has, self._packets.mapped
+        return any(
+            ((has[mine] & dissect.HAS_MAPPING != 0) & (mapped[mine] == 0)).any()
+            for flow in self._flows
+            for mine in flow.views[0].ways
+        )
 
     def _warn(
         self, name: str, way: int, direction: ConnectionDirection, warnings: list[str]
@@ -289,13 +274,13 @@ class _Connecting:
         if direction.unmapped_bytes and not self._group.fallback:
             warnings.append(
                 f"{name}, {DIRECTIONS[way]}: {direction.unmapped_bytes} bytes have no mapping in "
-                "the captures and are in no figure of the connection"
+                "the captures and count in no figure of the connection"
             )
-        files = {flow.views[0 if way else -1].file for flow in self._flows}
+        files = {flow.last(way).file for flow in self._flows}
         if direction.data_packets and len(files) > 1:
             warnings.append(
-                f"{name}, {DIRECTIONS[way]}: what arrived is taken from {len(files)} files; their "
-                "clocks are taken to agree"
+                f"{name}, {DIRECTIONS[way]}: arrivals come from {len(files)} files, whose clocks "
+                "are assumed to agree"
             )
 
     def _subflow(self, index: int, flow: Flow, ways: list[SubflowDirection]) -> Subflow:
@@ -335,11 +320,10 @@ class _Connecting:
     def _direction(self, way: int) -> tuple[ConnectionDirection, Series, list[SubflowDirection]]:
         """All figures of one direction: of the connection, over time, and of each subflow."""
         packets = self._packets
-        near, far = (0, -1) if way == TO_SERVER else (-1, 0)
         answer_ns = self._answer_ns(way)
         sent, arrived, in_order, ways = [], [], [], []
         for flow, bases in zip(self._flows, self._bases, strict=True):
-            first, last = flow.views[near], flow.views[far]
+            first, last = flow.first(way), flow.last(way)
             out = streams.sent(packets, first, way, bases[way])
             in_ = out if first is last else streams.sent(packets, last, way, bases[way])
             acked = acknowledged(packets, first, way, bases[way])
@@ -356,11 +340,8 @@ class _Connecting:
             ways.append(figures)
 
         direction = ConnectionDirection()
-        direction.data_fin = any(
-            bool((packets.has[view.ways[way]] & dissect.DATA_FIN).any())
-            for flow in self._flows
-            for view in flow.views[:1]
-        )
+        all_has = (packets.has[flow.views[0].ways[way]] for flow in self._flows)
+        direction.data_fin = any(bool((has & dissect.DATA_FIN).any()) for has in all_has)
         base = self._group.first_dsn(way)
         self._reinjections(sent, base, direction, ways)
         series = self._arrivals(arrived, in_order, base, way, direction, ways)
@@ -426,17 +407,13 @@ class _Connecting:
             direction.duplicate_bytes = new_to_tcp - direction.arrived_bytes
             direction.delivered_bytes, queue = self._queue(arrived, in_order, base or 0, way, last)
             _queue_figures(direction, *queue, first, last)
-            direction.ofo_seen_at = self._receiver(way)
+            places = {flow.last(way).place for flow in self._flows}
+            direction.ofo_seen_at = ", ".join(sorted(places))
         if last > first:
             direction.goodput_bps = 8e9 * direction.delivered_bytes / (last - first)
             for figures in ways:
                 figures.goodput_bps = 8e9 * figures.delivered_bytes / (last - first)
         return Series(arrivals, *queue)
-
-    def _receiver(self, way: int) -> str:
-        """Where arrivals were seen: the place of all subflows, or all places."""
-        places = {flow.views[-1 if way == TO_SERVER else 0].place for flow in self._flows}
-        return ", ".join(sorted(places))
 
     def _queue(
         self, arrived: list[Sent], in_order: list[InOrder], base: int, way: int, last: int
@@ -476,7 +453,7 @@ class _Connecting:
         """How long the receiver takes to answer, seen where data arrives; None if unknown."""
         longest = _DELAYED_NS
         for flow in self._flows:
-            reach_ns = flow.views[-1 if way == TO_SERVER else 0].reach_ns[way]
+            reach_ns = flow.last(way).reach_ns[way]
             if reach_ns is None:
                 return None
             longest = max(longest, 2 * reach_ns)
@@ -485,11 +462,8 @@ class _Connecting:
     def _data_acknowledged(self, way: int, base: int) -> tuple[Array, Array]:
         """How far each packet acknowledges the connection's stream, and when."""
         packets = self._packets
-        back = []
-        for flow in self._flows:
-            mine = flow.views[-1 if way == TO_SERVER else 0].ways[1 - way]
-            back.append(mine[packets.has[mine] & dissect.HAS_DATA_ACK != 0])
-        merged = np.concatenate(back)
+        merged = np.concatenate([flow.last(way).ways[1 - way] for flow in self._flows])
+        merged = merged[packets.has[merged] & dissect.HAS_DATA_ACK != 0]
         merged = merged[np.argsort(packets.time_ns[merged], kind="stable")]
         return unwrapped(packets.data_ack[merged], base), packets.time_ns[merged]
 
@@ -500,9 +474,9 @@ def _way(
     """The data of one direction of a subflow."""
     again = out.length - out.cells.fresh
     options = Counter(
-        _OPTION_NAMES[option.kind]
+        dissect.OPTION_NAMES[option.kind]
         for option, of in flow.options
-        if of == way and option.kind in _OPTION_NAMES
+        if of == way and option.kind in _COUNTED
     )
     data_fins = int(np.count_nonzero(packets.has[first.ways[way]] & dissect.DATA_FIN))
     if data_fins:
@@ -521,7 +495,7 @@ def _way(
 
 
 def _control_again(packets: Packets, view: View, way: int) -> int:
-    """Packets without payload that were sent again: those with SYN or FIN."""
+    """Packets without payload, with SYN or FIN, that were sent again."""
     mine = view.ways[way]
     again = 0
     for flag in (dissect.SYN, dissect.FIN):

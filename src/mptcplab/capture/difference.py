@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The first packet in which captures of one scenario, run twice, differ.
 
-Packets are compared direction by direction of each flow, at each place of each capture. What is
-random in them is left out: the client's ports, keys, and where sequence numbers begin, so that
-these count from the handshake of the flow, and data sequence numbers from that of its connection.
-Of MPTCP's options other than DSS only the kinds are compared, since the rest is derived from keys.
+Packets are compared direction by direction of each flow, at each place of each capture. Random
+parts do not count: the client's ports, keys, and first sequence numbers. So sequence numbers count
+from the handshake of the flow, and data sequence numbers from the handshake of its connection. Of
+MPTCP's options other than DSS only the kinds are compared, since the rest is derived from keys.
 """
 
 from __future__ import annotations
@@ -17,10 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.capture import dissect, flows
-from mptcplab.capture.dissect import ACK, FIN, HAS_DATA_ACK, HAS_MAPPING, RST, SYN, Array, Packets
+from mptcplab.capture.dissect import (
+    ACK,
+    FIN,
+    HAS_DATA_ACK,
+    HAS_MAPPING,
+    OPTION_NAMES,
+    RST,
+    SYN,
+    Array,
+    Packets,
+)
 from mptcplab.capture.flows import TO_CLIENT, TO_SERVER, Flow, Group, View
 
-#: The fields of a packet, in the order in which differences are told. Times, in ns, are after the
+#: The fields of a packet, in the order in which differences are listed. Times, in ns, are after the
 #: start of the workload.
 FIELDS = (
     *("time", "flags", "payload", "sequence", "acknowledges"),
@@ -40,10 +50,6 @@ _DSS = {
     dissect.DSN_8: "DSN of 8 bytes",
     dissect.DATA_FIN: "DATA_FIN",
 }
-_OPTIONS = (
-    *("MP_CAPABLE", "MP_JOIN", "DSS", "ADD_ADDR", "REMOVE_ADDR"),
-    *("MP_PRIO", "MP_FAIL", "MP_FASTCLOSE", "MP_TCPRST"),
-)
 # In the field `options`, each kind has a digit of four bits: how often it is there.
 _DIGIT_BITS, _KINDS = 4, 15
 _UNITS = {"payload": " bytes", "mapped": " bytes", "header": " bytes"}
@@ -55,7 +61,7 @@ Lines = npt.NDArray[np.int64]
 class Place(NamedTuple):
     """A direction of a flow, where a capture has it.
 
-    `capture` is the file's name, `client` and `server` are addresses, of which `number` counts the
+    `capture` is the file's name, `client` and `server` are addresses; `number` counts their
     flows, from 0. `view` counts the places of that file which its packets pass, from the client.
     """
 
@@ -74,11 +80,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """The first packet that differs at a place: `one` and `other`, as FIELDS, None if there is none
-    on that side.
+    """The first packet that differs at a place: `one` and `other`, as FIELDS, None if that side
+    has no packet.
 
     `number` counts the packets of the place from 1, and `at_ns` is when the earlier of the two was
-    sent. `fields` are those that were compared.
+    sent. `fields` were compared.
     """
 
     place: Place
@@ -269,6 +275,6 @@ def _options(value: int) -> list[str]:
     found = []
     for number in range(_KINDS):
         count = value >> _DIGIT_BITS * number & 15
-        name = _OPTIONS[number] if number < len(_OPTIONS) else f"option {number}"
+        name = OPTION_NAMES[number] if number < len(OPTION_NAMES) else f"option {number}"
         found += [name] * count
     return found

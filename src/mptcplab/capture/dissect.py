@@ -37,9 +37,11 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 # MPTCP's option and the kinds of it, RFC 8684 section 8.1
 OPTION_TIMESTAMPS, OPTION_MPTCP = 8, 30
-MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE, MP_TCPRST = range(
-    9
+OPTION_NAMES = (
+    *("MP_CAPABLE", "MP_JOIN", "DSS", "ADD_ADDR", "REMOVE_ADDR"),
+    *("MP_PRIO", "MP_FAIL", "MP_FASTCLOSE", "MP_TCPRST"),
 )
+MP_CAPABLE, MP_JOIN, DSS, ADD_ADDR, REMOVE_ADDR, MP_PRIO, *_ = range(len(OPTION_NAMES))
 
 # The fields of a packet: bits of the column `has`. The lowest five are DSS's own, section 3.3.
 HAS_DATA_ACK, DATA_ACK_8, HAS_MAPPING, DSN_8, DATA_FIN = 1, 2, 4, 8, 16
@@ -124,9 +126,9 @@ class Option:
 class Packets:
     """All TCP packets of some files, in the order of the files; an array per field.
 
-    `udp` are those of UDP, of which `time_ns`, `track`, `forward`, `payload`, `ttl` are the same,
-    `seq` and `ack` the halves of a number by which a packet is recognised at another place, and
-    the rest 0.
+    `udp` has the packets of UDP: `time_ns`, `track`, `forward`, `payload` and `ttl` are the same,
+    `seq` and `ack` are the halves of a number by which a packet is recognised at another place, and
+    the rest is 0.
 
     `time_ns` is the file's timestamp, `track` an index of `tracks`, `forward` whether `a` sent it,
     `payload` its bytes of data as sent (not as captured), `ttl` the time to live or hop limit,
@@ -139,7 +141,7 @@ class Packets:
     tracks: list[Track]
     options: list[Option]
     columns: dict[str, Array]
-    others: int = 0  # packets that are not TCP, those of UDP among them
+    others: int = 0  # packets that are not TCP, including UDP
     warnings: list[str] = field(default_factory=list)
     udp: Packets | None = None
 
@@ -304,7 +306,7 @@ class _Reader:
         with capture:
             link = int(capture.datalink())
             if link not in _HEADERS:
-                raise _NoCaptureError(f"its link type {link} is not known; known are {_LINKS}")
+                raise _NoCaptureError(f"its link type {link} is unknown; known are {_LINKS}")
             done = 0
             try:
                 for content, lengths in _split(capture, cypcap):
@@ -396,7 +398,7 @@ class _Reader:
             "seq": print_ >> np.uint64(32),
             "ack": print_ & np.uint64(0xFFFFFFFF),
             "ttl": heads.ttl,
-            # the whole one, of which the packet may be the first fragment
+            # the whole datagram; the packet may be its first fragment
             "payload": u16[heads.at + 4].astype(np.int64) - _UDP_HEAD_BYTES,
         }
         self._udp.add(number, heads, content, columns)
@@ -585,7 +587,7 @@ def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _H
         kind = u16[np.minimum(ip - 2, end)]
     to = u32[begin].astype(np.uint64) << np.uint64(16) | u16[begin + 4]
     from_ = u32[begin + 6].astype(np.uint64) << np.uint64(16) | u16[begin + 10]
-    # the product is the same in both directions, and rarely that of two other addresses
+    # the product is the same in both directions, and rarely the product of two other addresses
     return ip, _family(kind), to * from_
 
 

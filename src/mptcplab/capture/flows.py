@@ -56,12 +56,17 @@ class Flow:
     options: list[tuple[Option, int]]  # with their direction; of one view
     to_server_ns: int | None = None  # handshake, at the view next to the client
 
+    def first(self, way: int) -> View:
+        """The view next to the sender of a direction."""
+        return self.views[0 if way == TO_SERVER else -1]
+
+    def last(self, way: int) -> View:
+        """The view next to its receiver."""
+        return self.views[-1 if way == TO_SERVER else 0]
+
     def has_dss(self, packets: Packets) -> bool:
-        return any(
-            bool((packets.has[way] & dissect.HAS_DSS).any())
-            for view in self.views
-            for way in view.ways
-        )
+        ways = (way for view in self.views for way in view.ways)
+        return any((packets.has[way] & dissect.HAS_DSS).any() for way in ways)
 
 
 def find_flows(packets: Packets) -> list[Flow]:
@@ -111,14 +116,12 @@ def _generations(packets: Packets, number: int, mine: Array) -> Iterator[_Piece]
     if (times[1:] < times[:-1]).any():
         mine = mine[np.argsort(times, kind="stable")]
     syn = mine[(packets.flags[mine] & (dissect.SYN | dissect.ACK)) == dissect.SYN]
-    starts = [int(packet) for packet in syn]
     firsts: dict[tuple[bool, int], int] = {}
-    for packet in starts:
+    for packet in syn.tolist():
         firsts.setdefault((bool(packets.forward[packet]), int(packets.seq[packet])), packet)
     # MPTCP has no simultaneous open: whoever sends the first SYN is the client
     begin = [int(np.flatnonzero(mine == packet)[0]) for packet in firsts.values()]
-    parts = np.split(mine, begin) if begin else [mine]
-    for part in parts:
+    for part in np.split(mine, begin):
         if len(part):
             yield _piece(packets, number, part)
 
@@ -168,12 +171,9 @@ def _flow(
     seen = flow.views[0]
     tracks = {piece.track for piece in pieces if piece.file == seen.file}
     for way in (TO_SERVER, TO_CLIENT):
-        inside = set()
         mine = [option for track in sorted(tracks) for option in options.get(track, ())]
-        if mine:
-            at = np.array([option.packet for option in mine])
-            inside = set(at[np.isin(at, seen.ways[way])].tolist())
-        flow.options += [(option, way) for option in mine if option.packet in inside]
+        inside = np.isin([option.packet for option in mine], seen.ways[way])
+        flow.options += [(mine[index], way) for index in np.flatnonzero(inside)]
     flow.options.sort(key=lambda found: found[0].packet)
     return flow
 
@@ -216,7 +216,7 @@ def _are_twins(packets: Packets, few: tuple[Array, Array], many: tuple[Array, Ar
             found[at[sample[at] == theirs]] = True
             times, their_times = packets.time_ns[mine], packets.time_ns[others]
             if times[0] <= their_times[-1] and their_times[0] <= times[-1]:
-                # all of those that look the same; of an end that moved, they would be others
+                # all packets that look the same; if an end had moved, they would be others
                 found = found[np.searchsorted(sample, sample)]
             same += int(found.sum())
         asked += len(sample)
@@ -255,10 +255,7 @@ def _order(packets: Packets, flow: Flow, sizes_of_files: Counter[int]) -> None:
     middle = max((min(steps) + max(steps)) / 2, 0)
     order = sorted(
         range(len(flow.views)),
-        key=lambda index: (
-            steps[index],
-            -sizes[index] if steps[index] < middle else sizes[index],
-        ),
+        key=lambda index: (steps[index], -sizes[index] if steps[index] < middle else sizes[index]),
     )
     for view, (there, back) in zip(flow.views, reach, strict=True):
         view.place = "an unknown place"
@@ -272,9 +269,8 @@ def _order(packets: Packets, flow: Flow, sizes_of_files: Counter[int]) -> None:
                 if share > 1 - _AT_THE_END
                 else "between them"
             )
-    flow.to_server_ns = reach[order[0]][0]
-    if reach[order[0]][1] is not None and flow.to_server_ns is not None:
-        flow.to_server_ns += reach[order[0]][1] or 0
+    there, back = reach[order[0]]
+    flow.to_server_ns = None if there is None else there + (back or 0)
     flow.views = [flow.views[index] for index in order]
 
 
@@ -405,10 +401,12 @@ def _read_keys(
 
 def _join_token(flow: Flow) -> bytes | None:
     """The token in a subflow's SYN, which identifies the connection that it joins."""
-    for option, way in flow.options:
-        if option.kind == dissect.MP_JOIN and way == TO_SERVER and len(option.content) == 12:
-            return option.content[4:8]
-    return None
+    joins = (
+        option.content[4:8]
+        for option, way in flow.options
+        if option.kind == dissect.MP_JOIN and way == TO_SERVER and len(option.content) == 12
+    )
+    return next(joins, None)
 
 
 def _small(count: int) -> Any:

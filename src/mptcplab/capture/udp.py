@@ -2,8 +2,8 @@
 """Figures of UDP from captures alone: what QUIC, tunnels and other programs sent and got.
 
 `flows` finds the flows as it does TCP's. UDP has no sequence numbers: a packet is recognised at
-another place by what does not change on its way (`dissect`), and so is what was lost, how long the
-others took, and whether one overtook another. That is known of a packet that looks like no other
+another place by its unchanging parts (`dissect`), and so are losses, delays, and packets that
+overtake others. That is known of a packet that looks like no other
 one that was sent: of two that look the same, one may be lost and the other duplicated. Flows to the
 same port of a server stand together: as a rule these are the paths of one program.
 
@@ -84,7 +84,7 @@ def of_packets(
     """The figures of packets of UDP, in the order of their first ones, with times since `start_ns`;
     and what to know before trusting them.
 
-    `clients` are addresses that are known to be those of clients.
+    `clients` are known addresses of clients.
     """
     ports: dict[int, list[Flow]] = {}
     known: set[Endpoint] = set()
@@ -119,7 +119,7 @@ def _in_order(packets: Packets, flow: Flow) -> Flow:
 
     Between two places without a router, as on a LAN, the TTL is the same. But packets to the server
     pass the one next to the client first, and those to the client last; what the clocks of the
-    captures differ by is in both. Where none arrives, a place has those of its own end alone.
+    captures differ by is in both. Where nothing arrives, a place has only packets of its own end.
     """
     hops = [flows.hops(packets, view) for view in flow.views]
     if len(set(hops)) == len(hops):
@@ -166,9 +166,8 @@ def _port(packets: Packets, mine: Sequence[Flow], start_ns: int) -> list[UdpFlow
 
 
 def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigures, UdpSeries]:
-    """A direction of a flow, but for what depends on other flows."""
-    near, far = (0, -1) if way == TO_SERVER else (-1, 0)
-    sent, arrived = (flow.views[place].ways[way] for place in (near, far))
+    """A direction of a flow, without the figures that depend on other flows."""
+    sent, arrived = flow.first(way).ways[way], flow.last(way).ways[way]
     sent_ns, arrived_ns = packets.time_ns[sent], packets.time_ns[arrived]
     figures: dict[str, Any] = {
         "client": str(flow.client),
@@ -187,7 +186,7 @@ def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigu
         place, alike = _places(prints, flows.prints(packets, arrived))
         figures["alike_packets"] = int(alike.sum())
         if not alike.all():
-            # of those that look the same, the first or a later one arrived
+            # of packets that look the same, the first or a later one arrived
             _, first = np.unique(prints, return_index=True)
             behind = int(first[place[first] >= 0].max(initial=-1)) + 1
             missing = place < 0
@@ -210,8 +209,8 @@ def _way(packets: Packets, flow: Flow, way: int, start_ns: int) -> tuple[UdpFigu
 
 
 def _places(sent: Array, arrived: Array) -> tuple[Array, Array]:
-    """Where among those that arrived each packet is first that was sent, by their numbers; -1:
-    nowhere. And whether that may be another one that was sent, with the same number.
+    """The first place of each sent packet among the packets that arrived, by their numbers, or -1;
+    and whether another sent packet has the same number.
 
     As many may arrive as were sent though some were lost, if others were duplicated; and nothing
     says whether they overtook each other.
@@ -231,15 +230,15 @@ def _warnings(ports: Sequence[UdpPort]) -> list[str]:
         alike = sum(way.alike_packets or 0 for way in ways)
         if alike:
             found.append(
-                f"UDP port {port.port}: {alike} packets look like others, so that it is not known "
-                "which of them arrived, and when; they are in no loss, delay or reordering"
+                f"UDP port {port.port}: {alike} packets look like others, so it is unknown which "
+                "of them arrived, and when; losses, delays and reordering exclude them"
             )
         not_sent = sum(map(_not_sent, ways))
         if not_sent:
             found.append(
-                f"UDP port {port.port}: {not_sent} packets arrive that are not in the capture of "
-                "the sender: that began later or keeps another number of bytes of each packet, or "
-                "they were changed or duplicated on their way; losses may be wrong"
+                f"UDP port {port.port}: the sender's capture lacks {not_sent} packets that "
+                "arrived: it began later or keeps another number of bytes of each packet, or they "
+                "were changed or duplicated on their way; losses may be wrong"
             )
         if any(way.delay_ms_min < 0 for way in ways if way.delay_ms_min is not None):
             found.append(
@@ -251,7 +250,7 @@ def _warnings(ports: Sequence[UdpPort]) -> list[str]:
 
 def _not_sent(way: UdpFigures) -> int:
     """How many packets arrived at least that were not seen next to the sender, if both are known:
-    of those that look the same, all may have arrived.
+    of packets that look the same, all may have arrived.
     """
     if way.alike_packets is None:
         return 0

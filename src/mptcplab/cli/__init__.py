@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -18,98 +19,7 @@ import click
 from mptcplab import __version__
 from mptcplab.errors import MptcplabError, status_of
 
-#: Where each command is, as MODULE:NAME, and its summary in the help.
-COMMANDS = {
-    "advise": (
-        "advise:advise_command",
-        "Say which scheduler and congestion control suit your paths.",
-    ),
-    "analyze": (
-        "analyze:analyze_command",
-        "Compute figures from captures alone, in pcapng or pcap files.",
-    ),
-    "bench": (
-        "bench:bench_command",
-        "Measure how fast runs are here, and how well paths are filled.",
-    ),
-    "bisect": (
-        "bisect:bisect_command",
-        "Find the commit of Linux that changed what a scenario gives.",
-    ),
-    "cc": (
-        "schedulers:cc_group",
-        "Congestion controls: the kernel's own, and coupled ones.",
-    ),
-    "cluster": (
-        "machine:cluster_group",
-        "Clusters that run scenarios: make the key that protects one.",
-    ),
-    "compare": (
-        "runs:compare",
-        "Compare schedulers, congestion controls or kernels.",
-    ),
-    "completion": (
-        "shells:completion_command",
-        "Print the script with which a shell completes commands.",
-    ),
-    "doctor": (
-        "machine:doctor_command",
-        "Say what this machine lacks, and the command that fixes it.",
-    ),
-    "exec": (
-        "programs:exec_command",
-        "Run a program of this machine on the client, over MPTCP.",
-    ),
-    "explain": (
-        "stored:explain_command",
-        "Say why runs did not reach the sum of their paths.",
-    ),
-    "kernel": (
-        "machine:kernel_group",
-        "The lab kernel: Linux, built as an ordinary program.",
-    ),
-    "leaderboard": (
-        "leaderboard:leaderboard_command",
-        "Rank all schedulers, and yours, on scenarios of all kinds.",
-    ),
-    "papers": (
-        "papers:papers_group",
-        "Published experiments: run them again, see which claims hold.",
-    ),
-    "report": (
-        "stored:report_command",
-        "Make one page about runs, with tables and interactive charts.",
-    ),
-    "results": (
-        "results:results_group",
-        "All runs of an output directory as one table.",
-    ),
-    "run": (
-        "runs:run",
-        "Run one scenario, from a FILE or from flags.",
-    ),
-    "scenario": ("scenarios:scenario_group", "Scenario files."),
-    "scheduler": (
-        "schedulers:scheduler_group",
-        "Packet schedulers: those of the lab, and your own.",
-    ),
-    "selftests": (
-        "selftests:selftests_command",
-        "Run the kernel's own MPTCP tests, which have to pass.",
-    ),
-    "shell": (
-        "programs:shell_command",
-        "Open a shell on the client, where ss, tc and tcpdump work.",
-    ),
-    "show": (
-        "stored:show",
-        "Draw a run over time: goodput, RTTs, windows, queues, buffers.",
-    ),
-    "sweep": (
-        "sweeps:sweep_command",
-        "Run a scenario with many combinations of values from FILE.",
-    ),
-}
+_COMMANDS = Path(__file__).with_name("commands")
 
 
 class _Lazy(click.Group):
@@ -125,16 +35,24 @@ class _Lazy(click.Group):
         return name, listed and load(str(listed.name)), rest
 
 
+def _listed() -> dict[str, click.Command]:
+    """The commands by name, each with the first line of its file's docstring."""
+    found = {}
+    for file in sorted(_COMMANDS.glob("[!_]*.py")):
+        _, _, text = file.read_text("utf-8").partition('"""')
+        found[file.stem] = click.Command(file.stem, help=text.split("\n", 1)[0].rstrip('"'))
+    return found
+
+
 def load(name: str) -> click.Command:
-    """The command that has this name in COMMANDS."""
-    module, _, attribute = COMMANDS[name][0].partition(":")
-    command: click.Command = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+    """The command of this name."""
+    command: click.Command = importlib.import_module(f"{__name__}.commands.{name}").command
     return command
 
 
 @click.group(
     cls=_Lazy,
-    commands={name: click.Command(name, help=summary) for name, (_, summary) in COMMANDS.items()},
+    commands=_listed(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with: mptcplab doctor, then mptcplab compare --help",
 )
@@ -165,7 +83,7 @@ def main() -> NoReturn:
 
 
 _AS_IT_IS = "mptcplab"
-#: The environment variable in which a shell says what it wants to complete.
+#: The environment variable in which a shell asks for suggestions.
 COMPLETE = "_MPTCPLAB_COMPLETE"
 
 
@@ -178,7 +96,7 @@ def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 class _Named(io.FileIO):
-    """A file descriptor whose errors carry its name, as those of files do."""
+    """A file descriptor whose errors carry its name, as errors of files do."""
 
     def __init__(self, number: int, called: str) -> None:
         super().__init__(number, "w", closefd=False)

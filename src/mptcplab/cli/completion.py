@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a shell suggests for the values of options and arguments.
+"""The suggestions of a shell for the values of options and arguments.
 
 Shells ask at every press of a key: each function imports what it needs when it is called, and
 suggests nothing where it would have to run or read anything of the user's.
@@ -134,7 +134,7 @@ def expectations(context: click.Context, _option: click.Parameter, incomplete: s
 
 
 def kernels(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
-    """The names of kernels, and how that of a distribution's package begins."""
+    """The names of kernels, and the prefix of a distribution's package."""
     from mptcplab.lab import kernel_names, stock_package
 
     before, last = _last_of(incomplete, ",")

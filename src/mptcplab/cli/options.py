@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Options shared by several commands. What they mean, and what commands do, is in `actions`, which
-is imported when a command runs: neither help nor a mistyped option waits for it.
+"""Options shared by several commands. `actions` has their meaning, and the work of commands; it is
+imported when a command runs: neither help nor a mistyped option waits for it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +24,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Where runs are kept by default.
 DEFAULT_OUT = Path("mptcplab-out")
+#: The types of arguments and options that name a file, a directory, or either.
+FILE = click.Path(path_type=Path, dir_okay=False)
+DIRECTORY = click.Path(path_type=Path, file_okay=False)
+PLACE = click.Path(path_type=Path)
 
 
 def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -70,7 +74,19 @@ def _scenario_option(name: str, *short: str) -> Callable[[F], F]:
     )
 
 
+def workload_option(text: str) -> Callable[[F], F]:
+    """The workload; `text` is its help."""
+    return click.option(
+        "--workload",
+        "-w",
+        shell_complete=completion.workloads,
+        metavar="KIND[:KEY=VALUE,...]",
+        help=text,
+    )
+
+
 scheduler_option = _scenario_option("scheduler", "-s")
+scenario_file = click.argument("file", type=PLACE, required=False)
 jobs_option = click.option(
     "--jobs",
     "-j",
@@ -83,28 +99,17 @@ jobs_option = click.option(
 
 def out_option_of(default: Path, text: str) -> Callable[[F], F]:
     """The directory that a command writes to."""
-    kind = click.Path(path_type=Path, file_okay=False)
-    return click.option("--out", "-o", type=kind, default=default, show_default=True, help=text)
+    return click.option(
+        "--out", "-o", type=DIRECTORY, default=default, show_default=True, help=text
+    )
 
 
 out_option = out_option_of(DEFAULT_OUT, "Directory for the runs and their results.")
-_address_option = click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Make the runs on a Dask cluster: tls://HOST:PORT, or its scheduler's FILE.json; "
-    "docs/cluster.md.",
-)
-_key_option = click.option(
-    "--cluster-key",
-    metavar="FILE",
-    help="The cluster's key, made by mptcplab cluster key FILE; none for tcp:// in a network "
-    f"without others.  [${choices.KEY_VARIABLE}, or Dask's configuration]",
-)
 storage_option = click.option(
     "--storage",
     metavar="URL",
-    help="Keep records there, one object per run, and only their series here; mptcplab results "
-    "fetch brings them back.",
+    help="Keep records at this address, one object per run, and only their series in --out; "
+    "mptcplab results fetch brings them back.",
 )
 dry_run_option = click.option(
     "--dry-run",
@@ -119,32 +124,18 @@ pcap_option = click.option(
 )
 
 
-def decisions_option(command: F) -> F:
-    """--decisions, under its name of before also, which is refused."""
-
-    def refused(_context: click.Context, _option: click.Parameter, given: bool) -> None:
-        if given:
-            raise click.UsageError(
-                "--trace is --decisions now; a trace is a link's: docs/traces.md"
-            )
-
-    old = click.option("--trace", is_flag=True, hidden=True, expose_value=False, callback=refused)
-    text = "Keep the decisions of schedulers."
-    return click.option("--decisions", is_flag=True, help=text)(old(command))
-
-
 states_option = click.option(
     "--states",
     is_flag=True,
-    help="Keep what the scheduler saw at each decision, and its answer: docs/oracle.md.",
+    help="Keep the scheduler's view at each decision, and its answer: docs/oracle.md.",
 )
 kernel_like_option = click.option(
     "--kernel-like",
     type=click.Choice(list(choices.FLAVOURS)),
     default=choices.DEFAULT_FLAVOUR,
     show_default=True,
-    help="Which kernels' arithmetic to use: that of distributions' kernels, or of their kernels "
-    "for virtual machines, with smaller buffers; docs/flavours.md.",
+    help="The arithmetic of distributions' kernels (amd64), or of their kernels for virtual "
+    "machines (cloud), with smaller buffers; docs/flavours.md.",
 )
 wall_limit_option = click.option(
     "--wall-limit",
@@ -163,119 +154,149 @@ disk_limit_option = click.option(
 )
 
 
+def junit_option(text: str) -> Callable[[F], F]:
+    """The report for continuous integration; `text` is its help."""
+    return click.option("--junit", metavar="FILE", type=FILE, help=text)
+
+
 def expect_option(text: str) -> Callable[[F], F]:
-    """What runs have to meet; `text` says it in the help."""
+    """An expectation of runs; `text` is its help."""
+    suggested = completion.expectations
     return click.option(
-        "--expect",
-        metavar="FORMULA",
-        multiple=True,
-        shell_complete=completion.expectations,
-        help=text,
+        "--expect", metavar="FORMULA", multiple=True, shell_complete=suggested, help=text
     )
 
 
-def expect_options(command: F) -> F:
-    """What runs have to meet, and the report of it for continuous integration."""
-    expect = expect_option(
-        "What has to be true of the figures, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "
-        "0.98 * default.goodput'; exit status 4 if it is not. Repeatable; docs/expect.md."
-    )
-    junit = click.option(
-        "--junit",
+def _together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one, in the order in which the help lists them."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _refuse_trace(_context: click.Context, _option: click.Parameter, given: bool) -> None:
+    if given:
+        raise click.UsageError("--trace is --decisions now; a trace is a link's: docs/traces.md")
+
+
+decisions_option = _together(
+    click.option("--decisions", is_flag=True, help="Keep the decisions of schedulers."),
+    # its name of before
+    click.option("--trace", is_flag=True, hidden=True, expose_value=False, callback=_refuse_trace),
+)
+#: Expectations of runs, and the report on them.
+expect_options = _together(
+    expect_option(
+        "A formula that the figures have to meet, e.g. 'goodput >= 50mbit' or 'minrtt.goodput >= "
+        "0.98 * default.goodput'; else the exit status is 4. Repeatable; docs/expect.md."
+    ),
+    junit_option("Also write a JUnit report on the expectations, for CI."),
+)
+cluster_options = _together(
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Make the runs on a Dask cluster: tls://HOST:PORT, or its scheduler's FILE.json; "
+        "docs/cluster.md.",
+    ),
+    click.option(
+        "--cluster-key",
         metavar="FILE",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Also write whether the expectations are met as a JUnit report, for CI.",
-    )
-    return expect(junit(command))
+        help="The cluster's key, made by mptcplab cluster key FILE; tcp:// has none, and is for "
+        f"your own network.  [${choices.KEY_VARIABLE}, or Dask's configuration]",
+    ),
+)
+_SCENARIO: Mapping[str, Callable[[Any], Any]] = {
+    "path": click.option(
+        "--path",
+        "-p",
+        multiple=True,
+        shell_complete=completion.paths,
+        metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
+        help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
+        "them for one direction (up.rate, down.delay, ...); docs/scenario.md lists all. "
+        f"PRESET[:KEY=VALUE,...] is short for a path named like its preset. Up to {MAX_PATHS}.",
+    ),
+    "event": click.option(
+        "--event",
+        "-e",
+        multiple=True,
+        shell_complete=completion.events,
+        metavar="TIME:PATH:ACTION",
+        help=f"An event of a path during the run, e.g. 3s:lte:down. Actions: {one_of(ACTIONS)}; "
+        "keys such as lasts and every: docs/scenario.md.",
+    ),
+    "link": click.option(
+        "--link",
+        "-l",
+        multiple=True,
+        metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
+        help="A link that paths share by naming it: --path a:link=NAME,delay=5ms; "
+        "docs/connections.md.",
+    ),
+    "connection": click.option(
+        "--connection",
+        "-c",
+        multiple=True,
+        metavar="NAME:paths=PATH/PATH[,KEY=VALUE...]",
+        help="A connection with its own hosts, over these paths; keys: transport, "
+        "scheduler, cc, start, end, count, workload.KEY; docs/connections.md.",
+    ),
+    **{name: _scenario_option(name) for name in ("cc", "kernel", "transport")},
+    "workload": workload_option(
+        f"Workload: {one_of(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; docs/workloads.md.  [bulk]"
+    ),
+    **{
+        name: _scenario_option(name)
+        for name in (
+            *("direction", "start", "duration", "size", "warmup", "send_buffer", "receive_buffer"),
+            *("sample_interval", "seed", "seed_delay", "vary", "repeat"),
+        )
+    },
+    "jobs": jobs_option,
+    "out": out_option,
+    "kernel_like": kernel_like_option,
+    "wall_limit": wall_limit_option,
+    "disk_limit": disk_limit_option,
+    "only_plan": click.option(
+        "--plan", "only_plan", is_flag=True, help="Print the commands of the runs, and stop."
+    ),
+    "as_json": json_option,
+}
 
 
-def cluster_options(command: F) -> F:
-    """The options that say which cluster to use."""
-    return _address_option(_key_option(command))
+def scenario_options(*names: str) -> Callable[[F], F]:
+    """The options that describe a scenario: those with these names, or all."""
+    return _together(*(each for name, each in _SCENARIO.items() if not names or name in names))
 
 
-def scenario_options(command: F) -> F:
-    """The options that describe a scenario, the same for every command that runs one."""
-    options = [
-        click.option(
-            "--path",
-            "-p",
-            multiple=True,
-            shell_complete=completion.paths,
-            metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
-            help="A path, with its rate and one-way delay; keys: queue, loss, jitter, and any of "
-            "them for one direction (up.rate, down.delay, ...); docs/scenario.md lists all. "
-            f"PRESET[:KEY=VALUE,...] is short for a path named like its preset. Up to {MAX_PATHS}.",
-        ),
-        click.option(
-            "--event",
-            "-e",
-            multiple=True,
-            shell_complete=completion.events,
-            metavar="TIME:PATH:ACTION",
-            help=f"What happens to a path during the run, e.g. 3s:lte:down: {one_of(ACTIONS)}, "
-            "and keys such as lasts and every; docs/scenario.md.",
-        ),
-        click.option(
-            "--link",
-            "-l",
-            multiple=True,
-            metavar="NAME:RATE,DELAY[,KEY=VALUE...]",
-            help="A link that paths share by naming it: --path a:link=NAME,delay=5ms; "
-            "docs/connections.md.",
-        ),
-        click.option(
-            "--connection",
-            "-c",
-            multiple=True,
-            metavar="NAME:paths=PATH/PATH[,KEY=VALUE...]",
-            help="A connection with its own hosts, over these paths; keys: transport, "
-            "scheduler, cc, start, end, count, workload.KEY; docs/connections.md.",
-        ),
-        _scenario_option("cc"),
-        _scenario_option("kernel"),
-        _scenario_option("transport"),
-        click.option(
-            "--workload",
-            "-w",
-            shell_complete=completion.workloads,
-            metavar="KIND[:KEY=VALUE,...]",
-            help=f"What is sent: {one_of(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; "
-            "docs/workloads.md.  [bulk]",
-        ),
-        *map(_scenario_option, ("direction", "start", "duration", "size", "warmup")),
-        *map(_scenario_option, ("send_buffer", "receive_buffer", "sample_interval")),
-        *map(_scenario_option, ("seed", "seed_delay", "vary", "repeat")),
-        jobs_option,
-        out_option,
-        kernel_like_option,
-        wall_limit_option,
-        disk_limit_option,
-        click.option(
-            "--plan", "only_plan", is_flag=True, help="Print the commands of the runs, and stop."
-        ),
-        json_option,
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+#: The options of a run whose workload is a program.
+program_options = _together(
+    scenario_file,
+    click.option(
+        "--server", default="", metavar="COMMAND", help="Run this program on the server first."
+    ),
+    click.option(
+        "--listen",
+        default="",
+        metavar="tcp|udp:PORT",
+        help="Wait until something on the server listens on this.  [any port]",
+    ),
+    click.option("--time-limit", help="End the program after this virtual time, e.g. 30s.  [600s]"),
+    scheduler_option,
+    scenario_options(
+        *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer"),
+        *("seed_delay", "vary", "kernel", "kernel_like", "sample_interval", "seed", "out"),
+        *("wall_limit", "disk_limit", "only_plan"),
+    ),
+)
 
 
 def check_shown(options: Mapping[str, Any]) -> None:
     """Raises UsageError if two forms of output are asked for."""
     if options["only_plan"] and options["as_json"]:
         raise click.UsageError("--plan prints commands, which are no JSON document; leave one out")
-
-
-def some_of_scenario_options(names: Sequence[str]) -> Callable[[F], F]:
-    """Adds only the options of a scenario with these names."""
-
-    def decorate(command: F) -> F:
-        holder: Any = command
-        own = list(getattr(holder, "__click_params__", ()))
-        scenario_options(command)
-        shared = holder.__click_params__[len(own) :]
-        holder.__click_params__ = [*own, *(option for option in shared if option.name in names)]
-        return command
-
-    return decorate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab completion: the scripts with which shells ask for suggestions, and the answers.
+"""The scripts with which shells ask for suggestions, and the answers.
 
 Click has such scripts, which this module extends: words go on after a colon or an equals sign,
 where bash begins a new one, and such a part of a word gets no space.
@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 
-import click
 from click import shell_completion
 from click.shell_completion import CompletionItem
 
 from mptcplab.cli.completion import PART
 
-_PROGRAM = "mptcplab"
+PROGRAM = "mptcplab"
 
 _BASH = """\
 %(complete_func)s() {
@@ -81,12 +80,12 @@ class _Fish(shell_completion.FishComplete):
         return super().format_completion(CompletionItem(item.value, type=kind, help=item.help))
 
 
-_SHELLS = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+SHELLS = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
 
 
 def register() -> None:
     """Have Click use these scripts and answers."""
-    for shell in _SHELLS.values():
+    for shell in SHELLS.values():
         shell_completion.add_completion_class(shell)
 
 
@@ -107,20 +106,3 @@ def _last_word(line: str) -> tuple[int, bool]:
         elif sign.isspace():
             start, inside = len(line), False
     return start, bool(quote)
-
-
-@click.command("completion")
-@click.argument("shell", type=click.Choice(list(_SHELLS)))
-def completion_command(shell: str) -> None:
-    """Print the script with which a shell completes commands.
-
-    It completes their options, schedulers, parameters, presets and figures, too.
-
-    \b
-    bash: eval "$(mptcplab completion bash)"      in ~/.bashrc
-    zsh:  eval "$(mptcplab completion zsh)"       in ~/.zshrc, after compinit
-    fish: mptcplab completion fish | source       in ~/.config/fish/config.fish
-    """
-    from mptcplab.cli import COMPLETE, cli
-
-    click.echo(_SHELLS[shell](cli, {}, _PROGRAM, COMPLETE).source())

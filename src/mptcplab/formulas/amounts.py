@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import total_ordering
 from typing import Any
 
 from mptcplab import units
@@ -81,6 +82,7 @@ _STEPS: Mapping[str, tuple[tuple[float, str], ...]] = {
 }
 
 
+@total_ordering
 class Amount:
     """A number with its unit, as formulas compute with it.
 
@@ -179,7 +181,7 @@ class Amount:
     def __round__(self, digits: int | None = None) -> float:
         if _dimensions(self.unit) != (0, 0):
             example = _kind(self.unit)[2] or "1"
-            raise FormulaError(f"{self.kind} has to be divided by its unit first, e.g. {example}")
+            raise FormulaError(f"divide {self.kind} by its unit first, e.g. {example}")
         return round(float(self._base), digits)
 
     def _no(self, _other: object) -> Any:
@@ -195,20 +197,8 @@ class Amount:
     def __eq__(self, other: object) -> bool:
         return self._base == self._fitting(other)
 
-    def __ne__(self, other: object) -> bool:
-        return self._base != self._fitting(other)
-
     def __lt__(self, other: object) -> bool:
         return self._base < self._fitting(other)
-
-    def __le__(self, other: object) -> bool:
-        return self._base <= self._fitting(other)
-
-    def __gt__(self, other: object) -> bool:
-        return self._base > self._fitting(other)
-
-    def __ge__(self, other: object) -> bool:
-        return self._base >= self._fitting(other)
 
 
 def literals(text: str) -> tuple[str, dict[str, Literal]]:

@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Formulas in files: Python expressions that can compute and compare, and nothing else.
 
-simpleeval evaluates them: only the attributes of tables, no statements, and only the given
-functions. Where it would only warn, this module raises an error. Every evaluation ends: numbers,
-texts, lists and the number of steps are limited.
+A formula is compiled to Python without builtins: it calls the given functions only, and an
+attribute is the key of a table. Every evaluation ends: numbers, texts, lists and the number of
+steps are limited.
 """
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
 import operator
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from types import CodeType
 from typing import Any
-
-import simpleeval
 
 from mptcplab.mistakes import suggestion
 
@@ -27,11 +24,11 @@ Functions = Mapping[str, Callable[..., Any]]
 
 #: How many steps a formula may take, including the values it inspects: a second or two.
 MAX_WORK = 2_000_000
-#: The longest list, in values, and text, in characters: simpleeval's limit for texts.
-MAX_VALUES = simpleeval.MAX_STRING_LENGTH
-#: More than a float can be.
+#: The longest list, in values, and text, in characters.
+MAX_VALUES = 100_000
+#: A float cannot be larger.
 MAX_BITS = 1024
-#: How many parts may lie within each other: for more, Python's stack may not be enough.
+#: How many parts may be nested: for more, Python's stack may not be enough.
 MAX_DEPTH = 100
 #: More digits than a float has change nothing.
 _MAX_ROUNDED = 400
@@ -102,7 +99,7 @@ class Formula:
         }
 
     def constants(self, keyword: str) -> set[Any]:
-        """What its calls give to a keyword; None stands for what is computed."""
+        """The constants that its calls give to a keyword; None stands for a computed value."""
         return {
             found.value.value if isinstance(found.value, ast.Constant) else None
             for node in ast.walk(self._tree)
@@ -115,27 +112,7 @@ class Formula:
         """Its value. Raises FormulaError if there is none: MissingError if something is missing,
         UndefinedError for a division by zero.
         """
-        return _value(self._tree, self.text, names, functions)
-
-    def again(self, names: Mapping[str, Any], functions: Functions = BASICS) -> Any:
-        """The same, many times as fast: for names and functions like those with which it has had a
-        value. What is counted as a step is coarser, and never more.
-        """
-        with _reported():
-            if self._code is not None:
-                called = {_called(name): function for name, function in functions.items()}
-                called[_COUNTED] = _Counter().counted
-                known = {**functions, **called, **_CALLED_OPERATORS, **names}
-                return eval(self._code, {**known, "__builtins__": {}})
-        return self.value(names, functions)
-
-    @cached_property
-    def _code(self) -> CodeType | None:
-        """The formula as Python; None if there is something in it that claims have no need of."""
-        with contextlib.suppress(_NotCompilableError), warnings.catch_warnings(action="ignore"):
-            tree = _Compilable().visit(copy.deepcopy(self._tree))
-            return compile(ast.fix_missing_locations(ast.Expression(tree)), "formula", "eval")
-        return None
+        return _value(self._tree, names, functions)
 
 
 def fill(text: str, names: Mapping[str, Any]) -> Any:
@@ -149,7 +126,7 @@ def fill(text: str, names: Mapping[str, Any]) -> Any:
     tree: ast.expr = whole
     if len(whole.values) == 1 and isinstance(only := whole.values[0], ast.FormattedValue):
         tree = only if only.format_spec else only.value
-    return _value(tree, text, names, BASICS)
+    return _value(tree, names, BASICS)
 
 
 def names_in(text: str) -> Collection[str]:
@@ -157,202 +134,242 @@ def names_in(text: str) -> Collection[str]:
     return _free_names(_template(text)) if "{" in text or "}" in text else set()
 
 
-def _value(tree: ast.expr, text: str, names: Mapping[str, Any], functions: Functions) -> Any:
-    evaluator = _Evaluator(dict(functions), dict(names))
-    with _reported():
-        return evaluator.eval(text, previously_parsed=tree)
-
-
-@contextlib.contextmanager
-def _reported() -> Iterator[None]:
-    """What goes wrong in an evaluation is a FormulaError."""
+def _value(tree: ast.expr, names: Mapping[str, Any], functions: Functions) -> Any:
+    called = {_called(name): function for name, function in functions.items()}
+    known = {**functions, **names, **called, **_INTERNAL, **_Steps().functions()}
     try:
-        yield
+        return eval(_compiled(tree), {**known, "__builtins__": {}})
     except FormulaError:
         raise
-    except simpleeval.InvalidExpression as error:
-        raise FormulaError(str(error)) from None
     except RecursionError:
         raise FormulaError(_TOO_DEEP) from None
     except ZeroDivisionError:
         raise UndefinedError("division by zero") from None
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        NameError,
-        TypeError,
-        ValueError,
-    ) as error:
-        what = f"no {error} there" if isinstance(error, LookupError) else str(error)
-        raise FormulaError(what) from None
+    except NameError as error:
+        name = error.name or str(error).split("'")[1]
+        kind = "function" if name.endswith("()") else "name"
+        raise FormulaError(f"unknown {kind} {name.removesuffix('()')}") from None
+    except KeyError as error:
+        raise FormulaError(f"there is no {error}") from None
+    except (ArithmeticError, IndexError, SyntaxError, TypeError, ValueError) as error:
+        raise FormulaError(str(error)) from None
 
 
 def _called(name: str) -> str:
-    """The name of a function or an operator where names of values are: no value can have it."""
+    """The name of a function where names of values are: no value can have it."""
     return f"{name}()"
 
 
-#: The function through which lists go that are made or gone through.
-_COUNTED = _called("counted ")
-
-
-class _Counter:
+class _Steps:
     """Ends an evaluation that takes too many steps."""
 
     def __init__(self) -> None:
-        self._work = 0
+        self._taken = 0
 
-    def counted(self, value: Any) -> Any:
-        if isinstance(value, list | tuple | range | str):
-            self._work += len(value)
-            if self._work > MAX_WORK:
-                raise FormulaError(f"takes more than {MAX_WORK} steps")
+    def functions(self) -> Functions:
+        return {"called ()": self._applied, "counted ()": self._counted, "looped ()": self._looped}
+
+    def _take(self, steps: int) -> None:
+        self._taken += steps
+        if self._taken > MAX_WORK:
+            raise FormulaError(f"it takes more than {MAX_WORK} steps")
+
+    def _counted(self, value: Any) -> Any:
+        """A value, which Python may inspect as a whole in one step of the formula."""
+        if type(value) in _CONTAINERS:
+            self._take(1 + _size(value, MAX_WORK))
         return value
 
+    def _looped(self, values: Any, steps: int) -> Any:
+        """The values over which a comprehension iterates; each takes some steps."""
+        if type(values) in _CONTAINERS:
+            self._take(steps * (1 + len(values)))
+        return values
 
-class _NotCompilableError(Exception):
-    pass
+    def _applied(self, function: Callable[..., Any], /, *values: Any, **named: Any) -> Any:
+        for each in (*values, *named.values()):
+            if type(each) in _CONTAINERS:
+                self._counted(each)
+        return self._counted(function(*values, **named))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(tree: ast.expr) -> CodeType:
+    python = ast.fix_missing_locations(ast.Expression(_Compilable().visit(copy.deepcopy(tree))))
+    with warnings.catch_warnings(action="ignore"):  # about values that cannot be called, and so on
+        return compile(python, "formula", "eval")
 
 
 class _Compilable(ast.NodeTransformer):
-    """The formula as Python that does no more than simpleeval would: it knows the same names, calls
-    the same functions and operators, and attributes are the keys of tables.
-    """
+    """A formula as Python: each step that may take longer calls a function that counts it."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        if not isinstance(node, _COMPILED):
-            raise _NotCompilableError
-        return super().generic_visit(node)
+        if not isinstance(node, _POSSIBLE):
+            raise FormulaError(f"{type(node).__name__} is not possible in a formula")
+        found = super().generic_visit(node)
+        return _internal("counted", found) if isinstance(found, _COUNTED) else found
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return ast.Subscript(self.visit(node.value), ast.Constant(node.attr), ast.Load())
+        key, place = ast.Constant(node.attr), ast.Constant(ast.unparse(node))
+        return _internal("looked up", self.visit(node.value), key, place)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        if not isinstance(node.op, ast.Invert):
+            return self.generic_visit(node)
+        return _internal("Invert", self.visit(node.operand))
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        if type(node.op) in _PLAIN:
-            return self.generic_visit(node)
-        function = ast.Name(_called(type(node.op).__name__), ast.Load())
-        return _through_counter(
-            ast.Call(function, [self.visit(node.left), self.visit(node.right)], [])
+        if type(node.op) not in _OPERATORS:
+            raise FormulaError(f"{type(node.op).__name__} is not possible in a formula")
+        function = _name(f"{type(node.op).__name__} ")
+        return _internal("called", function, self.visit(node.left), self.visit(node.right))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        left, *others = (
+            _internal("counted", self.visit(each)) for each in (node.left, *node.comparators)
         )
+        return ast.Compare(left, node.ops, others)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if not isinstance(node.func, ast.Name) or any(each.arg is None for each in node.keywords):
-            raise _NotCompilableError
-        function = ast.Name(_called(node.func.id), ast.Load())
-        given = [ast.keyword(each.arg, self.visit(each.value)) for each in node.keywords]
-        return _through_counter(ast.Call(function, [self.visit(each) for each in node.args], given))
+            raise FormulaError("a formula calls functions by their names, without **")
+        named = [ast.keyword(each.arg, self.visit(each.value)) for each in node.keywords]
+        return _internal("called", _name(node.func.id), *map(self.visit, node.args), named=named)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return _internal("joined", *map(self.visit, node.values))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        value = _internal("counted", self.visit(node.value))
+        if node.format_spec is None:
+            return value
+        return _internal("formatted", value, self.visit(node.format_spec))
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
-        # simpleeval makes a list of it, which can be gone through more than once
+        # a list can be iterated more than once
         return self.visit_ListComp(ast.ListComp(node.elt, node.generators))
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
-        found = super().generic_visit(node)
-        assert isinstance(found, ast.ListComp)
-        for each in found.generators:
-            each.iter = _through_counter(each.iter)
-        return found
+        loops = self._loops(node)
+        return _internal("counted", ast.ListComp(self.visit(node.elt), loops))
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        loops = self._loops(node)
+        found = ast.DictComp(self.visit(node.key), self.visit(node.value), loops)
+        return _internal("counted", found)
+
+    def _loops(self, node: ast.ListComp | ast.DictComp) -> list[ast.comprehension]:
+        steps = ast.Constant(sum(1 for _ in ast.walk(node)))
+        for each in node.generators:
+            targets = ast.walk(each.target)
+            if each.is_async or not all(isinstance(target, _TARGETS) for target in targets):
+                raise FormulaError("a comprehension is [VALUE for NAME in LIST if CONDITION]")
+        return [
+            ast.comprehension(
+                each.target,
+                _internal("looped", self.visit(each.iter), steps),
+                list(map(self.visit, each.ifs)),
+                0,
+            )
+            for each in node.generators
+        ]
 
 
-def _through_counter(node: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name(_COUNTED, ast.Load()), [node], [])
+def _name(function: str) -> ast.expr:
+    return ast.Name(_called(function), ast.Load())
 
 
-# What formulas of claims consist of, and the operators that need no limits.
-_PLAIN = (ast.Sub, ast.Div)
-_COMPILED = (
-    ast.expr_context,
-    ast.operator,
-    ast.Not,
-    ast.UAdd,
-    ast.USub,
-    ast.boolop,
-    ast.cmpop,
-    ast.comprehension,
-    ast.Name,
-    ast.Constant,
-    ast.UnaryOp,
-    ast.BinOp,
-    ast.BoolOp,
-    ast.Compare,
-    ast.IfExp,
-    ast.List,
-    ast.Tuple,
-    ast.Subscript,
+def _internal(function: str, *arguments: ast.expr, named: Sequence[ast.keyword] = ()) -> ast.expr:
+    """A call of a function of this module; the space keeps formulas from calling it."""
+    return ast.Call(_name(f"{function} "), list(arguments), list(named))
+
+
+_NESTED = frozenset({list, tuple, dict, set, range})
+_CONTAINERS = _NESTED | {str}
+# What is compiled as it is; values of the latter are new, or parts of others.
+_POSSIBLE = (
+    *(ast.Name, ast.Constant, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Starred, ast.Slice),
+    *(ast.expr_context, ast.Not, ast.UAdd, ast.USub, ast.boolop),
+    *(_COUNTED := (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Subscript)),
 )
-
-
-class _Evaluator(simpleeval.EvalWithCompoundTypes):  # type: ignore[misc]
-    """simpleeval, with attributes restricted to the keys of tables."""
-
-    def __init__(self, functions: dict[str, Any], names: dict[str, Any]) -> None:
-        super().__init__(_OPERATORS, functions, names)
-        self._work = 0
-
-    def _eval(self, node: ast.AST) -> Any:
-        value = super()._eval(node)
-        self._work += 1 + _size(value, MAX_WORK)
-        if self._work > MAX_WORK:
-            raise FormulaError(f"takes more than {MAX_WORK} steps")
-        if isinstance(value, int) and value.bit_length() > MAX_BITS:
-            raise FormulaError(f"a number of more than {MAX_BITS} bits")
-        return value
-
-    def _eval_attribute(self, node: ast.Attribute) -> Any:
-        table = self._eval(node.value)
-        if not isinstance(table, Mapping):
-            raise FormulaError(f"{ast.unparse(node)}: {ast.unparse(node.value)} is not a table")
-        if node.attr not in table:
-            hint = suggestion(node.attr, list(map(str, table)))
-            known = list(map(str, table))
-            more = ["..."] if len(known) > _MOST_LISTED else []
-            listed = hint or f"; known: {', '.join([*known[:_MOST_LISTED], *more])}"
-            raise FormulaError(f"{ast.unparse(node)}: unknown{listed}")
-        return table[node.attr]
-
-    def _eval_formattedvalue(self, node: ast.FormattedValue) -> Any:
-        # simpleeval would format the format specification itself, with attributes and all
-        form = self._eval(node.format_spec) if node.format_spec else ""
-        if re.search("[0-9]{4}", form):
-            raise FormulaError(f"{form}: a form with at most 999 characters is expected")
-        return format(self._eval(node.value), form) if form else self._eval(node.value)
+_TARGETS = (ast.Name, ast.Tuple, ast.List, ast.expr_context)
 
 
 def _size(value: Any, most: int) -> int:
-    """How many values a value contains, at any depth; counting stops at `most`."""
+    """How many characters, or values at any depth, a value contains; counting stops at `most`."""
     found, inside = 0, [value]
     while inside and found <= most:
         each = inside.pop()
-        if isinstance(each, dict):
-            each = each.values()
-        elif not isinstance(each, list | tuple | set | range):
-            continue
         found += len(each)
-        if not isinstance(each, range):
-            inside += each
+        if isinstance(each, dict):
+            each = [*each, *each.values()]
+        if not isinstance(each, str | range):
+            inside += [part for part in each if type(part) in _NESTED]
     return found
 
 
+def _looked_up(table: Any, key: str, place: str) -> Any:
+    if not isinstance(table, Mapping):
+        raise FormulaError(f"{place}: {place.removesuffix(f'.{key}')} is not a table")
+    if key not in table:
+        known = list(map(str, table))
+        more = ["..."] if len(known) > _MOST_LISTED else []
+        listed = f"; known: {', '.join([*known[:_MOST_LISTED], *more])}"
+        raise FormulaError(f"{place}: unknown{suggestion(key, known) or listed}")
+    return table[key]
+
+
+def _joined(*parts: Any) -> str:
+    text = "".join(map(str, parts))
+    if len(text) > MAX_VALUES:
+        raise FormulaError(f"a text of more than {MAX_VALUES} characters")
+    return text
+
+
+def _formatted(value: Any, form: str) -> str:
+    if re.search("[0-9]{4}", form):
+        raise FormulaError(f"{form}: a form with at most 999 characters is expected")
+    return format(value, form)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if {type(a), type(b)} <= _CONTAINERS and len(a) + len(b) > MAX_VALUES:
+        raise FormulaError(f"a list or text of more than {MAX_VALUES} values")
+    return a + b
+
+
 def _times(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        _check_bits(a.bit_length() + b.bit_length() - 1)
     for many, other in ((a, b), (b, a)):
-        if isinstance(many, list | tuple) and isinstance(other, int):
+        if isinstance(many, str | list | tuple) and isinstance(other, int):
             most = MAX_VALUES // max(other, 1)
             if _size(many, most) > most:
-                raise FormulaError(f"a list of more than {MAX_VALUES} values")
-    return simpleeval.safe_mult(a, b)
+                raise FormulaError(f"a list or text of more than {MAX_VALUES} values")
+    return a * b
 
 
 def _power(a: Any, b: Any) -> Any:
-    if isinstance(a, int) and isinstance(b, int) and a.bit_length() * b > MAX_BITS:
-        raise FormulaError(f"a number of more than {MAX_BITS} bits")
+    if isinstance(a, int) and isinstance(b, int):
+        _check_bits(a.bit_length() * b)
     return a**b
+
+
+def _shifted(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        _check_bits(a.bit_length() + b)
+    return a << b
+
+
+def _check_bits(count: int) -> None:
+    if count > MAX_BITS:
+        raise FormulaError(f"a number of more than {MAX_BITS} bits")
 
 
 def _remainder(a: Any, b: Any) -> Any:
     if isinstance(a, str | bytes):
-        raise FormulaError("a text has no remainder; what is in braces is filled in")
-    return operator.mod(a, b)
+        raise FormulaError("a text has no remainder; write values into it with braces")
+    return a % b
 
 
 def _inverted(a: Any) -> Any:
@@ -362,14 +379,28 @@ def _inverted(a: Any) -> Any:
     return ~a
 
 
-_OPERATORS = simpleeval.DEFAULT_OPERATORS | {
-    ast.Invert: _inverted,
+_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: _sum,
+    ast.Sub: operator.sub,
     ast.Mult: _times,
-    ast.Pow: _power,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
     ast.Mod: _remainder,
+    ast.Pow: _power,
+    ast.LShift: _shifted,
+    ast.RShift: operator.rshift,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.BitAnd: operator.and_,
 }
-_CALLED_OPERATORS = {_called(kind.__name__): found for kind, found in _OPERATORS.items()}
-_TOO_DEEP = "too many parts within each other"
+_INTERNAL = {
+    **{_called(f"{kind.__name__} "): function for kind, function in _OPERATORS.items()},
+    _called("Invert "): _inverted,
+    _called("looked up "): _looked_up,
+    _called("joined "): _joined,
+    _called("formatted "): _formatted,
+}
+_TOO_DEEP = "too many nested parts"
 
 
 # the points of a sweep evaluate the same formulas

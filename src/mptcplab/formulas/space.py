@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What varies from run to run, as written in the files of sweeps and published experiments.
 
-A space has axes: those of a grid, of cases, and of a design that fills ranges. A point has a value
+A space has axes, in a grid, in cases, and in a design that fills ranges. A point has a value
 for each. A scenario is a template: formulas in braces are filled in with the values of a point, and
 an axis with dots in its name, such as path.lte.delay, sets that key. docs/sweep.md explains it all.
 """
@@ -68,7 +68,7 @@ class Design(Table):
 
 
 def _spelled_out(value: object) -> object:
-    """The values of an axis: a list as it is, or those of a table with their range and spacing."""
+    """The values of an axis: a list as it is, or from a table with their range and spacing."""
     if not isinstance(value, dict):
         return value
     unknown = [key for key in value if key not in _STEPS]

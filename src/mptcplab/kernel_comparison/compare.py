@@ -38,7 +38,7 @@ from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFig
 from mptcplab.metrics.records import Records
 from mptcplab.metrics.schema import Figures, Value, metrics_of
 from mptcplab.plan import plan, testbed
-from mptcplab.runs import captures, experiment, store
+from mptcplab.runs import experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
@@ -225,7 +225,7 @@ def _of_captures(
         if (one / name).exists() and (other / name).exists()
     ]
     (ours, our_start_ns), (theirs, their_start_ns) = (
-        captures.read(directory, names) for directory in (one, other)
+        store.read_captures(directory, names) for directory in (one, other)
     )
     found = difference.differences(
         difference.streams(ours, our_start_ns),

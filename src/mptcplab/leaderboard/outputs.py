@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
-from mptcplab.leaderboard import sets
+from mptcplab.leaderboard import SIZE
 from mptcplab.leaderboard.play import Asked
 from mptcplab.leaderboard.standings import (
     COPIES,
@@ -48,7 +48,7 @@ RULE = (
 
 
 def table(board: Board) -> Group:
-    """A row per scheduler: what it reaches, and below that 95 % intervals. In 100 columns."""
+    """A row per scheduler: its figures, above their 95 % intervals. In 100 columns."""
     grid = ruled()
     grid.add_column("Place", justify="right", no_wrap=True)
     grid.add_column("Scheduler", overflow="fold")
@@ -61,23 +61,29 @@ def table(board: Board) -> Group:
     for each in board.standings:
         low, high = each.places
         failed = f"\n{each.failed} failed" if each.failed else ""
-        grid.add_row(
-            f"{each.place}\n{low}..{high}", each.name + failed, _percent(each.score), *_cells(each)
-        )
+        place, score = f"{each.place}\n{low}..{high}", _percent(each.score)
+        grid.add_row(place, each.name + failed, score, *_narrow(each))
     grid.add_section()
     for limit in board.limits:
-        grid.add_row("", limit.name, "", *_cells(limit))
+        grid.add_row("", limit.name, "", *_narrow(limit))
     return Group(grid, Text(), *(Text(line) for line in _notes(board)))
 
 
 def _cells(each: Reached) -> list[str]:
-    """The columns of the table for what is reached."""
-    goodput, delay = each.goodput or (None, None), each.delay or (None, None)
+    """What is reached: medians and tails, each with its interval in a second line."""
     return [
-        *(_percent(goodput[0]), _alone(_percent(goodput[1]))),
-        *(_times(delay[0]), _alone(_times(delay[1]))),
+        *map(_percent, each.goodput or (None, None)),
+        *map(_times, each.delay or (None, None)),
         *(_against(each.default), _against(each.tcp), _holds(each)),
     ]
+
+
+def _narrow(each: Reached) -> list[str]:
+    """The same for a terminal, which has no room for the intervals of tails."""
+    cells = _cells(each)
+    for tail in (1, 3):
+        cells[tail] = cells[tail].partition("\n")[0]
+    return cells
 
 
 def text_of(board: Board, what: Asked, name: str, out: Path) -> str:
@@ -211,9 +217,9 @@ def markdown(
     The page explains the columns.
     """
     count = len(board.played)
-    is_all = "all" if count == sets.SIZE else f"the first {count}"
+    is_all = "all" if count == SIZE else f"the first {count}"
     lines = [
-        f"`{command}`: {is_all} of the {sets.SIZE} scenarios of the set `{what.set_name}`, "
+        f"`{command}`: {is_all} of the {SIZE} scenarios of the set `{what.set_name}`, "
         f"{sum(each.is_goodput for each in board.played)} of them with bulk data"
         + (f", and {len(board.left_out)} in which every run failed" if board.left_out else "")
         + f"; kernel `{builds['kernel']}`, guest `{builds['guest']}`.",
@@ -233,9 +239,9 @@ def markdown(
         )
     lines += [
         "",
-        "What nobody can reach who chooses one of the catalogue: the best of each scenario, known "
+        "Limits that no choice from the catalogue passes: the best of each scenario, known "
         f"beforehand, of all and of all but `{COPIES}`, which sends everything on each path"
-        + ("; and one run beside the best of those with other seeds." if what.chance else "."),
+        + ("; and one run beside the best run with other seeds." if what.chance else "."),
         "",
         "| | goodput, % of the best's: median | 5th percentile | delay, times the best's: median | "
         "95th percentile | below 95 % of `default` | below 95 % of TCP | holds |",
@@ -275,15 +281,7 @@ def markdown(
 
 
 def _columns(each: Reached) -> str:
-    """The columns of the page for what is reached."""
-    return " | ".join(
-        [
-            *_flat(*map(_percent, each.goodput or (None, None))),
-            *_flat(*map(_times, each.delay or (None, None))),
-            *_flat(_against(each.default), _against(each.tcp)),
-            _holds(each),
-        ]
-    )
+    return " | ".join(_flat(*_cells(each)))
 
 
 def _meanings() -> list[str]:
@@ -298,15 +296,14 @@ def _meanings() -> list[str]:
         f"Holds: G goodput at least {goodput[0]} of the best's in the median and {goodput[1]} at "
         f"the 5th percentile, D delay at most {delay[0]} and {delay[1]} times at the 95th, "
         f"L never below {100 * LEAST:.0f} % of default, T never below that of TCP.",
-        "Last rows, what nobody can reach who chooses one of the catalogue: in each scenario the "
-        f"best; the best but {COPIES}, which sends everything on each path; and, with --chance, "
-        "one run beside the best of those of the same scheduler with other seeds, the mean over "
-        "which one is taken.",
+        "Last rows, limits that no choice from the catalogue passes: in each scenario the best; "
+        f"the best but {COPIES}, which sends everything on each path; and, with --chance, one run "
+        "beside the best run of the same scheduler with other seeds, in the mean over these runs.",
     ]
 
 
 def _notes(board: Board) -> list[str]:
-    """What the columns mean, in lines, and what has to be known of these runs."""
+    """The meanings of the columns, and notes on these runs, in lines."""
     bulk = sum(each.is_goodput for each in board.played)
     notes = [
         f"Scenarios: {len(board.played)}, {bulk} of them with bulk data. Below figures are their "
@@ -347,11 +344,6 @@ def _against(own: Against | None) -> str:
     if own is None:
         return "-"
     return f"{100 * own.below / own.scenarios:.0f}\n{100 * own.worst:.0f}"
-
-
-def _alone(cell: str) -> str:
-    """A figure without its interval, for which a terminal has no room."""
-    return cell.partition("\n")[0]
 
 
 def _flat(*cells: str) -> list[str]:

@@ -17,7 +17,7 @@ from mptcplab.advice import goals
 from mptcplab.advice.goals import GoalFigure
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.leaderboard import sets
+from mptcplab.leaderboard import Name, sets
 from mptcplab.leaderboard.sets import Drawn
 from mptcplab.leaderboard.standings import Played
 from mptcplab.metrics.recorded import measured_direction
@@ -50,7 +50,7 @@ class Asked:
     of further seeds with which one of them runs.
     """
 
-    set_name: sets.Name
+    set_name: Name
     drawn: Sequence[Drawn]
     request: resolve.Request
     asked: Sequence[str]
@@ -70,7 +70,7 @@ class Asked:
 
 
 def asked(
-    name: sets.Name, count: int, specs: Sequence[str], *, only: bool = False, chance: int = 0
+    name: Name, count: int, specs: Sequence[str], *, only: bool = False, chance: int = 0
 ) -> Asked:
     """The first `count` scenarios of a set for the catalogue and for `specs`, schedulers as
     --scheduler takes them; with `only`, for these and `default` alone. `chance` as in `Asked`.
@@ -98,7 +98,7 @@ def asked(
 
 
 def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
-    """All runs, as those of a sweep over the numbers of the scenarios."""
+    """All runs, as a sweep over the numbers of the scenarios."""
     runs: dict[str, Planned] = {}
     points = []
     alone_runs = 0
@@ -219,7 +219,7 @@ def levels(drawn: Drawn) -> dict[str, str]:
 
 
 def text(drawn: Drawn) -> str:
-    """A scenario in a line: what is sent, and the paths in that direction."""
+    """A scenario in a line: the workload, and the paths in its direction."""
     base = drawn.request.base
     buffer = base.receive_buffer_bytes
     parts = [drawn.workload, base.cc, _start(base)]

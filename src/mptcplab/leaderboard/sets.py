@@ -13,10 +13,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
 from mptcplab.formulas import designs
 from mptcplab.formulas.designs import Point, Range
+from mptcplab.leaderboard import SIZE, Name
 from mptcplab.plan import timeline
 from mptcplab.scenario import presets, resolve, scheduler
 from mptcplab.scenario.limits import DIRECTIONS, PACKET_BYTES, Direction
@@ -26,11 +27,6 @@ from mptcplab.scenario.scheduler import Scheduler
 
 T = TypeVar("T")
 
-Name = Literal["training", "judged"]
-NAMES: tuple[Name, ...] = get_args(Name)
-#: Scenarios of a set.
-SIZE = 600
-QUARTER = SIZE // 4
 # The seed of the design, and the one before that of the first run: each scenario has its own.
 _SEEDS: Mapping[Name, tuple[int, int]] = {"training": (1, 0), "judged": (2, 10_000)}
 # So far apart are the seeds of further runs of a scenario: beyond those of both sets.
@@ -64,7 +60,7 @@ BURST_PACKETS = Range(2, 20, "log")
 #: Half of the connections have the kernel's autotuning.
 BUFFER_KIB = Range(64, 4096, "log")
 _AUTOMATIC = 0.5
-#: What a stream, requests, frames or a video ask for, of what all paths can carry.
+#: The load of a stream, requests, frames or a video, as a share of the capacity of all paths.
 LOAD = Range(0.1, 0.7)
 
 # With a single path schedulers must do no harm; nearly all who bond links have two.
@@ -209,7 +205,7 @@ def _path(name: str, point: Point) -> dict[str, Any]:
 def _workload(
     kind: str, direction: Direction, point: Point, base: Scenario, least_s: float
 ) -> dict[str, Any]:
-    """The workload, sized by what the paths can carry, and by their delays."""
+    """The workload, sized by the capacity and the delays of the paths."""
     rtt_s = max(path.up.delay_ns + path.down.delay_ns for path in base.paths) / 1e9
     side: Direction = direction if kind in (BULK, LONG, SHORT, "cbr", "frames") else "down"
     all_bps = sum(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The arithmetic of the leaderboard: from what each scheduler made of each scenario to its place.
+"""The arithmetic of the leaderboard: from each scheduler's figures in each scenario to its place.
 
 The measure of all is the best scheduler of the catalogue *for each scenario*, the oracle, which no
 single one is. A scheduler's part is its goodput, divided by the oracle's; or, where messages are
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from mptcplab.advice.ranking import resamples
 from mptcplab.metrics import inference
 from mptcplab.scenario import scheduler
 
@@ -31,11 +32,10 @@ COPIES = "redundant"
 #: the oracle's goodput, in the median and at the 95th percentile its delay, in those of the
 #: oracle; and in every scenario this part of `default`, and of TCP alone on the best path.
 GOODPUT, DELAY, LEAST = (0.97, 0.90), (1.1, 1.5), 0.95
-#: A delay counts as no more than so many of the oracle's, and that of a failed run as these.
+#: A delay counts as at most so many of the oracle's; the delay of a failed run counts as these.
 MOST_TIMES = 100.0
 _WORST_SCENARIOS = 5
 _FEWEST_OF_A_LEVEL = 3  # scenarios: the median of fewer is that of any of them
-_RESAMPLES, _SEED = 1999, 1
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class Worst:
 
 @dataclass(frozen=True)
 class Reached:
-    """What a scheduler reaches, or an imaginary one.
+    """The figures of a scheduler, or of an imaginary one.
 
     `goodput` and `delay` are the median and the tail of GOODPUT and DELAY, None without such
     scenarios; `default` and `tcp` are None where nobody is compared with them. `holds` says which
@@ -171,7 +171,7 @@ def board(played: Sequence[Played], catalogue: Collection[str]) -> Board | None:
     parts = {name: _part(good, merits[name], oracle) for name in names}
     capped = {name: np.minimum(part, 1.0) for name, part in parts.items()}
     score = {name: float(each.mean()) for name, each in capped.items()}
-    drawn = _drawn(len(good))
+    drawn = resamples(len(good))
     scores = np.array([capped[name][drawn].mean(axis=1) for name in names])
     order = sorted(names, key=lambda name: (-score[name], name))
     standings = []
@@ -243,17 +243,12 @@ def _part(good: Sequence[Played], mine: Floats, other: Floats) -> Floats:
     return np.where(np.isnan(other), 1.0, failed)
 
 
-def _drawn(count: int) -> npt.NDArray[np.int64]:
-    """Resamples of the numbers below `count`; the same each time."""
-    return np.random.default_rng(_SEED).integers(0, count, (_RESAMPLES, count))
-
-
 def _estimate(values: Floats, statistic: Callable[..., Floats]) -> Estimate:
     """A statistic that NumPy computes along an axis, with its interval (percentiles)."""
     value = float(statistic(values))
     if len(values) == 1:
         return Estimate(value, None, None)
-    low, high = _ends(statistic(values[_drawn(len(values))], axis=1))
+    low, high = _ends(statistic(values[resamples(len(values))], axis=1))
     return Estimate(value, low, high)
 
 

@@ -2,7 +2,7 @@
 """What the applications saw: figures from the records of the messages of a workload.
 
 Times are whole nanoseconds, and sums are taken before the one division at the end, so that a figure
-is the same to the last bit on every machine. docs/metrics.md lists them beside those of the
+is the same to the last bit on every machine. docs/metrics.md lists them beside the figures of
 connections.
 """
 
@@ -87,16 +87,15 @@ def next_choice(last: int, level: int, sizes: Sequence[int], reservoir: int, cus
 def application_figures(
     scenario: Scenario, records: Records | None, start_ns: int
 ) -> ApplicationFigures:
-    """What the applications saw; None for figures that the workload does not have.
+    """The applications' figures; None for figures that the workload does not have.
 
-    `records` are those of messages.records, None if there are none; `start_ns` is T0. Raises
-    RunError if they do not match the messages of this scenario.
+    `records` has the content of messages.records, or is None without that file; `start_ns` is T0.
+    Raises RunError if the records do not match the messages of this scenario.
     """
     load = scenario.workload
     if records is None or isinstance(load, Bulk):
         return ApplicationFigures()
     messages = workload.messages(load, scenario.seed)
-    _check(messages, records)
     items = _items(messages, records, start_ns + load.warmup_ns)
     whole = [item for item in items if item.complete_ns]
     figures: dict[str, Any] = {"completed": len(whole)}
@@ -105,10 +104,8 @@ def application_figures(
         figures |= _delays(whole)
     elif times:
         figures["completion_ms_mean"] = sum(times) / len(times) / NS_PER_MS
-        figures["completion_ms_median"] = _rank(times, 50) / NS_PER_MS
-        figures["completion_ms_p95"] = _rank(times, 95) / NS_PER_MS
-        figures["completion_ms_p99"] = _rank(times, 99) / NS_PER_MS
-        figures["completion_ms_max"] = max(times) / NS_PER_MS
+        for name, percent in (("median", 50), ("p95", 95), ("p99", 99), ("max", 100)):
+            figures[f"completion_ms_{name}"] = _rank(times, percent) / NS_PER_MS
     if isinstance(load, Transfers) and times:
         carried = sum(item.size_bytes for item in whole)
         figures["transfer_goodput_bps"] = carried * 8 * NS_PER_S / max(sum(times), 1)
@@ -125,16 +122,15 @@ def application_figures(
 
 
 def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> list[float]:
-    """How long each message took that counts for the figures and has arrived, in the order of the
-    messages.
+    """The durations of the messages that count for the figures and have arrived, in the order of
+    the messages.
 
-    Empty for bulk data. Arguments and errors are those of `application_figures`.
+    Empty for bulk data. Arguments and errors are as in `application_figures`.
     """
     load = scenario.workload
     if isinstance(load, Bulk):
         return []
     messages = workload.messages(load, scenario.seed)
-    _check(messages, records)
     items = _items(messages, records, start_ns + load.warmup_ns)
     return [(item.complete_ns - item.due_ns) / NS_PER_MS for item in items if item.complete_ns]
 
@@ -164,6 +160,7 @@ class _Item:
 
 def _items(messages: Sequence[Message], records: Records, since_ns: int) -> list[_Item]:
     """The messages due at `since_ns` or later; for a response, when its request was due."""
+    _check(messages, records)
     directions = records["direction"].tolist()
     sizes = records["bytes"].tolist()
     dues, completes = records["due_ns"].tolist(), records["complete_ns"].tolist()
@@ -192,8 +189,8 @@ def _check(messages: Sequence[Message], records: Records) -> None:
         expected = (message.connection, message.direction)
         if (connection, DIRECTIONS[direction]) != expected:
             raise RunError(
-                f"the record of message {number} is of connection {connection}, "
-                f"{DIRECTIONS[direction]}; the message of {expected[0]}, {expected[1]}"
+                f"the record of message {number} has connection {connection}, "
+                f"{DIRECTIONS[direction]}; the message has {expected[0]}, {expected[1]}"
             )
         if choice >= max(len(message.sizes), 1):
             raise RunError(
@@ -202,7 +199,8 @@ def _check(messages: Sequence[Message], records: Records) -> None:
             )
         if complete_ns and message.sizes and size != message.sizes[choice]:
             raise RunError(
-                f"message {number} is complete with {size} bytes; it has {message.sizes[choice]}"
+                f"message {number} is complete with {size} bytes; its size is "
+                f"{message.sizes[choice]}"
             )
 
 
@@ -245,7 +243,7 @@ def _video(
                 expected = next_choice(
                     choices[-1], level_ns, load.sizes, load.reservoir_ns, load.cushion_ns
                 )
-            _same(len(choices) + 1, "was asked for at", due_ns, expected_ns)
+            _same(len(choices) + 1, "was requested at", due_ns, expected_ns)
         else:
             _same(len(choices) + 1, "has bitrate number", choice, expected)
             choices.append(choice)
@@ -263,7 +261,7 @@ def _video(
 
 def _same(segment: int, what: str, found: int, expected: int) -> None:
     if found != expected:
-        raise RunError(f"segment {segment} {what} {found}; by the rule of the player {expected}")
+        raise RunError(f"segment {segment} {what} {found}; the rule of the player gives {expected}")
 
 
 def _rank(values: Sequence[int], percent: int) -> int:

@@ -15,9 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.metrics import handover, recorded, sender_states
-from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, PathFigures, RunFigures
-from mptcplab.metrics.recorded import Flow, Interval, Subflow, increase, measured, summed
+from mptcplab.metrics.definitions import (
+    ConnectionFigures,
+    LinkFigures,
+    PathFigures,
+    RunFigures,
+    TransportFigures,
+)
+from mptcplab.metrics.recorded import (
+    Flow,
+    HostRecords,
+    Interval,
+    Subflow,
+    increase,
+    measured,
+    summed,
+)
 from mptcplab.metrics.records import Records, Samples
+from mptcplab.metrics.schema import Figures, Recipe, Trait, Value, metrics_of
 from mptcplab.metrics.sender_states import State
 from mptcplab.plan import timeline
 from mptcplab.scenario import scheduler
@@ -41,9 +56,9 @@ STATE_METRICS = {
 
 @dataclass(frozen=True)
 class RunMetrics:
-    """The figures of one run; those of the paths are in the order of the scenario.
+    """The figures of one run; paths are in the order of the scenario.
 
-    `connections` are those of a scenario with connections, `links` has each direction of each
+    `connections` is empty without connections in the scenario; `links` has each direction of each
     shared link.
     """
 
@@ -76,7 +91,7 @@ def run_metrics(
 ) -> RunMetrics:
     """All figures of one run except aggregation_benefit, which needs further runs.
 
-    With `is_part`, those of one of several connections, which may have come up after the last
+    With `is_part`, the figures of one of several connections, which may have come up after the last
     sample. `guest` is the content of guest.json; without `links` the figures of queues are missing.
     Raises RunError if the records do not cover the measured interval, an end has no connection, or
     a subflow belongs to no path.
@@ -87,53 +102,65 @@ def run_metrics(
     flow = recorded.flow(scenario, client, server, links, guest, direction)
     interval, sender, receiver = flow.interval, flow.sender, flow.receiver
     goodputs = [bps(count, interval) for count in recorded.arrived(scenario, receiver, interval)]
-    ofo = summed(receiver.connections, "ofo_bytes", flow)
-    decisions = _decisions(scenario, flow)
+    decides = scenario.transport == "mptcp" and scenario.scheduler.name != scheduler.DEFAULT
     down_bps = None
     if scenario.workload.direction == "both":
         other = recorded.flow(scenario, client, server, links, guest, "down")
         down_bps = _goodput_bps(scenario, other)
+    blocked_us = sum(increase(each, "blocked_us", interval) for each in receiver.connections)
     metrics = RunFigures(
         goodput_bps=_goodput_bps(scenario, flow),
         goodput_down_bps=down_bps,
         fairness=jain_index(goodputs),
-        ofo_bytes_mean=_mean(ofo),
-        ofo_bytes_p50=_percentile(ofo, 50),
-        ofo_bytes_p95=_percentile(ofo, 95),
-        ofo_bytes_p99=_percentile(ofo, 99),
-        blocked_share=sum(increase(c, "blocked_us", interval) for c in receiver.connections)
-        * _NS_PER_US
-        / interval.length_ns,
-        blocks=sum(increase(c, "blocks", interval) for c in receiver.connections),
+        blocked_share=blocked_us * _NS_PER_US / interval.length_ns,
         longest_gap_s=_longest_gap_s(flow),
-        retransmitted_packets=_last_sum(sender.subflows, "retransmitted_packets"),
-        retransmitted_bytes=_last_sum(sender.subflows, "retransmitted_bytes"),
-        data_packets=_last_sum(sender.subflows, "data_packets_out"),
-        reinjected_bytes=_last_total(sender.connections, "reinjected_bytes"),
-        duplicate_bytes=_last_sum(receiver.subflows, "received_bytes")
+        duplicate_bytes=_last_total(_records(receiver.subflows), "received_bytes")
         - _last_total(receiver.connections, "delivered_bytes")
         - _at_the_end(receiver.connections, "ofo_bytes"),
         wasted_bytes=_wasted_bytes(scenario, flow),
-        send_buffer_bytes_mean=_mean(summed(sender.connections, "sndbuf_used", flow)),
-        receive_buffer_bytes_mean=_mean(summed(receiver.connections, "rcvbuf_used", flow)),
-        receive_window_bytes_mean=_mean(summed(sender.connections, "window_bytes", flow)),
         limited_by_window=_share(sender_states.waiting_for_window(flow)),
         completion_s=None
         if scenario.workload.size_bytes is None
         else interval.length_ns / NS_PER_S,
         subflows=len(sender.subflows),
-        duplicate_segments=decisions and decisions.duplicates,
-        reinjected_segments=decisions and decisions.reinjections,
-        waits=decisions and decisions.waits,
-        refused_picks=decisions and decisions.refused,
-        forced_picks=decisions and decisions.forced,
-        fallbacks=decisions and decisions.fallbacks,
-        forced_reinjections=decisions and decisions.forced_reinjections,
-        deferred_questions=decisions and decisions.deferred,
-        refused_calls=decisions and decisions.refused_calls,
-        decisions_per_s=decisions and decisions.per_s(),
+        decisions_per_s=_decisions_per_s(sender) if decides else None,
+        **_by_recipes(TransportFigures, flow, sender, receiver, decides=decides),
     )
-    return RunMetrics(metrics, _path_metrics(scenario, flow, int(guest["start_ns"])))
+    paths = _path_metrics(scenario, flow, int(guest["start_ns"]), decides=decides)
+    return RunMetrics(metrics, paths)
+
+
+def _by_recipes(
+    figures: type[Figures], flow: Flow, sender: HostRecords, receiver: HostRecords, *, decides: bool
+) -> dict[str, Any]:
+    """The figures that have a recipe, from records of a flow's ends, or of one path there."""
+    sources = {}
+    for end, host in (("sender", sender), ("receiver", receiver)):
+        sources[f"connection at the {end}"] = host.connections
+        sources[f"subflow at the {end}"] = _records(host.subflows)
+    return {
+        metric.name: _by_recipe(metric.recipe, sources[metric.source], flow)
+        if decides or Trait.DECISIONS not in metric.traits
+        else None
+        for metric in metrics_of(figures)
+        if metric.recipe
+    }
+
+
+def _by_recipe(recipe: Recipe, parts: Sequence[Records], flow: Flow) -> Value:
+    match recipe.statistic:
+        case "last":
+            return _last_total(parts, recipe.field)
+        case "increase":
+            return sum(increase(records, recipe.field, flow.interval) for records in parts)
+        case "mean":
+            return _mean(summed(parts, recipe.field, flow))
+        case "mean of each":
+            values = [measured(records, recipe.field, flow.interval) for records in parts]
+            mean = _mean(np.concatenate(values)) if values else None
+            return None if mean is None else mean / recipe.scale
+        case percentile:
+            return _percentile(summed(parts, recipe.field, flow), int(percentile[1:]))
 
 
 def aggregation_benefit(goodput: float, single_path_goodputs: Sequence[float]) -> float | None:
@@ -174,53 +201,17 @@ def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_
     total = np.zeros(max(len(edges) - 1, 0))
     for connection in side.connections:
         total += rate(connection, "delivered_bytes")
-    return Goodput(
-        time_s=(edges[1:] - begin - bin_ns / 2) / NS_PER_S,
-        paths=paths,
-        total=total,
-    )
+    return Goodput(time_s=(edges[1:] - begin - bin_ns / 2) / NS_PER_S, paths=paths, total=total)
 
 
-class _Decisions(NamedTuple):
-    """The decisions of a scheduler that picks segment by segment, over the whole run."""
-
-    new: int
-    duplicates: int
-    reinjections: int
-    waits: int
-    refused: int
-    forced: int
-    fallbacks: int
-    forced_reinjections: int
-    deferred: int
-    refused_calls: int
-    length_ns: int
-
-    def per_s(self) -> float | None:
-        # a forced segment follows the wait that forced it
-        count = self.new + self.duplicates + self.reinjections + self.waits + self.refused
-        return count * NS_PER_S / self.length_ns if self.length_ns else None
-
-
-def _decisions(scenario: Scenario, flow: Flow) -> _Decisions | None:
-    if scenario.transport != "mptcp" or scenario.scheduler.name == scheduler.DEFAULT:
-        return None
-    sender = flow.sender
-    ends = [int(c["time_ns"][-1]) for c in sender.connections]
-    begins = [int(c["time_ns"][0]) for c in sender.connections]
-    return _Decisions(
-        new=_last_sum(sender.subflows, "new_segments"),
-        duplicates=_last_sum(sender.subflows, "duplicates"),
-        reinjections=_last_sum(sender.subflows, "reinjections"),
-        waits=_last_total(sender.connections, "waits"),
-        refused=_last_total(sender.connections, "refused"),
-        forced=_last_total(sender.connections, "forced"),
-        fallbacks=_last_total(sender.connections, "fallbacks"),
-        forced_reinjections=_last_total(sender.connections, "forced_reinjections"),
-        deferred=_last_total(sender.connections, "deferred"),
-        refused_calls=_last_total(sender.connections, "refused_calls"),
-        length_ns=max(ends, default=0) - min(begins, default=0),
-    )
+def _decisions_per_s(sender: HostRecords) -> float | None:
+    """Picks and waits; a forced segment follows the wait that forced it."""
+    subflows, connections = _records(sender.subflows), sender.connections
+    count = sum(_last_total(subflows, f) for f in ("new_segments", "duplicates", "reinjections"))
+    count += sum(_last_total(connections, field) for field in ("waits", "refused"))
+    begin_ns = min((int(each["time_ns"][0]) for each in connections), default=0)
+    end_ns = max((int(each["time_ns"][-1]) for each in connections), default=0)
+    return count * NS_PER_S / (end_ns - begin_ns) if end_ns > begin_ns else None
 
 
 def _longest_gap_s(flow: Flow) -> float | None:
@@ -257,18 +248,17 @@ def jain_index(goodputs: Sequence[float]) -> float | None:
 
 def _wasted_bytes(scenario: Scenario, flow: Flow) -> int:
     """Retransmissions, and data given to a subflow after another one had it."""
-    subflows, connections = flow.sender.subflows, flow.sender.connections
-    again = _last_sum(subflows, "retransmitted_bytes")
+    subflows, connections = _records(flow.sender.subflows), flow.sender.connections
     if scenario.transport == "tcp":
-        return again
-    given = _last_sum(subflows, "sent_bytes") - again
-    given += _at_the_end([subflow.records for subflow in subflows], "unsent_bytes")
-    return again + given - _last_total(connections, "sent_bytes")
+        return _last_total(subflows, "retransmitted_bytes")
+    given = _last_total(subflows, "sent_bytes") + _at_the_end(subflows, "unsent_bytes")
+    return given - _last_total(connections, "sent_bytes")
 
 
-def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> tuple[PathFigures, ...]:
+def _path_metrics(
+    scenario: Scenario, flow: Flow, start_ns: int, *, decides: bool
+) -> tuple[PathFigures, ...]:
     interval = flow.interval
-    asked = _decisions(scenario, flow) is not None
     rates = timeline.rates(scenario, flow.direction)
     received = [
         recorded.arrived_over(flow.receiver.on_path(index), interval)
@@ -280,28 +270,18 @@ def _path_metrics(scenario: Scenario, flow: Flow, start_ns: int) -> tuple[PathFi
     begin_ns, end_ns = (at_ns - start_ns for at_ns in interval)
     paths = []
     for index, path in enumerate(scenario.paths):
-        sending, receiving = flow.sender.on_path(index), flow.receiver.on_path(index)
-        srtt_us = _mean_of_all(sending, "srtt_us", interval)
+        ends = [HostRecords([], host.on_path(index)) for host in (flow.sender, flow.receiver)]
         goodput_bps = bps(received[index], interval)
         link_bps = timeline.mean_rate_bps(rates[path.name], begin_ns, end_ns)
-        ofo = summed([subflow.records for subflow in receiving], "ofo_bytes", flow)
         mine = [reaction for reaction in reactions if reaction.dip.path == path.name]
         paths.append(
             PathFigures(
                 name=path.name,
                 goodput_bps=goodput_bps,
                 share=received[index] / sum(received) if sum(received) else None,
-                srtt_ms_mean=None if srtt_us is None else srtt_us / 1000,
-                cwnd_mean=_mean_of_all(sending, "cwnd", interval),
-                in_flight_mean=_mean_of_all(sending, "in_flight", interval),
-                retransmitted_packets=_last_sum(sending, "retransmitted_packets"),
-                ofo_bytes_mean=_mean(ofo),
-                ofo_bytes_p99=_percentile(ofo, 99),
                 blocking_share=blocking_us[index] * _NS_PER_US / interval.length_ns,
-                new_segments=_last_sum(sending, "new_segments") if asked else None,
-                duplicate_segments=_last_sum(sending, "duplicates") if asked else None,
-                reinjected_segments=_last_sum(sending, "reinjections") if asked else None,
                 utilisation=goodput_bps / link_bps if link_bps else None,
+                **_by_recipes(PathFigures, flow, *ends, decides=decides),
                 **_limits(of_time[index]),
                 **queue_metrics(flow.queues.get(index), interval),
                 **_of_several("detection_s", [reaction.detection_ns for reaction in mine]),
@@ -390,8 +370,8 @@ def _of_several(name: str, values_ns: Sequence[int | None]) -> dict[str, Any]:
     }
 
 
-def _last_sum(subflows: Sequence[Subflow], counter: str) -> int:
-    return _last_total([subflow.records for subflow in subflows], counter)
+def _records(subflows: Sequence[Subflow]) -> list[Records]:
+    return [subflow.records for subflow in subflows]
 
 
 def _last_total(parts: Sequence[Records], counter: str) -> int:
@@ -400,11 +380,6 @@ def _last_total(parts: Sequence[Records], counter: str) -> int:
 
 def _at_the_end(parts: Sequence[Records], field: str) -> int:
     return sum(int(records[field][-1]) for records in parts)
-
-
-def _mean_of_all(subflows: Sequence[Subflow], field: str, interval: Interval) -> float | None:
-    values = [measured(subflow.records, field, interval) for subflow in subflows]
-    return _mean(np.concatenate(values)) if values else None
 
 
 def _mean(values: npt.NDArray[Any]) -> float | None:

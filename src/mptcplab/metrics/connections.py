@@ -24,25 +24,18 @@ from mptcplab.metrics.compute import (
     queue_metrics,
     run_metrics,
 )
-from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, RunFigures
+from mptcplab.metrics.definitions import RUN_METRICS, ConnectionFigures, LinkFigures, RunFigures
 from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.metrics.schema import Value
-from mptcplab.plan import plan, qdiscs, timeline
-from mptcplab.plan.qdiscs import Spots
+from mptcplab.metrics.schema import Trait, Value
+from mptcplab.plan import plan, timeline
 from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS
 from mptcplab.scenario.model import Link, Pair, Scenario
 from mptcplab.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others belong to a connection.
-SUMS = (
-    *("blocks", "retransmitted_packets", "retransmitted_bytes", "data_packets"),
-    *("reinjected_bytes", "duplicate_bytes", "wasted_bytes", "subflows"),
-    *("duplicate_segments", "reinjected_segments", "waits", "refused_picks", "forced_picks"),
-    *("fallbacks", "forced_reinjections", "deferred_questions", "refused_calls"),
-    "decisions_per_s",
-)
+SUMS = [metric.name for metric in RUN_METRICS if Trait.SUM in metric.traits]
 
 _BITS_PER_BYTE = 8
 
@@ -84,12 +77,9 @@ class OfConnection:
 
 
 def connections(
-    scenario: Scenario,
-    samples: Mapping[str, Samples],
-    guest: Mapping[str, Any],
-    messages: Records,
+    scenario: Scenario, samples: Mapping[str, Samples], guest: Mapping[str, Any], messages: Records
 ) -> list[OfConnection]:
-    """Each connection of a run; `samples` are by host, `messages` those of all connections."""
+    """Each connection of a run; `samples` are by host, `messages` cover all connections."""
     found, number = [], 0
     for pair, own in zip(scenario.pairs(), plan.messages_of(scenario), strict=True):
         mine = messages[number : number + len(own)].copy()
@@ -215,32 +205,24 @@ def link_metrics(
     scenario: Scenario, queues: Records, interval: Interval, start_ns: int
 ) -> Iterator[LinkFigures]:
     """The figures of each direction of each shared link."""
-    for m, link in enumerate(scenario.links, 1):
-        yield from _link_figures(scenario, link, qdiscs.link_spots(m), queues, interval, start_ns)
+    for link in scenario.links:
+        yield from _link_figures(scenario, link, queues, interval, start_ns)
 
 
 def path_link_metrics(
     scenario: Scenario, queues: Records, interval: Interval, start_ns: int
 ) -> Iterator[LinkFigures]:
     """The same of each path that has a rate of its own, whatever went over it."""
-    for i, path in enumerate(scenario.paths, 1):
+    for path in scenario.paths:
         if path.up.rate_bps != NO_RATE_BPS or path.down.rate_bps != NO_RATE_BPS:
-            spots = qdiscs.path_spots(i)
-            yield from _link_figures(scenario, path, spots, queues, interval, start_ns)
+            yield from _link_figures(scenario, path, queues, interval, start_ns)
 
 
 def _link_figures(
-    scenario: Scenario,
-    link: Link,
-    spots: Spots,
-    queues: Records,
-    interval: Interval,
-    start_ns: int,
+    scenario: Scenario, link: Link, queues: Records, interval: Interval, start_ns: int
 ) -> Iterator[LinkFigures]:
     for direction in DIRECTIONS:
-        shape = getattr(link, direction)
-        device = qdiscs.bottleneck(spots, direction, shape).device
-        records = recorded.link_records(queues, device)
+        records = recorded.queue_records(scenario, queues, link.name, direction)
         if not len(records):
             continue
         rates = timeline.link_rates(scenario, direction)[link.name]

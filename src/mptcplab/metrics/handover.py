@@ -68,19 +68,15 @@ def dips(scenario: Scenario, direction: Direction) -> list[Dip]:
     for number, occurrence in enumerate(everything):
         event, begin_ns, end_ns = occurrence.event, occurrence.begin_ns, occurrence.end_ns
         if event.action == "down" and end_ns is None:
-            end_ns = next(
-                (
-                    later.begin_ns
-                    for later in everything[number + 1 :]
-                    if later.event.path == event.path and later.event.action == "up"
-                ),
-                None,
+            ups = (
+                later.begin_ns
+                for later in everything[number + 1 :]
+                if later.event.path == event.path and later.event.action == "up"
             )
-        if end_ns is None or event.action not in _LOWERING:
-            continue
+            end_ns = next(ups, None)
+        # of a link, or of another connection's path, there are no rates here
         mine = rates.get(event.path)
-        if mine is None:
-            # an event of a link, or of another connection's path
+        if end_ns is None or event.action not in _LOWERING or mine is None:
             continue
         if _rate_at(mine, begin_ns) < _rate_at(mine, begin_ns - 1):
             found.append(Dip(event.path, event.action, begin_ns, end_ns, mine))
@@ -92,20 +88,18 @@ def reactions(scenario: Scenario, flow: Flow, start_ns: int) -> list[Reaction]:
     everything = dips(scenario, flow.direction)
     names = [path.name for path in scenario.paths]
     found = []
-    for number, dip in enumerate(everything):
+    for number, dip in enumerate(everything, 1):
         path = names.index(dip.path)
+        sending, receiving = flow.sender.on_path(path), flow.receiver.on_path(path)
         # the path can be used as before only until its next dip
-        until_ns = flow.interval.end_ns - start_ns
-        for later in everything[number + 1 :]:
-            if later.path == dip.path:
-                until_ns = min(until_ns, later.begin_ns)
-                break
+        later_ns = (later.begin_ns for later in everything[number:] if later.path == dip.path)
+        until_ns = min([flow.interval.end_ns - start_ns, *later_ns])
         found.append(
             Reaction(
                 dip,
-                _detection_ns(dip, flow.sender.on_path(path), start_ns, until_ns),
-                _recovery_ns(dip, flow.receiver.on_path(path), start_ns, until_ns),
-                _resumption_ns(dip, flow.receiver.on_path(path), start_ns, until_ns),
+                _detection_ns(dip, sending, start_ns, until_ns),
+                _recovery_ns(dip, receiving, start_ns, until_ns),
+                _resumption_ns(dip, receiving, start_ns, until_ns),
             )
         )
     return found

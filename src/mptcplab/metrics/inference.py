@@ -16,7 +16,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,8 @@ import numpy.typing as npt
 CONFIDENCE = 0.95
 _RESAMPLES = 1999
 _SEED = 1
-# Up to so many pairs p is exact; with more, or with equal ranks and more of them, it is that of
-# the normal distribution.
+# Up to this many pairs p is exact. With more (or more than the second number, with equal ranks), it
+# follows from the normal distribution.
 _MOST_EXACT = 50
 _MOST_EXACT_TIED = 13
 
@@ -51,11 +51,11 @@ class Summary:
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of one scheduler minus that of another, in `pairs` with the same seed.
+    """A figure of one scheduler minus the figure of another, in `pairs` with the same seed.
 
-    `median` is the median of the differences, `low` and `high` its interval, as in Summary. `p` is
-    that of Wilcoxon's signed-rank test (two-sided, exact for few pairs), `p_adjusted` is p adjusted
-    after Benjamini and Hochberg for all pairs of schedulers that are compared at the same time.
+    `median` is the median of the differences, `low` and `high` its interval, as in Summary. `p`
+    comes from Wilcoxon's signed-rank test (two-sided, exact for few pairs). `p_adjusted` is p after
+    Benjamini and Hochberg, for all pairs of schedulers that are compared at the same time.
     `effect` is the matched-pairs rank-biserial correlation (Kerby 2014): 1 if the figure is higher
     with every seed, -1 if it is lower with every one, 0 if neither prevails. None for a single
     pair.
@@ -93,8 +93,7 @@ def standard_deviation(values: Sequence[float]) -> float:
 
 
 def differences(
-    values: Mapping[str, Mapping[int, float | None]],
-    pairs: Iterable[tuple[str, str]] | None = None,
+    values: Mapping[str, Mapping[int, float | None]], pairs: Iterable[tuple[str, str]] | None = None
 ) -> dict[tuple[str, str], Difference]:
     """The difference of each scheduler from each one before it; `values` are by scheduler and seed.
 
@@ -129,7 +128,7 @@ def _difference(values: Sequence[float]) -> Difference:
 
 
 def _signed_rank(changes: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Wilcoxon's signed-rank test of changes, none of which is 0: p, and the ranks of the positive.
+    """Wilcoxon's signed-rank test of changes other than 0: p, and the ranks of the positive.
 
     Equal sizes share their ranks' mean. p is two-sided, and not corrected for continuity.
     """
@@ -161,12 +160,7 @@ def _adjusted(found: Mapping[tuple[str, str], Difference]) -> dict[tuple[str, st
     controlled = np.empty_like(ps)
     controlled[order] = np.minimum.accumulate(scaled[::-1])[::-1]
     adjusted = dict(zip(tested, controlled.tolist(), strict=True))
-    return {
-        key: Difference(
-            each.pairs, each.median, each.low, each.high, each.p, adjusted.get(key), each.effect
-        )
-        for key, each in found.items()
-    }
+    return {key: replace(each, p_adjusted=adjusted.get(key)) for key, each in found.items()}
 
 
 @functools.cache
@@ -188,7 +182,7 @@ def _interval(values: tuple[float, ...]) -> tuple[float | None, float | None]:
 def _quantile(ordered: npt.NDArray[np.float64], share: float) -> float:
     """Linear between two of them: definition 7 of Hyndman and Fan (1996).
 
-    np.quantile computes the same, but for the last bit, in which published figures would change.
+    np.quantile computes the same except for the last bit, in which published figures would change.
     """
     place = share * len(ordered) + (1 - share)
     below = int(place)

@@ -134,7 +134,7 @@ def host_records(scenario: Scenario, name: str, samples: Samples) -> HostRecords
     """
     if np.any(samples.connection["flags"] & UNSCHEDULED):
         raise RunError(
-            f"the {name} had no memory for the scheduler of a connection: it had the default one"
+            f"the {name} had no memory for the scheduler of a connection, and used the default one"
         )
     connections = by_connection(samples.connection)
     numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
@@ -238,7 +238,7 @@ def summed(parts: Sequence[Records], field: str, flow: Flow) -> npt.NDArray[np.i
 
 
 def at(flow: Flow, records: Records) -> npt.NDArray[np.int64]:
-    """The index of each of these records among the flow's times, of which each has one."""
+    """The index of each of these records among the flow's times; each record has one."""
     return np.searchsorted(flow.times, records["time_ns"].astype(np.int64)).astype(np.int64)
 
 
@@ -264,7 +264,7 @@ def latest(records: Records, field: str, times: Times) -> npt.NDArray[np.int64]:
 def both_ends(flow: Flow) -> Iterator[tuple[Records, Records]]:
     """The records of each connection that both ends have seen: the sender's, the receiver's.
 
-    The ends may number them in another order. The ports of its initial subflow tell which is which.
+    The ends may number them in another order. The ports of its initial subflow identify it.
     """
     sending = _by_ports(flow.sender, "local_port", "remote_port")
     receiving = _by_ports(flow.receiver, "remote_port", "local_port")
@@ -299,24 +299,34 @@ def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
 def queue_device(scenario: Scenario, index: int, direction: Direction) -> str:
     """The device with the queue in which packets of a path wait, where its rate is the lowest."""
     path = scenario.paths[index]
-    shared = {link.name: (m, link) for m, link in enumerate(scenario.links, 1)}
-    stands = [(qdiscs.path_spots(scenario.first_path + index), getattr(path, direction))]
-    for m, link in (shared[name] for name in path.links):
-        stands.append((qdiscs.link_spots(m), getattr(link, direction)))
-    spots, narrowest = min(stands, key=lambda stand: stand[1].rate_bps)
-    return qdiscs.bottleneck(spots, direction, narrowest).device
+    shapes = {each.name: getattr(each, direction) for each in (*scenario.links, path)}
+    narrowest = min((path.name, *path.links), key=lambda name: shapes[name].rate_bps)
+    return _device(scenario, narrowest, direction)
 
 
-def link_records(recorded: Records, device: str) -> Records:
-    """The records of a device."""
-    return select(recorded, recorded["device"] == device.encode())
+def _device(scenario: Scenario, name: str, direction: Direction) -> str:
+    """The device with the queue of a link, or of a path's own router or host."""
+    places = {link.name: (link, qdiscs.link_spots(m)) for m, link in enumerate(scenario.links, 1)}
+    for i, path in enumerate(scenario.paths, scenario.first_path):
+        places[path.name] = path, qdiscs.path_spots(i)
+    own, spots = places[name]
+    return qdiscs.bottleneck(spots, direction, getattr(own, direction)).device
+
+
+def queue_records(scenario: Scenario, queues: Records, name: str, direction: Direction) -> Records:
+    """The records of the queue of a link, or of a path's own router or host, by its name."""
+    return _of_device(queues, _device(scenario, name, direction))
+
+
+def _of_device(queues: Records, device: str) -> Records:
+    return select(queues, queues["device"] == device.encode())
 
 
 def _queues(
-    scenario: Scenario, recorded: Records, direction: Direction
+    scenario: Scenario, queues: Records, direction: Direction
 ) -> Iterator[tuple[int, Records]]:
     for index in range(len(scenario.paths)):
-        found = link_records(recorded, queue_device(scenario, index, direction))
+        found = _of_device(queues, queue_device(scenario, index, direction))
         if len(found):
             yield index, found
 

@@ -8,7 +8,7 @@ each decision of the scheduler, or several with what it saw. docs/records.md is 
 
 from __future__ import annotations
 
-import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
-from mptcplab.plan.testbed import CLIENT_SIDE, NETWORK, SIDES
+from mptcplab.plan.testbed import CLIENT_END, ENDS, NETWORK
 
 RECORD_BYTES = 192
 CONNECTION = 1
@@ -84,372 +84,236 @@ class Field:
         return np.dtype(_NUMPY_TYPES[self.type]).itemsize
 
 
-HEAD = (
-    Field(
-        "time_ns",
-        "u64",
-        "ns",
-        "virtual CLOCK_MONOTONIC of the sample, which is taken before all else of that time",
-    ),
-    Field(
-        "connection",
-        "u32",
-        "",
-        "number of the connection within its namespace, from 1 in the order of first sight, which "
-        "the other end may see in another order (its ports tell); 0 in a link record",
-    ),
-    Field(
-        "kind",
-        "u8",
-        "",
-        f"{CONNECTION}: connection record, {SUBFLOW}: subflow record, {LINK}: link record",
-    ),
-    Field(
-        "n",
-        "u8",
-        "",
-        "connection record: number of subflows; subflow record: index of the subflow, from 0 in "
-        "the order of creation (0 is the initial subflow); link record: 0",
-    ),
-    Field(
-        "flags",
-        "u16",
-        "",
-        f"connection record, bit 0 ({NO_SPACE}): the application waits for room in the send "
-        f"buffer; bit 1 ({UNSCHEDULED}): there was no memory for its scheduler, and it has the "
-        "default one, so that the run fails; the others are 0",
-    ),
-)
+def _fields(text: str) -> tuple[Field, ...]:
+    """The fields that a text declares, `TYPE NAME: MEANING` or `TYPE NAME [UNIT]: MEANING` each."""
+    declared = re.split(r"\n    (?=\S)", text.rstrip())[1:]
+    found = []
+    for each in declared:
+        head, _, meaning = each.partition(": ")
+        kind, name, *unit = head.split()
+        found.append(Field(name, kind, "".join(unit).strip("[]"), " ".join(meaning.split())))
+    return tuple(found)
 
-CONNECTION_FIELDS = (
-    Field(
-        "delivered_bytes",
-        "u64",
-        "bytes",
-        "received in order on the connection, read or still to be read; each byte counts once",
-    ),
-    Field("read_bytes", "u64", "bytes", "taken from the connection by the application"),
-    Field(
-        "ofo_bytes",
-        "u64",
-        "bytes",
-        "waiting in the out-of-order queue of the connection for an earlier byte",
-    ),
-    Field("written_bytes", "u64", "bytes", "written into the connection by the application"),
-    Field(
-        "sent_bytes",
-        "u64",
-        "bytes",
-        "handed to a subflow for the first time; a reinjection or a duplicate does not count",
-    ),
-    Field("acked_bytes", "u64", "bytes", "acknowledged by the peer on the connection level"),
-    Field("sndbuf_used", "u32", "bytes", "memory in the send buffer, kernel overhead included"),
-    Field("sndbuf", "u32", "bytes", "limit of the send buffer"),
-    Field("rcvbuf_used", "u32", "bytes", "memory in the receive buffer, kernel overhead included"),
-    Field("rcvbuf", "u32", "bytes", "limit of the receive buffer"),
-    Field(
-        "window_bytes",
-        "u64",
-        "bytes",
-        "send window left: what the peer's receive window still permits beyond the highest byte "
-        "sent; 0 before the peer has answered",
-    ),
-    Field("ofo_packets", "u32", "packets", "number of buffers in the out-of-order queue"),
-    Field("reserved", "u32", "", "0"),
-    Field("reinjected_bytes", "u64", "bytes", "sent again on the connection level"),
-    Field(
-        "waits",
-        "u64",
-        "",
-        "the scheduler was asked and chose to send nothing; this and the next two are 0 for "
-        "upstream's default, which is not asked segment by segment",
-    ),
-    Field("refused", "u64", "", "the scheduler picked what makes no sense; nothing was sent"),
-    Field(
-        "forced",
-        "u64",
-        "",
-        "the scheduler waited though nothing was in flight that could end the waiting: the oldest "
-        "segment was sent for it",
-    ),
-    Field(
-        "blocked_us",
-        "u64",
-        "us",
-        "how long the out-of-order queue of the connection was not empty, until now (head-of-line "
-        "blocking); 0 for plain TCP",
-    ),
-    Field("blocks", "u32", "", "how often it became not empty"),
-    Field(
-        "fallbacks",
-        "u32",
-        "",
-        "the scheduler decided without what it is made to look at, because that could not be had",
-    ),
-    Field(
-        "forced_reinjections",
-        "u32",
-        "",
-        "the scheduler named no usable subflow to repeat the oldest segment on, though nothing was "
-        "outstanding on any: it was sent again all the same",
-    ),
-    Field(
-        "deferred",
-        "u32",
-        "",
-        "the scheduler was to be asked again because of its own timers or cuts of windows, more "
-        "often than 1024 times in a tick: the question waited",
-    ),
-    Field(
-        "refused_calls",
-        "u32",
-        "",
-        "the scheduler called a function with a subflow that was gone: nothing was done",
-    ),
-)
 
-SUBFLOW_FIELDS = (
-    Field(
-        "local_addr",
-        "ipv4",
-        "",
-        "address of this side, of IPv6 its last four bytes; 0 when it was closed before the peer "
-        "had answered",
-    ),
-    Field("remote_addr", "ipv4", "", "address of the peer"),
-    Field("cwnd", "u32", "packets", "congestion window"),
-    Field("ssthresh", "u32", "packets", "slow start threshold; 0x7fffffff: not set yet"),
-    Field("srtt_us", "u32", "us", "smoothed round-trip time"),
-    Field("rttvar_us", "u32", "us", "mean deviation of the round-trip time"),
-    Field(
-        "min_rtt_us",
-        "u32",
-        "us",
-        "lowest round-trip time of the kernel's recent window; 0: none yet",
-    ),
-    Field("in_flight", "u32", "packets", "sent, and neither acknowledged nor held to be lost"),
-    Field("mss", "u32", "bytes", "current maximum segment size (payload)"),
-    Field("unsent_bytes", "u32", "bytes", "queued on the subflow and not sent yet"),
-    Field("sent_bytes", "u64", "bytes", "payload sent, retransmissions included"),
-    Field("acked_bytes", "u64", "bytes", "payload acknowledged on the subflow"),
-    Field("received_bytes", "u64", "bytes", "payload received in order on the subflow"),
-    Field("retransmitted_bytes", "u64", "bytes", "payload sent again on this same subflow"),
-    Field("retransmitted_packets", "u32", "packets", "packets sent again on this same subflow"),
-    Field("data_packets_out", "u32", "packets", "packets with payload sent, retransmitted too"),
-    Field("data_packets_in", "u32", "packets", "packets with payload received"),
-    Field("window_bytes", "u32", "bytes", "the peer's receive window"),
-    Field("ofo_bytes", "u32", "bytes", "waiting in the out-of-order queue of the subflow"),
-    Field("ca_state", "u8", "", "TCP_CA_*: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss"),
-    Field("tcp_state", "u8", "", "TCP_*: 1 established, 2 SYN sent, ... as in the kernel"),
-    Field("backup", "u8", "", "1: the subflow is a backup"),
-    Field("reserved", "u8", "", "0"),
-    Field(
-        "new_segments",
-        "u32",
-        "",
-        "picks of the scheduler of data never sent before; this and the next two are 0 for "
-        "upstream's default",
-    ),
-    Field("duplicates", "u32", "", "picks of segments that are on their way elsewhere"),
-    Field("reinjections", "u32", "", "picks of segments of subflows in trouble"),
-    Field("local_port", "u16", "", "port of this side"),
-    Field("remote_port", "u16", "", "port of the peer"),
-    Field(
-        "blocking_us",
-        "u64",
-        "us",
-        "how long the out-of-order queue of the connection waited for what then came by this "
-        "subflow: the part of blocked_us that it caused; 0 for plain TCP",
-    ),
-    Field("pacing_rate", "u64", "bytes/s", "limit of the sending rate; 2^64 - 1: none"),
-    Field("rto_us", "u32", "us", "retransmission timeout"),
-    Field("timeouts", "u32", "", "how often it expired"),
-)
+HEAD = _fields(f"""
+    u64 time_ns [ns]: virtual CLOCK_MONOTONIC of the sample, which comes before all else of that
+        time
+    u32 connection: number of the connection within its namespace, from 1 in the order of first
+        sight. The other end may count in another order; the ports identify the connection. 0 in a
+        link record
+    u8 kind: {CONNECTION}: connection record, {SUBFLOW}: subflow record, {LINK}: link record
+    u8 n: connection record: number of subflows; subflow record: index of the subflow, from 0 in
+        the order of creation (0 is the initial subflow); link record: 0
+    u16 flags: connection record, bit 0 ({NO_SPACE}): the application waits for room in the send
+        buffer; bit 1 ({UNSCHEDULED}): the kernel had no memory for its scheduler and used the
+        default one, which fails the run; other bits and records: 0
+""")
 
-LINK_FIELDS = (
-    Field("device", "u8[16]", "", "name of the device, ended by a zero; see below"),
-    Field("qdisc", "u8[16]", "", "kind of its root queueing discipline, such as netem"),
-    Field("sent_bytes", "u64", "bytes", "that left the discipline, link headers included"),
-    Field("sent_packets", "u64", "packets", "that left the discipline"),
-    Field("dropped_packets", "u64", "packets", "that it dropped, for whatever reason"),
-    Field("lost_packets", "u64", "packets", "of these, by the loss model of a netem"),
-    Field(
-        "queue_packets",
-        "u32",
-        "packets",
-        "that wait, or are being sent; those that a netem only delays are not in it",
-    ),
-    Field("queue_bytes", "u32", "bytes", "of these, link headers included"),
-    Field(
-        "delayed_packets",
-        "u32",
-        "packets",
-        "that a netem delays. It does so before it sends them at its rate: first come those on "
-        "their way, then those in the queue",
-    ),
-    Field("delayed_bytes", "u32", "bytes", "of these, link headers included"),
-)
+CONNECTION_FIELDS = _fields("""
+    u64 delivered_bytes [bytes]: received in order on the connection, read or not, each byte once
+    u64 read_bytes [bytes]: taken from the connection by the application
+    u64 ofo_bytes [bytes]: waiting in the out-of-order queue of the connection for an earlier byte
+    u64 written_bytes [bytes]: written into the connection by the application
+    u64 sent_bytes [bytes]: handed to a subflow for the first time, without reinjections and
+        duplicates
+    u64 acked_bytes [bytes]: acknowledged by the peer on the connection level
+    u32 sndbuf_used [bytes]: memory in the send buffer, kernel overhead included
+    u32 sndbuf [bytes]: limit of the send buffer
+    u32 rcvbuf_used [bytes]: memory in the receive buffer, kernel overhead included
+    u32 rcvbuf [bytes]: limit of the receive buffer
+    u64 window_bytes [bytes]: send window left: bytes beyond the highest sent byte that the peer's
+        receive window still permits; 0 before the peer has answered
+    u32 ofo_packets [packets]: number of buffers in the out-of-order queue
+    u32 reserved: 0
+    u64 reinjected_bytes [bytes]: sent again on the connection level
+    u64 waits: the scheduler chose to send nothing; this and the next two are 0 for upstream's
+        default, which does not decide segment by segment
+    u64 refused: the scheduler's pick made no sense, and the framework sent nothing
+    u64 forced: the scheduler waited with nothing in flight that could end the wait, and the
+        framework sent the oldest segment
+    u64 blocked_us [us]: time so far in which the out-of-order queue of the connection was not empty
+        (head-of-line blocking); 0 for plain TCP
+    u32 blocks: number of times that this queue became not empty
+    u32 fallbacks: the scheduler decided without a value that it needs and could not have
+    u32 forced_reinjections: the scheduler named no usable subflow for the oldest segment, with
+        nothing outstanding on any, and the framework sent the segment again
+    u32 deferred: timers or window cuts of the scheduler caused more than 1024 questions in a tick,
+        and the framework deferred the next question
+    u32 refused_calls: the scheduler called a function with a subflow that no longer exists, which
+        did nothing
+""")
 
-DECISION_FIELDS = (
-    Field("time_ns", "u64", "ns", "virtual CLOCK_MONOTONIC of the decision"),
-    Field(
-        "seq",
-        "u64",
-        "bytes",
-        "where the segment begins in the byte stream of the connection, whose first 8 bytes are "
-        "the greeting of the traffic program",
-    ),
-    Field("connection", "u32", "", "number of the connection, from 1 in the order of first sight"),
-    Field(
-        "length",
-        "u32",
-        "bytes",
-        "length of what was picked; of an event its number, which the scheduler's page explains",
-    ),
-    Field(
-        "subflow",
-        "u32",
-        "",
-        "number of the subflow, from 1 in the order of creation: `n` of the samples and one; 0 "
-        "for a wait",
-    ),
-    Field(
-        "kind",
-        "u8",
-        "",
-        ", ".join(f"{number}: {name}" for number, name in enumerate(DECISIONS)),
-    ),
-    Field("reserved", "u8[3]", "", "0"),
-    Field("unsent_bytes", "u32", "bytes", "written by the application and not sent yet"),
-    Field("in_flight", "u32", "packets", "in flight on the subflow"),
-    Field("cwnd", "u32", "packets", "congestion window of the subflow, or the limit beside it"),
-    Field("reserved2", "u32", "", "0"),
-)
+SUBFLOW_FIELDS = _fields("""
+    ipv4 local_addr: address of this end, of IPv6 the last four bytes; 0 if the subflow closed
+        before the peer had answered
+    ipv4 remote_addr: address of the peer
+    u32 cwnd [packets]: congestion window
+    u32 ssthresh [packets]: slow start threshold; 0x7fffffff: not set yet
+    u32 srtt_us [us]: smoothed round-trip time
+    u32 rttvar_us [us]: mean deviation of the round-trip time
+    u32 min_rtt_us [us]: lowest round-trip time of the kernel's recent window; 0: none yet
+    u32 in_flight [packets]: sent, neither acknowledged nor considered lost
+    u32 mss [bytes]: current maximum segment size (payload)
+    u32 unsent_bytes [bytes]: queued on the subflow and not sent yet
+    u64 sent_bytes [bytes]: payload sent, retransmissions included
+    u64 acked_bytes [bytes]: payload acknowledged on the subflow
+    u64 received_bytes [bytes]: payload received in order on the subflow
+    u64 retransmitted_bytes [bytes]: payload sent again on this same subflow
+    u32 retransmitted_packets [packets]: packets sent again on this same subflow
+    u32 data_packets_out [packets]: packets with payload sent, retransmissions included
+    u32 data_packets_in [packets]: packets with payload received
+    u32 window_bytes [bytes]: the peer's receive window
+    u32 ofo_bytes [bytes]: waiting in the out-of-order queue of the subflow
+    u8 ca_state: TCP_CA_*: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss
+    u8 tcp_state: TCP_*: 1 established, 2 SYN sent, ... as in the kernel
+    u8 backup: 1: the subflow is a backup
+    u8 reserved: 0
+    u32 new_segments: picks of data never sent before; this and the next two are 0 for upstream's
+        default scheduler
+    u32 duplicates: picks of segments that are on their way elsewhere
+    u32 reinjections: picks of segments of subflows in trouble
+    u16 local_port: port of this end
+    u16 remote_port: port of the peer
+    u64 blocking_us [us]: part of blocked_us that this subflow caused: time in which the
+        out-of-order queue of the connection waited for data that then came by this subflow; 0 for
+        plain TCP
+    u64 pacing_rate [bytes/s]: limit of the sending rate; 2^64 - 1: none
+    u32 rto_us [us]: retransmission timeout
+    u32 timeouts: number of times that it expired
+""")
 
-STATE_HEAD_FIELDS = (
-    Field("time_ns", "u64", "ns", "virtual CLOCK_MONOTONIC of the question"),
-    Field("connection", "u32", "", "number of the connection, from 1 in the order of first sight"),
-    Field(
-        "kind",
-        "u8",
-        "",
-        f"{QUESTION}: question, {SUBFLOW_STATE}: subflow, {ANSWER}: answer, {DONE}: done",
-    ),
-    Field("n", "u8", "", "question: number of subflows; subflow: which one, from 0; else 0"),
-    Field("version", "u16", "", f"of the format: {STATE_VERSION}"),
-)
+LINK_FIELDS = _fields("""
+    u8[16] device: name of the device, ended by a zero; see below
+    u8[16] qdisc: kind of its root queueing discipline, such as netem
+    u64 sent_bytes [bytes]: bytes that left the discipline, link headers included
+    u64 sent_packets [packets]: packets that left the discipline
+    u64 dropped_packets [packets]: packets that it dropped, for whatever reason
+    u64 lost_packets [packets]: part of these that the loss model of a netem dropped
+    u32 queue_packets [packets]: packets that wait or are being sent, without packets that a netem
+        only delays
+    u32 queue_bytes [bytes]: bytes of these, link headers included
+    u32 delayed_packets [packets]: packets that a netem delays. It does so before it sends them at
+        its rate: first come packets on their way, then packets in the queue
+    u32 delayed_bytes [bytes]: bytes of these, link headers included
+""")
 
-QUESTION_FIELDS = (
-    Field("scheduler", "u8[16]", "", "its name, ended by a zero"),
-    Field("una_seq", "u64", "bytes", "all before it is acknowledged on the connection level"),
-    Field("nxt_seq", "u64", "bytes", "end of the farthest segment ever sent"),
-    Field("window_end_seq", "u64", "bytes", "the receiver takes data before it"),
-    Field("head_seq", "u64", "bytes", "the first unsent segment that may leave, if flagged"),
-    Field("oldest_seq", "u64", "bytes", "the oldest unacknowledged segment, if flagged"),
-    Field("reinjection_seq", "u64", "bytes", "the head of the reinjection queue, if flagged"),
-    Field("head_bytes", "u32", "bytes", "length of that segment"),
-    Field("head_sent", "u32", "bytes", "of these, sent already"),
-    Field("oldest_bytes", "u32", "bytes", "length of that segment"),
-    Field("reinjection_bytes", "u32", "bytes", "length of that segment"),
-    Field("window_bytes", "u32", "bytes", "the whole receive window, from una_seq on"),
-    Field("unsent_bytes", "u32", "bytes", "written by the application and not sent yet"),
-    Field("segment_bytes", "u32", "bytes", "size of a full segment"),
-    Field("wmem_queued", "u32", "bytes", "memory that the data of the connection takes"),
-    Field("sndbuf", "u32", "bytes", "limit of the send buffer"),
-    Field("jiffies", "u32", "", "the kernel's clock of timers"),
-    Field(
-        "flags",
-        "u32",
-        "",
-        f"{WRITER_WAITS}: the application waits for the send buffer, {SNDBUF_FULL}: none of it is "
-        f"free, {CLOSING}: nothing more will be written, {HAS_HEAD}: there is a first unsent "
-        f"segment that may leave, {HAS_OLDEST}: an unacknowledged one, {HAS_REINJECTION}: one to "
-        "be reinjected",
-    ),
-)
+_KINDS = ", ".join(f"{number}: {name}" for number, name in enumerate(DECISIONS))
+DECISION_FIELDS = _fields(f"""
+    u64 time_ns [ns]: virtual CLOCK_MONOTONIC of the decision
+    u64 seq [bytes]: start of the segment in the byte stream of the connection, whose first 8 bytes
+        are the greeting of the traffic program
+    u32 connection: number of the connection, from 1 in the order of first sight
+    u32 length [bytes]: length of the pick; of an event its number, which the scheduler's page
+        explains
+    u32 subflow: number of the subflow, from 1 in the order of creation: `n` of the samples and
+        one; 0 for a wait
+    u8 kind: {_KINDS}
+    u8[3] reserved: 0
+    u32 unsent_bytes [bytes]: written by the application and not sent yet
+    u32 in_flight [packets]: in flight on the subflow
+    u32 cwnd [packets]: congestion window of the subflow, or the limit beside it
+    u32 reserved2: 0
+""")
 
-SUBFLOW_STATE_FIELDS = (
-    Field("pacing_rate", "u64", "bytes/s", "limit of the sending rate; 2^64 - 1: none"),
-    Field("delivered_ns", "u64", "ns", "when its latest ACK came; 0: never"),
-    Field("delivered_sent_ns", "u64", "ns", "when what that acknowledged was sent"),
-    Field("oldest_sent_ns", "u64", "ns", "when its oldest packet in flight was sent; 0: none"),
-    Field("device_queue_bytes", "u64", "bytes", "waiting in the local device it leaves by"),
-    Field(
-        "device_sent_bytes",
-        "u64",
-        "bytes",
-        "that the device itself counts as sent, with or without a queue",
-    ),
-    Field("id", "u32", "", "number of the subflow, from 1 in the order of creation"),
-    Field(
-        "flags",
-        "u32",
-        "",
-        f"{USABLE}: usable, {BACKUP}: a backup, {CAN_SEND}: established and not closing, even if "
-        f"silent since a timeout; has carried {CARRIED_HEAD}: the first unsent, {CARRIED_OLDEST}: "
-        f"the oldest, {CARRIED_REINJECTION}: the reinjected segment; {THROTTLED}: held back, since "
-        f"what it has sent is still in this host; {MEMORY_FULL}: no memory left for more, as "
-        f"upstream's default scheduler asks; {STALE}: given up by upstream",
-    ),
-    Field("ca_state", "u32", "", "TCP_CA_*: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss"),
-    Field("mss", "u32", "bytes", "of data in one packet, all options counted"),
-    Field("srtt_us", "u32", "us", "smoothed round-trip time; 0: no sample yet"),
-    Field("srtt_8us", "u32", "us/8", "the same as TCP keeps it"),
-    Field("rttvar_us", "u32", "us", "mean deviation of the round-trip time"),
-    Field("rttvar_4us", "u32", "us/4", "TCP's deviation, which is 50 ms (200 000) or more"),
-    Field("min_rtt_us", "u32", "us", "lowest round-trip time of late; 2^32 - 1: none yet"),
-    Field("last_rtt_us", "u32", "us", "latest round-trip time; 0: none yet"),
-    Field("cwnd", "u32", "packets", "congestion window"),
-    Field("ssthresh", "u32", "packets", "slow-start threshold; 2^31 - 1: none yet"),
-    Field("limit", "u32", "packets", "the scheduler's limit beside cwnd; 2^32 - 1: none"),
-    Field("in_flight", "u32", "packets", "in flight"),
-    Field("packets_out", "u32", "packets", "sent and not acknowledged, lost ones included"),
-    Field("unsent_bytes", "u32", "bytes", "in its queue, never sent"),
-    Field("outstanding_bytes", "u32", "bytes", "in its queue or sent, and not acknowledged"),
-    Field("window_bytes", "u32", "bytes", "left of the receive window as the subflow knows it"),
-    Field("wmem_queued", "u32", "bytes", "memory that its data takes"),
-    Field("snd_una", "u32", "", "TCP's number of the oldest unacknowledged byte"),
-    Field("snd_nxt", "u32", "", "TCP's number of the first byte never sent"),
-    Field("delivered", "u32", "packets", "acknowledged since its beginning, SACKed ones counted"),
-    Field("owd_us", "u32", "us", "one-way delay, with an unknown constant in it; 0: none yet"),
-    Field("commd_us", "u32", "us", "one-way communication delay, likewise; 0: none yet"),
-)
+STATE_HEAD_FIELDS = _fields(f"""
+    u64 time_ns [ns]: virtual CLOCK_MONOTONIC of the question
+    u32 connection: number of the connection, from 1 in the order of first sight
+    u8 kind: {QUESTION}: question, {SUBFLOW_STATE}: subflow, {ANSWER}: answer, {DONE}: done
+    u8 n: question: number of subflows; subflow: its index, from 0; else 0
+    u16 version: version of the format: {STATE_VERSION}
+""")
 
-ANSWER_FIELDS = (
-    Field("seq", "u64", "bytes", "where the segment begins in the byte stream of the connection"),
-    Field("subflow", "u32", "", "number of the subflow, from 1; 0: none"),
-    Field("bytes", "u32", "bytes", "answer: at most so much of it, 0: all; done: so much was sent"),
-    Field("what", "u8", "", "as the kind of a decision record; an answer is 0 to 4"),
-)
+QUESTION_FIELDS = _fields(f"""
+    u8[16] scheduler: its name, ended by a zero
+    u64 una_seq [bytes]: all before it is acknowledged on the connection level
+    u64 nxt_seq [bytes]: end of the farthest segment ever sent
+    u64 window_end_seq [bytes]: the receiver takes data before it
+    u64 head_seq [bytes]: the first unsent segment that may leave, if flagged
+    u64 oldest_seq [bytes]: the oldest unacknowledged segment, if flagged
+    u64 reinjection_seq [bytes]: the head of the reinjection queue, if flagged
+    u32 head_bytes [bytes]: length of that segment
+    u32 head_sent [bytes]: part of these that was sent already
+    u32 oldest_bytes [bytes]: length of that segment
+    u32 reinjection_bytes [bytes]: length of that segment
+    u32 window_bytes [bytes]: the whole receive window, from una_seq on
+    u32 unsent_bytes [bytes]: written by the application and not sent yet
+    u32 segment_bytes [bytes]: size of a full segment
+    u32 wmem_queued [bytes]: memory that the data of the connection takes
+    u32 sndbuf [bytes]: limit of the send buffer
+    u32 jiffies: the kernel's clock of timers
+    u32 flags: {WRITER_WAITS}: the application waits for the send buffer, {SNDBUF_FULL}: none of it
+        is free, {CLOSING}: nothing more will be written, {HAS_HEAD}: a first unsent segment may
+        leave, {HAS_OLDEST}: a segment is unacknowledged, {HAS_REINJECTION}: a segment is to be
+        reinjected
+""")
 
-MESSAGE_FIELDS = (
-    Field("connection", "u32", "", "number of the connection that carries it, as in the plan"),
-    Field(
-        "direction",
-        "u8",
-        "",
-        "0: up, from client to server, 1: down",
-    ),
-    Field("choice", "u8", "", "which of its sizes the player picked, from 0; 0 if it has one"),
-    Field("reserved", "u16", "", "0"),
-    Field("bytes", "u64", "bytes", "written of it"),
-    Field("due_ns", "u64", "ns", "from when on it was to be written"),
-    Field("begin_ns", "u64", "ns", "its first byte was handed to the socket"),
-    Field("written_ns", "u64", "ns", "its last byte was handed to the socket"),
-    Field("first_ns", "u64", "ns", "its first byte was read at the other end"),
-    Field("complete_ns", "u64", "ns", "its last byte was read there"),
-    Field("reserved2", "u64", "", "0"),
-)
+SUBFLOW_STATE_FIELDS = _fields(f"""
+    u64 pacing_rate [bytes/s]: limit of the sending rate; 2^64 - 1: none
+    u64 delivered_ns [ns]: time of its latest ACK; 0: never
+    u64 delivered_sent_ns [ns]: time at which the data of this ACK was sent
+    u64 oldest_sent_ns [ns]: time at which its oldest packet in flight was sent; 0: none
+    u64 device_queue_bytes [bytes]: waiting in the local device it leaves by
+    u64 device_sent_bytes [bytes]: sent by the device's own count, with or without a queue
+    u32 id: number of the subflow, from 1 in the order of creation
+    u32 flags: {USABLE}: usable, {BACKUP}: a backup, {CAN_SEND}: established and not closing, even
+        if silent since a timeout; has carried {CARRIED_HEAD}: the first unsent, {CARRIED_OLDEST}:
+        the oldest, {CARRIED_REINJECTION}: the reinjected segment; {THROTTLED}: held back, since
+        its data is still in this host; {MEMORY_FULL}: no memory left for more, as upstream's
+        default scheduler asks; {STALE}: given up by upstream
+    u32 ca_state: TCP_CA_*: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss
+    u32 mss [bytes]: data in one packet, all options counted
+    u32 srtt_us [us]: smoothed round-trip time; 0: no sample yet
+    u32 srtt_8us [us/8]: the same as TCP keeps it
+    u32 rttvar_us [us]: mean deviation of the round-trip time
+    u32 rttvar_4us [us/4]: TCP's deviation, which is 50 ms (200 000) or more
+    u32 min_rtt_us [us]: lowest recent round-trip time; 2^32 - 1: none yet
+    u32 last_rtt_us [us]: latest round-trip time; 0: none yet
+    u32 cwnd [packets]: congestion window
+    u32 ssthresh [packets]: slow-start threshold; 2^31 - 1: none yet
+    u32 limit [packets]: the scheduler's limit beside cwnd; 2^32 - 1: none
+    u32 in_flight [packets]: in flight
+    u32 packets_out [packets]: sent and not acknowledged, lost ones included
+    u32 unsent_bytes [bytes]: in its queue, never sent
+    u32 outstanding_bytes [bytes]: in its queue or sent, and not acknowledged
+    u32 window_bytes [bytes]: left of the receive window as the subflow knows it
+    u32 wmem_queued [bytes]: memory that its data takes
+    u32 snd_una: TCP's number of the oldest unacknowledged byte
+    u32 snd_nxt: TCP's number of the first byte never sent
+    u32 delivered [packets]: acknowledged since its beginning, SACKed ones counted
+    u32 owd_us [us]: one-way delay, with an unknown constant in it; 0: none yet
+    u32 commd_us [us]: one-way communication delay, likewise; 0: none yet
+""")
 
-GUEST_FIELDS = (
-    Field("status", "text", "", '"ok", or what went wrong'),
-    Field("start_ns", "int", "ns", "T0: the workload starts and the first sample is taken"),
-    Field("end_ns", "int", "ns", "the last byte of all messages was written"),
-    Field("complete_ns", "int", "ns", "every message was received"),
-    Field("bytes_written", "int", "bytes", "of all messages"),
-    Field("bytes_received", "int", "bytes", "of all messages, read and verified"),
-    Field("system_calls", "int", "", "made by client and server to move the data"),
-)
+ANSWER_FIELDS = _fields("""
+    u64 seq [bytes]: start of the segment in the byte stream of the connection
+    u32 subflow: number of the subflow, from 1; 0: none
+    u32 bytes [bytes]: answer: at most this part of it, 0: all; done: bytes that were sent
+    u8 what: as the kind of a decision record; an answer is 0 to 4
+""")
+
+MESSAGE_FIELDS = _fields("""
+    u32 connection: number of the connection that carries it, as in the plan
+    u8 direction: 0: up, from client to server, 1: down
+    u8 choice: number of the size that the player picked, from 0; 0 with a single size
+    u16 reserved: 0
+    u64 bytes [bytes]: part of it that was written
+    u64 due_ns [ns]: time at which it was due
+    u64 begin_ns [ns]: its first byte was handed to the socket
+    u64 written_ns [ns]: its last byte was handed to the socket
+    u64 first_ns [ns]: its first byte was read at the other end
+    u64 complete_ns [ns]: its last byte was read there
+    u64 reserved2: 0
+""")
+
+GUEST_FIELDS = _fields("""
+    text status: "ok", or what went wrong
+    int start_ns [ns]: T0: the workload starts and the first sample is taken
+    int end_ns [ns]: the last byte of all messages was written
+    int complete_ns [ns]: every message was received
+    int bytes_written [bytes]: of all messages
+    int bytes_received [bytes]: of all messages, read and verified
+    int system_calls: made by client and server to move the data
+""")
 
 
 def _dtype(fields: Sequence[Field], size: int) -> np.dtype[np.void]:
@@ -519,12 +383,9 @@ def read_decisions(path: Path) -> Records:
     Raises MptcplabError as `read_samples` does.
     """
     decisions: Records = _whole_records(path, DECISION_BYTES).view(DECISION_DTYPE)
-    unknown = np.flatnonzero(decisions["kind"] >= len(DECISIONS))
-    if len(unknown):
-        raise MptcplabError(
-            f"{path}: unknown kind {decisions['kind'][unknown[0]]} of a decision at offset "
-            f"{unknown[0] * DECISION_BYTES}; known are 0 to {len(DECISIONS) - 1}"
-        )
+    last = len(DECISIONS) - 1
+    text = f"unknown kind {{kind}} of a decision at offset {{offset}}; known are 0 to {last}"
+    _refuse(path, decisions, decisions["kind"] > last, text)
     _refuse_backwards(path, decisions)
     return decisions
 
@@ -536,19 +397,13 @@ def read_states(path: Path) -> Records:
     `read_samples` does, and when the records are of another version of the format.
     """
     states: Records = _whole_records(path, STATE_BYTES).view(QUESTION_DTYPE)
-    other = np.flatnonzero(states["version"] != STATE_VERSION)
-    if len(other):
-        raise MptcplabError(
-            f"{path}: the record at offset {other[0] * STATE_BYTES} is of version "
-            f"{states['version'][other[0]]} of the format of states; this program reads version "
-            f"{STATE_VERSION}; repeat the run with --states"
-        )
-    unknown = np.flatnonzero(~np.isin(states["kind"], (QUESTION, SUBFLOW_STATE, ANSWER, DONE)))
-    if len(unknown):
-        raise MptcplabError(
-            f"{path}: unknown kind {states['kind'][unknown[0]]} of a state at offset "
-            f"{unknown[0] * STATE_BYTES}; known are {QUESTION} to {DONE}"
-        )
+    text = (
+        "the record at offset {offset} has version {version} of the format of states; this program "
+        f"reads version {STATE_VERSION}; repeat the run with --states"
+    )
+    _refuse(path, states, states["version"] != STATE_VERSION, text)
+    text = f"unknown kind {{kind}} of a state at offset {{offset}}; known are {QUESTION} to {DONE}"
+    _refuse(path, states, (states["kind"] < QUESTION) | (states["kind"] > DONE), text)
     _refuse_backwards(path, states)
     return states
 
@@ -560,27 +415,18 @@ def read_messages(path: Path) -> Records:
     record, or holds one that cannot be: of no known direction, or with times out of order.
     """
     messages: Records = _whole_records(path, MESSAGE_BYTES).view(MESSAGE_DTYPE)
-    unknown = np.flatnonzero(messages["direction"] >= len(DIRECTIONS))
-    if len(unknown):
-        raise MptcplabError(
-            f"{path}: unknown direction {messages['direction'][unknown[0]]} of a message at offset "
-            f"{unknown[0] * MESSAGE_BYTES}; known are 0 (up) and 1 (down)"
-        )
-    for order in (
-        ("due_ns", "begin_ns", "written_ns"),
-        ("due_ns", "begin_ns", "first_ns", "complete_ns"),
+    text = "unknown direction {direction} of a message at offset {offset}; known are 0 (up) and "
+    _refuse(path, messages, messages["direction"] >= len(DIRECTIONS), f"{text}1 (down)")
+    for before, after in (
+        *(("due_ns", "begin_ns"), ("begin_ns", "written_ns")),
+        *(("begin_ns", "first_ns"), ("first_ns", "complete_ns")),
     ):
-        for before, after in itertools.pairwise(order):
-            happened = messages[after] > 0
-            wrong = np.flatnonzero(
-                happened & ((messages[before] == 0) | (messages[after] < messages[before]))
-            )
-            if len(wrong):
-                raise MptcplabError(
-                    f"{path}: {after} of the message at offset {wrong[0] * MESSAGE_BYTES} is "
-                    f"{messages[after][wrong[0]]}, before its {before}, "
-                    f"{messages[before][wrong[0]]}"
-                )
+        early = (messages[before] == 0) | (messages[after] < messages[before])
+        text = (
+            f"{after} of the message at offset {{offset}} is {{{after}}}, before its {before}, "
+            f"{{{before}}}"
+        )
+        _refuse(path, messages, (messages[after] > 0) & early, text)
     return messages
 
 
@@ -599,24 +445,25 @@ def _whole_records(path: Path, size: int) -> npt.NDArray[np.uint8]:
 
 
 def _refuse_other_kinds(path: Path, records: Records, known: Mapping[int, str]) -> None:
-    kinds = records["kind"]
-    unknown = np.flatnonzero(~np.isin(kinds, list(known)))
-    if len(unknown):
-        raise MptcplabError(
-            f"{path}: unknown record kind {kinds[unknown[0]]} at offset "
-            f"{unknown[0] * RECORD_BYTES}; known are "
-            + " and ".join(f"{number} ({name})" for number, name in known.items())
-        )
+    names = " and ".join(f"{number} ({name})" for number, name in known.items())
+    text = f"unknown record kind {{kind}} at offset {{offset}}; known are {names}"
+    _refuse(path, records, ~np.isin(records["kind"], list(known)), text)
 
 
 def _refuse_backwards(path: Path, records: Records) -> None:
     times = records["time_ns"]
-    backwards = np.flatnonzero(times[1:] < times[:-1])
-    if len(backwards):
-        raise MptcplabError(
-            f"{path}: the record at offset {(backwards[0] + 1) * records.itemsize} is earlier "
-            "than the one before it; records are in the order of time"
-        )
+    text = "the record at offset {offset} is earlier than the one before it; records are in the "
+    _refuse(path, records, np.append(False, times[1:] < times[:-1]), f"{text}order of time")
+
+
+def _refuse(path: Path, records: Records, wrong: npt.NDArray[np.bool_], text: str) -> None:
+    """Raises MptcplabError for the first wrong record: a text with its fields and its offset."""
+    numbers = np.flatnonzero(wrong)
+    if len(numbers):
+        first = records[numbers[0]]
+        fields = dict(zip(first.dtype.names, first, strict=True))
+        offset = numbers[0] * records.itemsize
+        raise MptcplabError(f"{path}: {text.format(offset=offset, **fields)}")
 
 
 def select(records: Records, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Records:
@@ -637,8 +484,8 @@ def path_indices(subflow: Records, first: int = 1) -> npt.NDArray[np.int64]:
     on_a_path = (
         (local[:, 0] == NETWORK)
         & (remote[:, 0] == NETWORK)
-        & np.isin(local[:, 1], SIDES)
-        & (remote[:, 1] == sum(SIDES) - local[:, 1])
+        & np.isin(local[:, 1], ENDS)
+        & (remote[:, 1] == sum(ENDS) - local[:, 1])
     )
-    of_client = np.where(local[:, 1] == CLIENT_SIDE, local[:, 2], remote[:, 2])
+    of_client = np.where(local[:, 1] == CLIENT_END, local[:, 2], remote[:, 2])
     return np.where(on_a_path, of_client.astype(np.int64) - first, -1)

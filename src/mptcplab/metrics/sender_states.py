@@ -2,7 +2,7 @@
 """What keeps a sender from sending more over a path, for every sample.
 
 Computing takes no virtual time, so a sample is taken after everything that could be done at that
-instant was done: the states seen are those that lasted, not transient ones.
+instant was done: the states seen lasted, and are not transient.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from mptcplab import extras
 from mptcplab.errors import MptcplabError
-from mptcplab.metrics.recorded import link_records
+from mptcplab.metrics.recorded import queue_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
-from mptcplab.plan import qdiscs, timeline
+from mptcplab.plan import timeline
 from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.scheduler import DEFAULT
@@ -45,7 +45,7 @@ _KIB = 1024.0
 
 @dataclass(frozen=True)
 class Series:
-    """A value for each bin; NaN where there is none. The unit ends the name of the metric.
+    """A value for each bin, or NaN. The unit ends the name of the metric.
 
     `path` is the name of the path it belongs to, None for the connection; `what` distinguishes it
     where a panel shows several figures. `low` and `high` are the lowest and highest sample in the
@@ -64,7 +64,7 @@ class Series:
 class Panel:
     """Series that are shown together: their values / `scale`, in `unit`.
 
-    `kind` is lines, or counts, most of which are 0. `side` is the direction of the data, "" if the
+    `kind` is lines, or counts, which are mostly 0. `side` is the direction of the data, "" if the
     run has only one.
     """
 
@@ -92,9 +92,9 @@ def run_series(
     *,
     of_sockets: bool = False,
 ) -> RunSeries:
-    """All series of a run; `traces` are those that were played, by name of the path and direction.
+    """All series of a run; `traces` were played, by name of the path and direction.
 
-    With `of_sockets`, those that sockets.py knows.
+    With `of_sockets`, only series that sockets.py knows.
 
     Raises MptcplabError for records without a sample or of a path that is not in the scenario, and
     for a trace that cannot be read.
@@ -110,11 +110,7 @@ def run_series(
     panels: list[Panel] = []
     for direction in directions:
         sender, receiver = (client, server) if direction == "up" else (server, client)
-        grid = _Grid(
-            tuple(path.name for path in scenario.paths),
-            begin,
-            edges,
-        )
+        grid = _Grid(tuple(path.name for path in scenario.paths), begin, edges)
         rates = timeline.rates(scenario, direction)
         played = {path: source for (path, d), source in (traces or {}).items() if d == direction}
         found = (
@@ -140,7 +136,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
     edges = _edges(end - begin, scenario.sample_interval_ns)
     seconds = np.diff(edges) / NS_PER_S
     goodput: list[Series] = []
-    paths: list[list[Series]] = [[], [], []]
+    of_paths: list[Panel] = []
     for pair in scenario.pairs():
         names = tuple(path.name for path in pair.paths)
         grid = _Grid(names, begin, edges, pair.first)
@@ -149,36 +145,28 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
         sender, receiver = (samples[host] for host in hosts)
         bps = grid.counted(receiver.connection, "delivered_bytes") * _BITS_PER_BYTE / seconds
         goodput.append(Series("goodput_bps", pair.connection.name, bps, what="goodput"))
-        panels = (_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender))
-        for found, panel in zip(paths, panels, strict=True):
-            # reinjections are in the figures of the connection
-            found += [series for series in panel.series if series.path is not None]
+        of_paths += [_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender)]
     grid = _Grid((), begin, edges)
     waiting = []
     for direction in DIRECTIONS:
         rates = timeline.link_rates(scenario, direction)
-        for m, link in enumerate(scenario.links, 1):
+        for link in scenario.links:
             if direction == "up":
                 rate = _mean_rates(rates[link.name], edges)
                 goodput.append(Series("link_bps", link.name, rate, what="link"))
-            shape = getattr(link, direction)
-            device = qdiscs.bottleneck(qdiscs.link_spots(m), direction, shape).device
-            records = link_records(queues, device)
+            records = queue_records(scenario, queues, link.name, direction)
             metric = "queue_packets" if direction == "up" else "queue_down_packets"
             what = f"queue {direction}"
             waiting.append(grid.sampled(records, "queue_packets", metric, link.name, what=what))
-    panels_ = [Panel("Goodput", "Mbit/s", tuple(goodput), scale=1e6)]
+    panels = [Panel("Goodput", "Mbit/s", tuple(goodput), scale=1e6)]
     if waiting:
-        panels_.append(Panel("Queues of links", "packets", tuple(waiting)))
-    return RunSeries(
-        edges,
-        (
-            *panels_,
-            Panel("Round-trip time, smoothed", "ms", tuple(paths[0])),
-            Panel("Congestion window, and in flight", "packets", tuple(paths[1])),
-            Panel("Retransmissions", "packets", tuple(paths[2]), kind="counts"),
-        ),
-    )
+        panels.append(Panel("Queues of links", "packets", tuple(waiting)))
+    for first in of_paths[:3]:
+        every = (series for each in of_paths if each.title == first.title for series in each.series)
+        # reinjections are in the figures of the connection
+        series = tuple(each for each in every if each.path is not None)
+        panels.append(replace(first, series=series))
+    return RunSeries(edges, tuple(panels))
 
 
 def decision_panels(
@@ -264,7 +252,7 @@ def parquet(table: pl.DataFrame) -> bytes:
 
 
 def to_table(run: RunSeries) -> pl.DataFrame:
-    """Series as a table: COLUMNS, the first of which identify the row.
+    """Series as a table with COLUMNS; the first ones identify the row.
 
     Values are in the unit that ends the metric's name, as floats of 32 bits; null where there is
     none. `scale` and `unit` are what a panel shows them in.
@@ -333,7 +321,7 @@ def read(file: Path) -> RunSeries:
 def read_parquet(file: Path) -> pl.DataFrame:
     """The table in a Parquet file.
 
-    Raises MptcplabError, naming the file, if there is none, MachineError if Polars is missing.
+    Raises MptcplabError, naming the file, if it is missing, MachineError if Polars is missing.
     """
     extras.require("results", f"{file}: reading it", "polars")
     import polars as pl
@@ -425,11 +413,7 @@ class _Grid:
 
 
 def _goodput(
-    grid: _Grid,
-    receiver: Samples,
-    rates: Mapping[str, Sequence[tuple[int, int]]],
-    *,
-    shared: bool,
+    grid: _Grid, receiver: Samples, rates: Mapping[str, Sequence[tuple[int, int]]], *, shared: bool
 ) -> Panel:
     """The paths together can carry the sum of their rates, unless they share a link."""
     seconds = np.diff(grid.edges_ns) / NS_PER_S
@@ -476,15 +460,10 @@ def _sinr(grid: _Grid, traces: Mapping[str, Source], interval_ns: int) -> Iterat
 
 def _round_trips(grid: _Grid, sender: Samples) -> Panel:
     # it is 0 before the first measurement
-    found = [
-        grid.sampled(
-            select(records, records["srtt_us"] > 0),
-            *("srtt_us", "srtt_ms", path),
-            mean=True,
-            scale=1000,
-        )
-        for path, records in grid.by_path(sender)
-    ]
+    found = []
+    for path, records in grid.by_path(sender):
+        known = select(records, records["srtt_us"] > 0)
+        found.append(grid.sampled(known, "srtt_us", "srtt_ms", path, mean=True, scale=1000))
     return Panel("Round-trip time, smoothed", "ms", tuple(found))
 
 
@@ -523,11 +502,7 @@ def _buffers(grid: _Grid, sender: Samples, receiver: Samples, *, of_sockets: boo
 
 def _sent_again(grid: _Grid, sender: Samples) -> Panel:
     found = [
-        Series(
-            "retransmitted_packets",
-            path,
-            grid.counted(records, "retransmitted_packets"),
-        )
+        Series("retransmitted_packets", path, grid.counted(records, "retransmitted_packets"))
         for path, records in grid.by_path(sender)
     ]
     reinjected = grid.counted(sender.connection, "reinjected_bytes")

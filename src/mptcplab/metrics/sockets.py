@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs whose samples are only what sockets tell any program, as on a distribution's kernel.
+"""Runs whose samples have only what sockets report to any program, as on a distribution's kernel.
 
 These records lack `ofo_bytes`, `written_bytes`, `window_bytes` of the connection, `flags`,
-`blocked_us`, `blocks` and `blocking_us`, which are 0 there, and there are none of links. What is
-computed from these is unknown, not 0.
+`blocked_us`, `blocks` and `blocking_us`, which are 0 there, and no link has records. Figures that
+need them are unknown, not 0.
 """
 
 from __future__ import annotations
@@ -11,24 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mptcplab.metrics.compute import STATE_METRICS, RunMetrics
+from mptcplab.metrics.compute import RunMetrics
+from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS
 from mptcplab.metrics.records import Records, Samples, select
+from mptcplab.metrics.schema import Trait
 from mptcplab.scenario.model import Scenario
 
 #: The figures of a run, and of a path, that such records do not give.
-UNKNOWN = (
-    *("ofo_bytes_mean", "ofo_bytes_p50", "ofo_bytes_p95", "ofo_bytes_p99"),
-    *("blocked_share", "blocks", "longest_gap_s", "duplicate_bytes"),
-    *("receive_window_bytes_mean", "limited_by_window"),
-)
-UNKNOWN_OF_PATH = (
-    *("ofo_bytes_mean", "ofo_bytes_p99", "blocking_share"),
-    *STATE_METRICS.values(),
+UNKNOWN, UNKNOWN_OF_PATH = (
+    [metric.name for metric in metrics if Trait.PROBE in metric.traits]
+    for metrics in (RUN_METRICS, PATH_METRICS)
 )
 
 
 def known(found: RunMetrics) -> RunMetrics:
-    """The same figures without those that are unknown."""
+    """The same figures without the unknown ones."""
     unknown = dict.fromkeys(UNKNOWN)
     of_path = dict.fromkeys(UNKNOWN_OF_PATH)
     return replace(
@@ -41,8 +38,7 @@ def known(found: RunMetrics) -> RunMetrics:
 def until_the_end(
     scenario: Scenario, start_ns: int, samples: Mapping[str, Samples]
 ) -> dict[str, Samples]:
-    """Only what the lab's probe would sample: what is sent after the end does not belong to the
-    run.
+    """The samples until the end of the workload, as the lab's probe takes them.
 
     Samples of a socket go on until the connection is closed.
     """

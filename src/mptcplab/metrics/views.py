@@ -55,7 +55,11 @@ def _completion(what: str, note: str) -> View:
     return View(
         left=(column("median", "median"), column("p99", "p99"), column("longest", "max")),
         right=(_OFO_MEAN, _RETRANSMITTED),
-        notes=(note, "mean over time of what waits at the receiver for an earlier byte.", DEFINED),
+        notes=(
+            note,
+            "mean over time of the data that waits at the receiver for an earlier byte.",
+            DEFINED,
+        ),
         text="median ms",
         less_is_better=True,
     )
@@ -77,7 +81,7 @@ VIEWS = {
         left=(_GOODPUT,),
         right=(_OFO_MEAN, _OFO_P99, _RETRANSMITTED),
         notes=(
-            "Goodput: what arrived in order, over the time of the client's program.",
+            "Goodput: data that arrived in order, over the time of the client's program.",
             *_OFO_NOTES,
         ),
         text="Mbit/s",
@@ -87,12 +91,12 @@ VIEWS = {
         "Transfer: time until its last byte has arrived, from when it was due. Out of order:",
     ),
     "requests": _completion(
-        "Response", "Response: time from when the request was due until it is there. Out of order:"
+        "Response", "Response: time from when the request was due until it arrived. Out of order:"
     ),
     "cbr": View(
         left=(*_DELAYS, Column("Delay\nhighest\nms", "delay_ms_max", 1, 4)),
         right=(_RETRANSMITTED,),
-        notes=("Delay: of a block, from when it is due until it has arrived.", DEFINED),
+        notes=("Delay: from when a block is due until it has arrived.", DEFINED),
         text="ms mean delay",
         less_is_better=True,
     ),
@@ -130,7 +134,7 @@ VIEWS = {
         left=(Column("Frames\nin time\n%", "in_time", 0.01, 4), *_DELAYS),
         right=(_RETRANSMITTED,),
         notes=(
-            "In time: arrived before the deadline. Delay: of a frame, from when it is due until it",
+            "In time: arrived before the deadline. Delay: from when a frame is due until it",
             f"has arrived. {DEFINED}",
         ),
         text="% in time",

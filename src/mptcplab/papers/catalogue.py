@@ -144,8 +144,8 @@ class Quick(Table):
 class Assumed(Table):
     """A value that the paper does not give, by the name that formulas in the scenario use.
 
-    Each value of `range` is a part of the experiment. `fitted` says what the value was chosen to
-    give: claims about that are `fitted_by` it, and not judged.
+    Each value of `range` is a part of the experiment. `fitted` names the result that the value
+    was chosen for: claims about it are `fitted_by` the value, and not judged.
     """
 
     name: Name
@@ -156,7 +156,7 @@ class Assumed(Table):
 
 
 class Variant(Table):
-    """Other settings, of which the quick part is run: `says` describes what differs."""
+    """Other settings for the quick part: `says` describes the difference."""
 
     name: Text
     says: Text
@@ -335,7 +335,7 @@ class Part:
 
 
 def slug(part: str) -> str:
-    """The name of a part as that of a file: "buffer 1 MB" is "buffer-1-mb"."""
+    """The name of a part in a file name: "buffer 1 MB" is "buffer-1-mb"."""
     if part in (PUBLISHED, QUICK):
         return "" if part == PUBLISHED else "quick"
     return re.sub(r"[^a-z0-9=._]+", "-", part.lower()).strip("-.")
@@ -484,7 +484,7 @@ _TABLES: Mapping[str, type[BaseModel]] = {
 
 
 def _check(own: Experiment, file: Path) -> None:
-    """What the models cannot check: unknown names, and quick runs that are not part of all runs."""
+    """Checks beyond the models: unknown names, and quick runs that are no part of all runs."""
     problems: list[Problem] = []
 
     def wrong(key: str, value: object, message: str) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The chart of a published experiment, as its file defines it, with the paper's own numbers.
 
-Lines, bars and distributions show all runs; what the paper reports is hollow. A chart over time
-shows one run of each scheduler, the one with the first seed: what each path delivered, and, dashed,
-what it could carry.
+Lines, bars and distributions show all runs; the numbers of the paper are hollow. A chart over time
+shows the run of each scheduler with the first seed: the goodput of each path, and, dashed, its
+capacity.
 """
 
 from __future__ import annotations
@@ -187,7 +187,11 @@ def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any
         look = styles[str(series)]
         shift = (number - (len(all_series) - 1) / 2) * _APART
         wanted = {**panel, own.series: series}
-        known = [(x, over) for x in xs if (over := _summary(content, metric, wanted | {own.x: x}))]
+        known = [
+            (x, over)
+            for x in xs
+            if (over := summary(_values(content, metric, wanted | {own.x: x})))
+        ]
         places = [scale.shifted(x, shift) for x, _ in known]
         medians, ends = [over.median for _, over in known], _ends([over for _, over in known])
         axis.errorbar(places, medians, ends, label=str(series), **_line(look))
@@ -216,8 +220,11 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
         wanted = {**panel, own.series: series}
         shift = 0.0 if alone else (place - (len(all_series) - 1) / 2) * width
         own_xs = [series] if alone else xs
-        overs = [(x, _summary(content, metric, wanted | {own.x: x})) for x in own_xs]
-        known = [(xs.index(x) + shift, over) for x, over in overs if over]
+        known = [
+            (xs.index(x) + shift, over)
+            for x in own_xs
+            if (over := summary(_values(content, metric, wanted | {own.x: x})))
+        ]
         look = styles[str(series)]
         medians = [over.median for _, over in known]
         values += medians
@@ -266,7 +273,7 @@ def _distributions(
 ) -> list[float]:
     """The share of runs with no higher value; a few markers tell the lines apart.
 
-    A few values far from all others would squeeze these, and are told instead. Returns shares.
+    A few values far from all others would squeeze these: a note has them instead. Returns shares.
     """
     own, results = content.found.published.experiment.chart, content.found.results
     styles = content.style()
@@ -386,10 +393,6 @@ def _values(content: Content, metric: Metric, wanted: Mapping[str, Any]) -> list
     return [value for row in rows if (value := row.figures[metric.name]) is not None]
 
 
-def _summary(content: Content, metric: Metric, wanted: Mapping[str, Any]) -> Summary | None:
-    return summary(_values(content, metric, wanted))
-
-
 def _line(look: Style) -> dict[str, Any]:
     return {
         "color": look.colour,
@@ -438,7 +441,7 @@ def _over_time(content: Content) -> Figure:
 
 
 def _paths(axis: Axes, of: Sequence[Track]) -> None:
-    """A line for each path, and a dashed one for what it could carry; a thin one for their sum."""
+    """A line for each path, a dashed one for its capacity, and a thin one for the sum."""
     paths = dict.fromkeys(each.path for each in of)
     colours = dict(zip(paths, itertools.cycle(PATH_COLOURS), strict=False))
     for each in of:

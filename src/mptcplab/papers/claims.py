@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a paper claims, judged by runs: formulas over the figures of all runs of an experiment.
+"""The claims of a paper, judged by runs: formulas over the figures of all runs of an experiment.
 
 A claim is tested by the bootstrap: its formulas are evaluated over resamples of the independent
 samples (`samples.py`), and the verdict follows from the share of these in which they are true. It
@@ -7,15 +7,14 @@ is found again over every other part of the experiment that has been run. If an 
 which the paper does not give, changes it, the claim is inconclusive; if that changes the size of
 the effect alone, it is the direction that is reproduced.
 
-A formula that cannot be evaluated over the published setting is an error, never a verdict, but for
-a division by zero, of which the figures are to blame: then the claim is inconclusive.
+A formula that cannot be evaluated over the published setting is an error, never a verdict. A
+division by zero, which the figures cause, makes the claim inconclusive.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -32,12 +31,7 @@ from mptcplab.papers.catalogue import (
     Experiment,
     Published,
 )
-from mptcplab.papers.samples import Column as Column
-from mptcplab.papers.samples import NotRunError, Resamples, Scope, resamples
-from mptcplab.papers.samples import Results as Results
-from mptcplab.papers.samples import Row as Row
-from mptcplab.papers.samples import results as results
-from mptcplab.papers.samples import row as row
+from mptcplab.papers.samples import NotRunError, Resamples, Results, Scope, resamples, results
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
@@ -157,8 +151,7 @@ def _judged(
     explained: Sequence[Explained],
     others: Mapping[str, ClaimOutcome],
 ) -> Judged:
-    fields = {each.name: getattr(found, each.name) for each in dataclasses.fields(found)}
-    return Judged(claim=claim, explained=explained, by_variant=others, **fields)
+    return Judged(**vars(found), claim=claim, explained=explained, by_variant=others)
 
 
 def _with_quick_part(own: Experiment, by_part: Mapping[str, Results]) -> dict[str, Results]:
@@ -174,9 +167,9 @@ def _with_quick_part(own: Experiment, by_part: Mapping[str, Results]) -> dict[st
 def _varied(own: Experiment, found: Judged, quick: ClaimOutcome | None) -> Judged:
     """The verdict in view of those with other assumed values, compared with the quick part's.
 
-    If these change the size of the effect, and not its direction, that is what is left of it.
-    If the latter or that of all runs is inconclusive, another value may have either. If it is
-    another one than that of all runs, it does not tell whether theirs depends on an assumed value.
+    If other values change the size of the effect, and not its direction, the direction is left. If
+    the quick part or all runs are inconclusive, another value may have either verdict. If the quick
+    part has another verdict than all runs, it cannot show on which values these depend.
     """
     not_varied, untold, reasons = [], [], []
     verdicts = {found.verdict}
@@ -207,10 +200,10 @@ def _varied(own: Experiment, found: Judged, quick: ClaimOutcome | None) -> Judge
         if reference is None or None in others.values() or name in untold:
             not_varied.append(name)
     if reference and untold and found.verdict in _DEFINITE:
-        told = f"the quick part alone: {reference.verdict}, which does not tell about"
-        found = dataclasses.replace(found, reasons=[*found.reasons, f"{told} {', '.join(untold)}"])
+        alone = f"the quick part alone: {reference.verdict}, which does not tell about"
+        found = replace(found, reasons=[*found.reasons, f"{alone} {', '.join(untold)}"])
     depends = Verdict.DIRECTION if verdicts <= _SAME_DIRECTION else Verdict.INCONCLUSIVE
-    return dataclasses.replace(
+    return replace(
         found,
         verdict=depends if reasons else found.verdict,
         reasons=[*found.reasons, *reasons],
@@ -403,7 +396,7 @@ def _resampled(
         names = dict(scope.names)
         try:
             for name, formula in formulas.items():
-                names[name] = formula.again(names, scope.functions)
+                names[name] = formula.value(names, scope.functions)
         except FormulaError:
             yield weight, None
         else:

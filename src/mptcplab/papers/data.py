@@ -8,7 +8,7 @@ Of each figure:
 - NAME-pairs.csv: how schedulers differ, in pairs;
 - NAME-paper.csv: the paper's own numbers.
 
-provenance.json has what the runs of each part were made of. A figure whose formula is another now
+provenance.json has the builds and files of each part's runs. A figure whose formula has changed
 is not read from a CSV: it would have to be computed from the runs.
 """
 
@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from mptcplab.errors import MptcplabError
-from mptcplab.papers import claims
 from mptcplab.papers.catalogue import Experiment, Published
-from mptcplab.papers.claims import Row
 from mptcplab.papers.reproduce import Provenance, Ran, Reproduced
+from mptcplab.papers.samples import Row, results
 from mptcplab.papers.tables import differences
 
 #: The folder of the data, below that of the pages.
@@ -54,7 +53,7 @@ def rows_csv(own: Experiment, ran: Mapping[str, Ran]) -> str:
 
 
 def columns_csv(own: Experiment) -> str:
-    """What the columns of the rows are."""
+    """The meanings of the columns of the rows."""
     lines: list[Sequence[str]] = [("column", "title", "unit", "formula")]
     lines.append((_VARIANT, "the part of the experiment", "", ""))
     lines += [(name, own.axis.get(name, name), "", "") for name in own.axes()]
@@ -135,14 +134,14 @@ def parsed(
     except (KeyError, TypeError, ValueError) as error:
         raise MptcplabError(f"{where}: not the data of {published.name}: {error!r}") from None
     return {
-        part: Ran(claims.results(own, found[part]), provenance[part], ())
+        part: Ran(results(own, found[part]), provenance[part])
         for part in _ordered(own, found)
         if part in provenance
     }
 
 
 def read_provenance(directory: Path) -> dict[str, dict[str, Provenance]]:
-    """What provenance.json says; nothing if there is none. Raises MptcplabError if damaged."""
+    """The content of provenance.json, if it exists. Raises MptcplabError if it is damaged."""
     file = directory / PROVENANCE
     if not file.exists():
         return {}

@@ -18,7 +18,7 @@ from mptcplab.scenario import scheduler
 
 @dataclass(frozen=True)
 class Drawn:
-    """The chart of a part of an experiment; `note` says of which."""
+    """The chart of a part of an experiment; `note` names the part."""
 
     published: Published
     part: str
@@ -53,8 +53,10 @@ def of_document(file: Path) -> Drawn | None:
     if name not in catalogue.names():
         return None
     published = catalogue.load(name)
-    ran = reproduce.read_parts(published, file.resolve().parents[1])
-    part = next((each for each in ran if _stem(published, each) == file.stem), None)
+    out = file.resolve().parents[1]
+    ran = reproduce.read_parts(published, out)
+    of = {reproduce.file_of(published, out, part).name: part for part in ran}
+    part = of.get(file.name)
     if part is None or not reproduce.is_current(published, part, ran[part]):
         return None
     own = published.experiment
@@ -75,7 +77,3 @@ def styles(labels: Sequence[str]) -> dict[str, Style] | None:
     for name, style in looks.of_schedulers(every).items():
         found.setdefault(scheduler.choose(name, known, Path())[0].label, style)
     return {label: found[label] for label in labels} if found.keys() >= set(labels) else None
-
-
-def _stem(published: Published, part: str) -> str:
-    return "-".join(filter(None, (published.name.split("/")[1], catalogue.slug(part))))

@@ -21,15 +21,15 @@ _FIGURE = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
-class Told:
-    """A headline with its figures filled in; `why` says why it cannot be told, if so."""
+class Filled:
+    """A headline with its figures filled in; `why` says why it cannot be shown, if so."""
 
     headline: Headline
     text: str = ""
     why: str = ""
 
 
-def told(sections: Sequence[Section]) -> Iterator[Told]:
+def filled(sections: Sequence[Section]) -> Iterator[Filled]:
     """The headlines of a paper, given all its experiments."""
     by_figure = {section.figure: section for section in sections}
     for headline in sections[0].published.paper.headline:
@@ -39,11 +39,11 @@ def told(sections: Sequence[Section]) -> Iterator[Told]:
             if unknown:
                 raise FormulaError(f"no figure {', '.join(sorted(unknown))}")
             text = headline.says
-            for name, filled in texts.items():
-                text = text.replace(f"{{{name}}}", filled)
-            yield Told(headline, text + _behind(headline, by_figure))
+            for name, figure in texts.items():
+                text = text.replace(f"{{{name}}}", figure)
+            yield Filled(headline, text + _behind(headline, by_figure))
         except FormulaError as error:
-            yield Told(headline, why=str(error))
+            yield Filled(headline, why=str(error))
 
 
 def _figures(headline: Headline, by_figure: Mapping[str, Section]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mptcplab import units
-from mptcplab.papers import catalogue, data, reproduce, tables, timeline, wording
+from mptcplab.papers import catalogue, data, reproduce, tables, wording
 from mptcplab.papers.catalogue import Claim, Published
 from mptcplab.papers.claims import ClaimOutcome, Judged
 from mptcplab.papers.reproduce import Reproduced
@@ -29,8 +29,8 @@ _READING = (
 class Section:
     """An experiment on the page of its paper.
 
-    `found` is None if it was not run, or is to be run again. `stale` has what is not as it was when
-    a part was run; `tracks` are those of a chart over time.
+    `found` is None if it was not run, or is to be run again. `stale` lists by part what has changed
+    since it was run; `tracks` are the lines of a chart over time.
     """
 
     published: Published
@@ -76,12 +76,12 @@ def page(sections: Sequence[Section]) -> str:
         _READING,
         "",
     ]
-    if paper.setting:
-        lines += ["What differs from the paper in all of these:", ""]
-        lines += [f"- {each}" for each in paper.setting] + [""]
-    if paper.findings:
-        lines += ["What came out:", ""]
-        lines += [f"- {each}" for each in paper.findings] + [""]
+    for head, items in (
+        ("What differs from the paper in all of these:", paper.setting),
+        ("What came out:", paper.findings),
+    ):
+        if items:
+            lines += [head, "", *(f"- {each}" for each in items), ""]
     lines += [*_contents(sections), ""]
     for section in sections:
         lines += [*_section(section), ""]
@@ -94,7 +94,7 @@ def anchor(section: Section, claim: Claim) -> str:
 
 
 def marks(section: Section) -> list[str]:
-    """What a reader has to know before the numbers: what is missing, stale, to be run again."""
+    """Notes before the numbers: parts that are missing, stale, or to be run again."""
     lines = []
     if section.found is None:
         what = "to be run again, since the experiment has changed" if section.outdated else ""
@@ -128,8 +128,7 @@ def _contents(sections: Sequence[Section]) -> Iterator[str]:
         (
             f"[{section.figure}](#{section.figure})",
             f"[{claim.name}](#{anchor(section, claim)})",
-            _short(judged),
-            _short(today),
+            *(wording.verdict(each) if each else "not run" for each in (judged, today)),
         )
         for section in sections
         for claim, judged, today in section.claims()
@@ -139,13 +138,10 @@ def _contents(sections: Sequence[Section]) -> Iterator[str]:
 
 def _section(section: Section) -> Iterator[str]:
     published, own, found = section.published, section.published.experiment, section.found
-    yield f'<a name="{section.figure}"></a>'
-    yield ""
-    yield f"## {section.figure}: {own.title}"
-    yield ""
+    yield from (f'<a name="{section.figure}"></a>', "")
+    yield from (f"## {section.figure}: {own.title}", "")
     file = f"../../experiments/{published.name}.toml"
-    yield f"The paper's {own.place}. [{section.figure}.toml]({file})"
-    yield ""
+    yield from (f"The paper's {own.place}. [{section.figure}.toml]({file})", "")
     yield from (f"- {each}" for each in own.setting)
     yield from (
         f"- Assumed, since the paper does not say: {each.name} = {each.value}, {each.because}"
@@ -158,10 +154,9 @@ def _section(section: Section) -> Iterator[str]:
         for each in own.variant
     )
     yield ""
-    for mark in marks(section):
-        yield f"> {mark}"
-        yield ">"
-    if marks(section):
+    if noted := marks(section):
+        for mark in noted:
+            yield from (f"> {mark}", ">")
         yield ""
     if found is not None:
         yield from _numbers(section, found)
@@ -173,42 +168,30 @@ def _numbers(section: Section, found: Reproduced) -> Iterator[str]:
     """The chart, and below it the tables and the files."""
     own, name = section.published.experiment, data.file_name(section.published)
     if section.has_chart():
-        yield f"![{own.title}]({name}.svg)"
-        yield ""
+        yield from (f"![{own.title}]({name}.svg)", "")
     if pooled := tables.pooled_over(found):
-        yield f"Medians are over all values of: {', '.join(pooled)}."
-        yield ""
+        yield from (f"Medians are over all values of: {', '.join(pooled)}.", "")
     if table := tables.beside_paper(found):
-        yield f"**{table.title}** beside the medians here:"
-        yield ""
-        yield from markdown(table)
-        yield ""
-    yield "<details><summary>All numbers, and how they were made</summary>"
-    yield ""
+        yield from (f"**{table.title}** beside the medians here:", "", *markdown(table), "")
+    yield from ("<details><summary>All numbers, and how they were made</summary>", "")
     for table in tables.tables(found):
-        yield f"**{table.title}**"
-        yield ""
-        yield from markdown(table)
-        yield ""
+        yield from (f"**{table.title}**", "", *markdown(table), "")
     if section.tracks:
         yield (
             "The chart has the first seed of each scheduler. `mptcplab show papers-out/runs/KEY` "
             "draws all there is of one, with these keys:"
         )
         yield ""
-        for key, place in timeline.keys(section.tracks).items():
+        for key, place in {each.run: (each.series, each.panel) for each in section.tracks}.items():
             yield f"- `{key}`: {', '.join(filter(None, place))}"
         yield ""
-    yield from markdown(_runs(found))
-    yield ""
+    yield from (*markdown(_runs(found)), "")
     files = [f"{name}.csv", f"{name}.columns.csv"]
     files += [f"{name}-pairs.csv"] * bool(data.pairs_csv(found))
     files += [f"{name}-paper.csv"] * bool(data.paper_csv(own))
     files += [f"{name}-series.csv"] * bool(section.tracks)
-    yield "Data: " + ", ".join(f"[{data.DATA}/{file}]({data.DATA}/{file})" for file in files)
-    yield ""
-    yield "</details>"
-    yield ""
+    links = ", ".join(f"[{data.DATA}/{file}]({data.DATA}/{file})" for file in files)
+    yield from (f"Data: {links}", "", "</details>", "")
 
 
 def _runs(found: Reproduced) -> Table:
@@ -228,36 +211,24 @@ def _runs(found: Reproduced) -> Table:
 def _claim(
     section: Section, claim: Claim, judged: Judged | None, today: Judged | None
 ) -> Iterator[str]:
-    verdict = wording.verdict(judged) if judged else "not run"
-    yield f'<a name="{anchor(section, claim)}"></a>'
-    yield ""
-    yield f"### {claim.name}: {verdict}"
-    yield ""
-    yield f'> "{claim.quote}" ({claim.place})'
-    yield ""
-    yield f"Tested: {wording.sentence(claim.says)}"
-    yield ""
+    yield from (f'<a name="{anchor(section, claim)}"></a>', "")
+    yield from (f"### {claim.name}: {wording.verdict(judged) if judged else 'not run'}", "")
+    yield from (f'> "{claim.quote}" ({claim.place})', "")
+    yield from (f"Tested: {wording.sentence(claim.says)}", "")
     if judged is None:
         return
-    yield from markdown(_settings(section, claim, judged, today))
-    yield ""
+    yield from (*markdown(_settings(section, claim, judged, today)), "")
     if claim.holds is not None:
         yield f"Holds if `{' '.join(claim.holds.split())}`" + (
             f"; its direction if `{' '.join(claim.direction.split())}`." if claim.direction else "."
         )
         yield ""
-    reasons = list(wording.reasons(judged))
-    yield from (f"- {each}" for each in reasons)
-    if reasons:
-        yield ""
+    if reasons := list(wording.reasons(judged)):
+        yield from (*(f"- {each}" for each in reasons), "")
     for each in judged.because:
-        values = "; ".join(
-            f"{of.says}: {of.ours}"
-            for of in (
-                wording.quantity(name, figure, _shown(judged, each.ours))
-                for name, figure in each.because.figures.items()
-            )
-        )
+        of = ClaimOutcome(verdict=judged.verdict, ours=each.ours)
+        figures = (wording.quantity(*figure, of) for figure in each.because.figures.items())
+        values = "; ".join(f"{figure.says}: {figure.ours}" for figure in figures)
         yield f"- Why: {wording.sentence(each.because.says)}{f' ({values})' if values else ''}"
     if judged.because:
         yield ""
@@ -272,10 +243,13 @@ def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | No
         ours = [wording.quantity(name, figure, each) for each in outcomes]
         rows.append((ours[0].says, ours[0].paper, *(each.ours for each in ours)))
     rows.append(("**verdict**", "", *(f"**{wording.verdict(each)}**" for each in outcomes)))
-    if judged.p_holds is not None:
-        rows.append(("share of resamples in which it holds", "", *map(_p_holds, outcomes)))
-    if judged.p_direction is not None:
-        rows.append(("share in which its direction holds", "", *map(_p_direction, outcomes)))
+    for says, name in (
+        ("share of resamples in which it holds", "p_holds"),
+        ("share in which its direction holds", "p_direction"),
+    ):
+        if getattr(judged, name) is not None:
+            shares = (wording.probability(getattr(each, name)) for each in outcomes)
+            rows.append((says, "", *shares))
     rows.append(("independent samples", "", *(str(each.samples) for each in outcomes)))
     of = "published, quick runs" if section.found and section.found.quick else "published"
     head = ("", "the paper", of, *(["today"] if today else []))
@@ -283,7 +257,7 @@ def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | No
 
 
 def _other_values(section: Section, claim: Claim, judged: Judged) -> Iterator[str]:
-    """What the claim comes to in the quick part, and with other values of what was assumed."""
+    """The verdicts in the quick part, and with other values of assumptions."""
     own = section.published.experiment
     of_assumed = [part for parts in own.sensitivity().values() for part in parts]
     parts = [part for part in of_assumed if part in judged.by_variant]
@@ -300,26 +274,12 @@ def _other_values(section: Section, claim: Claim, judged: Judged) -> Iterator[st
         value = "as assumed" if part == catalogue.QUICK else part
         rows.append((value, *ours, wording.verdict(outcome)))
     says = (figure.says or name for name, figure in claim.figures.items())
-    yield "With other values of what the paper does not give, over the quick part of the grid:"
-    yield ""
-    yield from markdown(Table("", ("", *says, "verdict"), tuple(rows)))
-    yield ""
-
-
-def _shown(judged: Judged, ours: Mapping[str, object]) -> ClaimOutcome:
-    return ClaimOutcome(verdict=judged.verdict, ours=ours)
-
-
-def _short(judged: Judged | None) -> str:
-    return wording.verdict(judged) if judged else "not run"
-
-
-def _p_holds(outcome: ClaimOutcome) -> str:
-    return wording.probability(outcome.p_holds)
-
-
-def _p_direction(outcome: ClaimOutcome) -> str:
-    return wording.probability(outcome.p_direction)
+    yield from (
+        "With other values of what the paper does not give, over the quick part of the grid:",
+        "",
+        *markdown(Table("", ("", *says, "verdict"), tuple(rows))),
+        "",
+    )
 
 
 def _command(section: Section, part: str) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writes the results of published experiments: pages, charts, data, claims.json.
 
-What a page shows is made of the data that is written beside it, never of the runs themselves: so
-the same page can be made where these are not.
+A page is made of the data that is written beside it, never of the runs themselves: the same page
+can be made where the runs are not.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Material:
 
 
 def gathered(published: Published, directory: Path, out: Path | None) -> Material:
-    """The runs of an experiment in `out`, and of what is not there, the data of `directory`."""
+    """The runs of an experiment in `out`, and the data of `directory` for parts not run there."""
     stored = directory / data.DATA
     there = reproduce.read_parts(published, out) if out else {}
     ran = {**data.read(published, stored), **there}
@@ -120,7 +120,7 @@ def _data_files(material: Material) -> dict[str, str | bytes]:
 
 
 def _series(published: Published, ran: Mapping[str, Ran], stored: Path) -> str:
-    """What a chart over time is drawn from: of the runs if they are there, else what is stored."""
+    """The data of a chart over time: from the runs if they are there, else the stored data."""
     part = next((name for name in (catalogue.PUBLISHED, catalogue.QUICK) if name in ran), None)
     if part is not None and ran[part].directories:
         return timeline.csv_text(timeline.tracks(published, ran[part]))

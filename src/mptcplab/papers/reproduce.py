@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import shlex
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,9 +26,10 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.papers import catalogue, claims
+from mptcplab.papers import catalogue, claims, samples
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, SeededPoint
-from mptcplab.papers.claims import Judged, Results
+from mptcplab.papers.claims import Judged
+from mptcplab.papers.samples import Results
 from mptcplab.runs import cost, documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
@@ -41,13 +43,13 @@ _Item = TypeVar("_Item")
 _DRIVES = "drives"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
-# As many runs, evenly spaced, say what a part costs.
+# The cost of a part is estimated from as many runs, evenly spaced.
 _MOST_ESTIMATED = 50
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What the runs of a part were made with.
+    """The builds and files with which the runs of a part were made.
 
     `digest` is of what they depend on in the file. `kernel` is the id of the kernel, `base` that of
     everything in it but the packet schedulers and congestion controls, and `files` has the SHA-256
@@ -65,7 +67,7 @@ class Provenance:
     cpu_s: float | None = None
 
     def changed(self, now: lab_kernel.Parts, guest: str) -> list[str]:
-        """What the same runs would be made with now that is not the same."""
+        """The builds and files that have changed since."""
         changed = [file for file, own in self.files.items() if now.files.get(file) != own]
         kernel = ["kernel"] if self.base != now.base else []
         return [*kernel, *changed, *(["guest"] if self.guest != guest else [])]
@@ -92,8 +94,8 @@ class Missing:
 class Reproduced:
     """The result of an experiment: the figures of its parts, and its claims judged over `part`.
 
-    `ran` has the parts that were run, `outdated` those that were run with what is no longer in the
-    file, which are not judged, and `missing` all others.
+    `ran` has the parts that were run, `outdated` the parts that were run before the file
+    changed, which are not judged, and `missing` all others.
     """
 
     published: Published
@@ -109,21 +111,12 @@ class Reproduced:
         return self.part != PUBLISHED
 
     @property
-    def repeat(self) -> int:
-        return self.ran[self.part].provenance.repeat
-
-    @property
-    def build(self) -> Mapping[str, str]:
-        made = self.ran[self.part].provenance
-        return {"kernel": made.kernel, "guest": made.guest, "mptcplab": made.version}
+    def own(self) -> Ran:
+        return self.ran[self.part]
 
     @property
     def results(self) -> Results:
-        return self.ran[self.part].results
-
-    @property
-    def directories(self) -> Sequence[Path]:
-        return self.ran[self.part].directories
+        return self.own.results
 
 
 def run(
@@ -186,13 +179,17 @@ def read(published: Published, out: Path, *, quick: bool | None) -> Reproduced:
 
 def read_parts(published: Published, out: Path) -> dict[str, Ran]:
     """All parts of an experiment whose runs are here. Raises MptcplabError if they are damaged."""
-    entries = _Entries(out)
-    found = {}
-    for part in published.experiment.parts():
-        file = _file(published, out, part)
-        if file.exists():
-            found[part] = _read_part(published, file, entries)
-    return found
+
+    @cache  # parts share runs
+    def entry(directory: str) -> Entry:
+        return documents.read_entry(out / directory / store.RESULT)
+
+    files = {part: file_of(published, out, part) for part in published.experiment.parts()}
+    return {
+        part: _read_part(published, file, out, entry)
+        for part, file in files.items()
+        if file.exists()
+    }
 
 
 def assembled(
@@ -232,7 +229,7 @@ def is_current(published: Published, part: str, ran: Ran) -> bool:
 
 
 class _Planned:
-    """The runs of a part, and those of them that are missing.
+    """The runs of a part, and the missing ones.
 
     Runs `without` are those of another part, which comes first.
     """
@@ -251,15 +248,16 @@ class _Planned:
         self.repeat = repeat
         self.settings = settings
         self.kernel, self.guest, self.runs = kernel, guest, runs
-        self.missing: dict[str, tuple[SeededPoint, Scenario]] = {}
+        self.all: dict[str, tuple[SeededPoint, Scenario]] = {}
         for setting in settings:
             for item in (setting.scenario, *setting.alone.values()):
-                key = store.run_key(item, kernel, guest)
-                if key not in self.missing and key not in without and not runs.has(key):
-                    self.missing[key] = setting, item
+                self.all.setdefault(self.key(item), (setting, item))
+        self.missing = {
+            key: each for key, each in self.all.items() if key not in without and not runs.has(key)
+        }
 
     def tasks(self, runner: Runner) -> Iterator[Task]:
-        """Those of the missing runs."""
+        """The tasks of the missing runs."""
         limits = Limits(wall_s=_WALL_LIMIT_S)
         for setting, item in self.missing.values():
             rig = Rig(self.kernel, self.guest, traces=setting.request.traces, limits=limits)
@@ -269,9 +267,8 @@ class _Planned:
         return store.run_key(scenario, self.kernel, self.guest)
 
     def is_complete(self) -> bool:
-        """Whether all runs are there, those of other parts, too."""
-        items = (item for s in self.settings for item in (s.scenario, *s.alone.values()))
-        return all(self.runs.has(key) for key in {self.key(item) for item in items})
+        """Whether all runs are there, including those that other parts made."""
+        return all(map(self.runs.has, self.all))
 
 
 def _seeds(
@@ -292,7 +289,7 @@ def _seeds(
         return own.repeat
     if set(parts) - {PUBLISHED, QUICK}:
         return max(own.repeat, published.experiment.repeat)
-    file = _file(published, out, part)
+    file = file_of(published, out, part)
     if file.exists():
         found = documents.read(file, documents.REPRODUCED)
         build = found.build.get("kernel"), found.build.get("guest")
@@ -304,7 +301,7 @@ def _seeds(
 def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out: Path) -> None:
     """Write the document of a part, all of whose runs exist."""
     part = published.experiment.part(each.part)
-    file = _file(published, out, each.part)
+    file = file_of(published, out, each.part)
 
     def directory(scenario: Scenario) -> str:
         return str(each.runs.directory(each.key(scenario)).relative_to(out))
@@ -358,14 +355,15 @@ def _files(scenario: Scenario) -> Iterator[str]:
 # Reading
 
 
-def _file(published: Published, out: Path, part: str) -> Path:
+def file_of(published: Published, out: Path, part: str) -> Path:
+    """The document of a part of an experiment."""
     return out / f"{'-'.join(filter(None, (published.name, catalogue.slug(part))))}.json"
 
 
 def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str) -> None:
-    """Raises MptcplabError if a part was not run, or with what is no longer in the file."""
+    """Raises MptcplabError if a part was not run, or the file has changed since."""
     own = published.experiment
-    file = _file(published, out, part)
+    file = file_of(published, out, part)
     again = command(own.part(part), published.name, own.part(part).repeat)
     if part not in ran:
         hint = ""
@@ -376,18 +374,21 @@ def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str)
         raise MptcplabError(f"{file}: {published.file} has changed since; to run it again: {again}")
 
 
-def _read_part(published: Published, file: Path, entries: _Entries) -> Ran:
+def _read_part(published: Published, file: Path, out: Path, entry: Callable[[str], Entry]) -> Ran:
+    """A part by its document; `entry` gives that of a run in `out` by its directory."""
     document = documents.read(file, documents.REPRODUCED)
     own = published.experiment
     rows = []
     try:
         for each in document.runs:
-            alone = {name: entries[place] for name, place in each.alone.items()}
-            entry = entries[each.directory]
-            rows.append(claims.row(own.metric, each.point, each.seed, entry, alone))
+            alone = {name: entry(place) for name, place in each.alone.items()}
+            run = entry(each.directory)
+            rows.append(samples.row(own.metric, each.point, each.seed, run, alone))
     except FormulaError as error:
         raise MptcplabError(f"{published.file}: {error}") from None
     places = {place for each in document.runs for place in (each.directory, *each.alone.values())}
+    costs_s = [_cpu_s(out / place) for place in places]
+    known_s = [cpu_s for cpu_s in costs_s if cpu_s is not None]
     provenance = Provenance(
         digest=document.digest,
         repeat=document.repeat,
@@ -397,22 +398,11 @@ def _read_part(published: Published, file: Path, entries: _Entries) -> Ran:
         guest=document.build.get("guest", ""),
         version=document.build.get("mptcplab", ""),
         command=document.command,
-        cpu_s=_sum(_cpu_s(entries.out / place) for place in places),
+        # the same in any order
+        cpu_s=math.fsum(known_s) if len(known_s) == len(costs_s) else None,
     )
-    directories = [entries.out / each.directory for each in document.runs]
-    return Ran(claims.results(own, rows), provenance, directories)
-
-
-class _Entries(dict[str, Entry]):
-    """The entries of runs by their directory, each read once."""
-
-    def __init__(self, out: Path) -> None:
-        super().__init__()
-        self.out = out
-
-    def __missing__(self, directory: str) -> Entry:
-        self[directory] = documents.read_entry(self.out / directory / store.RESULT)
-        return self[directory]
+    directories = [out / each.directory for each in document.runs]
+    return Ran(samples.results(own, rows), provenance, directories)
 
 
 def _cpu_s(directory: Path) -> float | None:
@@ -422,13 +412,6 @@ def _cpu_s(directory: Path) -> float | None:
         return None
     found = documents.read(file, documents.COST)
     return found["user_s"] + found["system_s"] if {"user_s", "system_s"} <= found.keys() else None
-
-
-def _sum(numbers: Iterable[float | None]) -> float | None:
-    """The sum of numbers, the same in any order; None if one of them is not known."""
-    found = list(numbers)
-    known = [number for number in found if number is not None]
-    return math.fsum(known) if len(known) == len(found) else None
 
 
 # What is missing

@@ -33,7 +33,7 @@ def _how(found: Reproduced) -> Iterator[str]:
     seeds = counted(len({results.seed(row) for row in results.rows}), "seed")
     what = {PUBLISHED: "published setting", QUICK: "quick runs"}.get(found.part, found.part)
     runs = counted(len(results.rows), "run")
-    yield f"{what}, {runs}, {seeds}; kernel {found.build['kernel']}"
+    yield f"{what}, {runs}, {seeds}; kernel {found.own.provenance.kernel}"
     if found.part == QUICK and found.published.experiment.quick.says:
         yield f"quick: {found.published.experiment.quick.says}"
 

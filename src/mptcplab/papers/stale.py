@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which published data was made with another kernel, scheduler or guest than those of now.
+"""Published data that was made with another kernel, scheduler or guest than the current ones.
 
 equal.json lists what was shown to make no difference: that two kernels, two versions of a file, or
 two guests send the same packets at the same times (`make same-packets`, which adds to it).
@@ -37,7 +37,7 @@ class Equal:
 
 @dataclass(frozen=True)
 class Now:
-    """What runs would be made of now: the parts of the kernel, the id of the guest."""
+    """The builds of runs made now: the parts of the kernel, the id of the guest."""
 
     kernel: Parts
     guest: str
@@ -70,7 +70,7 @@ def now(data: Path) -> Now | None:
 
 
 def equal(file: Path) -> list[Equal]:
-    """What equal.json lists; nothing if there is none."""
+    """The entries of equal.json, if it exists."""
     if not file.exists():
         return []
     try:
@@ -82,7 +82,7 @@ def equal(file: Path) -> list[Equal]:
 def add(file: Path, one: Now, other: Now, shown_by: str) -> list[Equal]:
     """Adds to an equal.json that two builds do the same, and returns what was added.
 
-    What was known of one of them then holds for the other, too. Raises MptcplabError if the file is
+    Each then stands for the other. Raises MptcplabError if the file is
     damaged, or cannot be written.
     """
     known = equal(file)

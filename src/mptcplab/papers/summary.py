@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mptcplab.papers import headlines, markdown_page, wording
@@ -21,13 +22,15 @@ _NOT_RUN = "not run"
 def readme(papers: Mapping[str, Sequence[Section]]) -> str:
     """The answer in a minute, and where the details are."""
     sections = [section for group in papers.values() for section in group]
+    counts = _count(sections)
     lines = [
         "<!-- Written by `mptcplab papers publish`. -->",
         "# Published results, run again",
         "",
         f"What {len(papers)} papers say of their experiments, tested by running these again: "
-        f"{_counts(sections)}. [How they are run and judged]({HOW_TO}), "
-        f"[every claim as data]({CLAIMS}), [the figures of all runs](data).",
+        f"{sum(counts.values())} claims, {_words(counts)}. "
+        f"[How they are run and judged]({HOW_TO}), [every claim as data]({CLAIMS}), "
+        "[the figures of all runs](data).",
         "",
         *markdown(_table(papers)),
         "",
@@ -36,14 +39,19 @@ def readme(papers: Mapping[str, Sequence[Section]]) -> str:
         "does not give.",
         "",
     ]
-    if best := list(_headlines(papers)):
+    every = (each for group in papers.values() for each in headlines.filled(group))
+    if best := [f"- {each.text}" for each in every if not each.why][: headlines.MOST]:
         lines += ["## What came out", "", *best, ""]
     lines += ["## Details", ""]
     for name, group in papers.items():
         paper = group[0].published.paper
         lines += [f"[{name}]({name}.md): {paper.authors}, {paper.title}, {paper.published}.", ""]
         lines += [*markdown(_figures(name, group)), ""]
-    if notes := list(_notes(sections)):
+    if notes := [
+        f"- {section.published.name}: {mark}"
+        for section in sections
+        for mark in markdown_page.marks(section)
+    ]:
         lines += ["## What is missing or stale", "", *notes, ""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -69,68 +77,41 @@ def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
 
 
 def _table(papers: Mapping[str, Sequence[Section]]) -> Table:
-    head = ("paper", "claims", *Verdict, *([_NOT_RUN] if _any_not_run(papers) else []))
+    every = [section for group in papers.values() for section in group]
+    verdicts = [*Verdict, *([_NOT_RUN] if any(each.found is None for each in every) else [])]
     rows = []
-    for name, group in papers.items():
+    groups = {f"[{name}]({name}.md)": group for name, group in papers.items()}
+    for name, group in (groups | {"all": every}).items():
         counts = _count(group)
-        rows.append((f"[{name}]({name}.md)", str(sum(counts.values())), *_cells(counts, head)))
-    total = _count([section for group in papers.values() for section in group])
-    rows.append(("all", str(sum(total.values())), *_cells(total, head)))
-    return Table("", head, tuple(rows))
+        rows.append((name, str(sum(counts.values())), *(str(counts[each]) for each in verdicts)))
+    return Table("", ("paper", "claims", *verdicts), tuple(rows))
 
 
 def _figures(paper: str, group: Sequence[Section]) -> Table:
     """A row for each figure of a paper: its verdicts, and today's if they were judged."""
     rows = []
     for section in group:
-        today = [also for *_, also in section.claims() if also]
-        counts = _words(_count([section]))
-        of_today = dict.fromkeys(Verdict, 0)
-        for judged in today:
-            of_today[judged.verdict] += 1
+        of_today = Counter(today.verdict for *_, today in section.claims() if today)
+        today = _words({verdict: of_today[verdict] for verdict in Verdict}) or "-"
         quick = " (quick runs)" if section.found and section.found.quick else ""
         place = f"[{section.figure}]({paper}.md#{section.figure})"
         title = section.published.experiment.title
-        rows.append((place, title + quick, counts, _words(of_today) or "-"))
+        rows.append((place, title + quick, _words(_count([section])), today))
     return Table("", ("figure", "what", "published setting", "today"), tuple(rows))
 
 
 def _count(sections: Sequence[Section]) -> dict[str, int]:
-    counts: dict[str, int] = {**dict.fromkeys(Verdict, 0), _NOT_RUN: 0}
-    for section in sections:
-        for _, judged, _ in section.claims():
-            counts[judged.verdict if judged else _NOT_RUN] += 1
-    return counts
-
-
-def _cells(counts: Mapping[str, int], head: Sequence[str]) -> list[str]:
-    return [str(counts[name]) for name in head[2:]]
+    """How many claims have each verdict, or none."""
+    found = Counter(
+        str(judged.verdict) if judged else _NOT_RUN
+        for section in sections
+        for _, judged, _ in section.claims()
+    )
+    return {name: found[name] for name in (*Verdict, _NOT_RUN)}
 
 
 def _words(counts: Mapping[Any, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-
-
-def _counts(sections: Sequence[Section]) -> str:
-    counts = _count(sections)
-    total = sum(counts.values())
-    return f"{total} claims, {_words(counts)}"
-
-
-def _any_not_run(papers: Mapping[str, Sequence[Section]]) -> bool:
-    return any(section.found is None for group in papers.values() for section in group)
-
-
-def _headlines(papers: Mapping[str, Sequence[Section]]) -> Iterator[str]:
-    every = [told for group in papers.values() for told in headlines.told(group)]
-    for each in [each for each in every if not each.why][: headlines.MOST]:
-        yield f"- {each.text}"
-
-
-def _notes(sections: Sequence[Section]) -> Iterator[str]:
-    for section in sections:
-        for mark in markdown_page.marks(section):
-            yield f"- {section.published.name}: {mark}"
 
 
 def _runs(section: Section) -> str:

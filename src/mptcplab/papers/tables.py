@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mptcplab.metrics import inference
 from mptcplab.metrics.inference import Difference, Summary
 from mptcplab.papers.catalogue import Metric, Reported
-from mptcplab.papers.claims import Row
 from mptcplab.papers.reproduce import Reproduced
+from mptcplab.papers.samples import Row
 from mptcplab.papers.wording import at, number, title, with_unit
 
 _QUANTILES = ("lowest", "quartile", "median", "3rd quartile", "highest")
@@ -118,42 +118,44 @@ def columns(table: Table) -> list[str]:
 
 def _pivot(found: Reproduced, metric: Metric) -> Table:
     """A row for each of the series, in each panel; a column for each value of x."""
-    own = found.published.experiment
-    chart, results = own.chart, found.results
-    rows = []
-    for panel in results.axes.get(chart.panels, [None]):
-        for series in results.axes[chart.series]:
-            cells = []
-            for x in results.axes[chart.x]:
-                wanted = {chart.series: series, chart.x: x}
-                if chart.panels:
-                    wanted[chart.panels] = panel
-                cells.append(_median(results.where(**wanted), metric.name))
-            label = [str(series)] if panel is None else [str(panel), str(series)]
-            rows.append((*label, *cells))
-    left = [chart.panels, chart.series] if chart.panels else [chart.series]
-    xs = [str(x) for x in results.axes[chart.x]]
+    chart, axes = found.published.experiment.chart, found.results.axes
+
+    def medians(of: Mapping[str, Any]) -> list[str]:
+        rows = (found.results.where(**{chart.x: x, **of}) for x in axes[chart.x])
+        return [_median(each, metric.name) for each in rows]
+
     across = f"across: {found.published.experiment.axis.get(chart.x, chart.x)}"
-    return Table(f"{title(metric)}; {across}", (*left, *xs), tuple(rows))
+    return _by_series(found, f"{title(metric)}; {across}", map(str, axes[chart.x]), medians)
 
 
 def _spread_table(found: Reproduced, metric: Metric) -> Table:
-    chart, results = found.published.experiment.chart, found.results
-    rows = []
-    for panel in results.axes.get(chart.panels, [None]):
-        for series in results.axes[chart.series]:
-            wanted = {chart.series: series}
-            if chart.panels:
-                wanted[chart.panels] = panel
-            over = inference.summary(_figures(results.where(**wanted), metric.name))
-            label = [str(series)] if panel is None else [str(panel), str(series)]
-            cells = ["-"] * len(_QUANTILES)
-            if over:
-                quantiles = (over.lowest, over.lower_quartile, over.median)
-                cells = [number(q) for q in (*quantiles, over.upper_quartile, over.highest)]
-            rows.append((*label, *cells, str(over.n if over else 0)))
+    """A row for each of the series, in each panel: how its runs are spread."""
+
+    def spread(of: Mapping[str, Any]) -> list[str]:
+        over = inference.summary(_figures(found.results.where(**of), metric.name))
+        if over is None:
+            return [*"-" * len(_QUANTILES), "0"]
+        quantiles = (over.lowest, over.lower_quartile, over.median, over.upper_quartile)
+        return [*map(number, (*quantiles, over.highest)), str(over.n)]
+
+    return _by_series(found, title(metric), (*_QUANTILES, "runs"), spread)
+
+
+def _by_series(
+    found: Reproduced,
+    text: str,
+    head: Iterable[str],
+    cells: Callable[[Mapping[str, Any]], Sequence[str]],
+) -> Table:
+    """A row for each of the series, in each panel, with the cells for these values of axes."""
+    chart, axes = found.published.experiment.chart, found.results.axes
     left = [chart.panels, chart.series] if chart.panels else [chart.series]
-    return Table(title(metric), (*left, *_QUANTILES, "runs"), tuple(rows))
+    places = [
+        dict(zip(left, values, strict=True))
+        for values in itertools.product(*(axes[name] for name in left))
+    ]
+    rows = [(*map(str, place.values()), *cells(place)) for place in places]
+    return Table(text, (*left, *head), tuple(rows))
 
 
 def _overview(found: Reproduced, metrics: Sequence[Metric]) -> Table:

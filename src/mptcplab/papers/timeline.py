@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the paths delivered over time: the data of a chart over time, NAME-series.csv.
+"""The goodput of the paths over time: the data of a chart over time, NAME-series.csv.
 
 Of each scheduler, in each panel of the chart, it is the run with the first seed.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,8 +105,3 @@ def _of_run(drawn: RunSeries, series: str, panel: str, run: str) -> Iterable[Tra
 def _short(values: Any) -> tuple[float, ...]:
     """With a few digits, those that the file has."""
     return tuple(float(f"{value:.{_DIGITS}g}") for value in np.asarray(values).tolist())
-
-
-def keys(of: Sequence[Track]) -> dict[str, tuple[str, str]]:
-    """The series and the panel of each run, by its key."""
-    return {each.run: (each.series, each.panel) for each in of}

@@ -44,17 +44,17 @@ _UDP_MEMORY = "196608 262144 393216"
 _ROUTER_SETTINGS = "net.ipv4.ip_forward=1 net.ipv4.ip_early_demux=0"
 _IPV6_ROUTER_SETTINGS = "net.ipv6.conf.all.forwarding=1"
 
-# Of a namespace with IPv6: that it is on, without addresses that nobody asked for (link-local
-# ones, of which others would be told), and addresses that stay when a device has no carrier.
+# In a namespace with IPv6 it is on, without the link-local addresses that nobody asked for and that
+# the kernel would announce; addresses stay when a device has no carrier.
 _IPV6_SETTINGS = (
     "net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.default.addr_gen_mode=1"
     " net.ipv6.conf.all.keep_addr_on_down=1"
 )
-# Of a device with IPv6: neighbours are configured, and nobody is asked or told about addresses, so
-# that no packet but those of the traffic passes through netem. An address is valid at once.
+# A device with IPv6 neither asks for neighbours nor announces addresses: they are configured, and
+# only packets of the traffic pass through netem. An address is valid at once.
 _IPV6_DEVICE = "arp off multicast off"
 _AT_ONCE: Mapping[IpVersion, str] = {"4": "", "6": " nodad"}
-# iproute2 takes a rule for one of IPv4 unless it is told.
+# iproute2 takes a rule for IPv4 by default.
 _OF_RULE: Mapping[IpVersion, str] = {"4": "", "6": " -6"}
 
 # A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s is longer than most runs.
@@ -123,26 +123,24 @@ def _text(sections: Iterable[Section]) -> str:
 def _testbed(scenario: Scenario) -> Iterator[Section]:
     """Everything that is built before the traffic starts."""
     pairs = scenario.pairs()
-    shared = {link.name: m for m, link in enumerate(scenario.links, 1)}
     further = "" if len(pairs) == 1 else ", of each connection,"
-    further += " and two per link" if shared else ""
-    yield f"client, server and a router per path{further}, wired up", _topology(scenario, shared)
+    further += " and two per link" if scenario.links else ""
+    yield f"client, server and a router per path{further}, wired up", _topology(scenario)
     for pair in pairs:
         of = f" of {pair.connection.name}" if scenario.connections else ""
         yield f"client{of}: addresses, and a route per source address", _client(scenario, pair)
         yield f"server{of}: the same", _server(scenario, pair)
     for i, path in enumerate(scenario.paths, 1):
-        yield f"path {i}, {path.name}: router", _router(i, path, shared)
+        yield f"path {i}, {path.name}: router", _router(i, path, _link_numbers(scenario))
     for m, link in enumerate(scenario.links, 1):
-        yield f"link {m}, {link.name}: its two routers", _link_routers(scenario, shared, m)
-    mesh = list(_mesh(scenario, shared)) if isinstance(scenario.workload, Program) else []
+        yield f"link {m}, {link.name}: its two routers", _link_routers(scenario, m)
+    mesh = list(_mesh(scenario)) if isinstance(scenario.workload, Program) else []
     if mesh:
         yield "from each address of the client to each of the server: by the client's path", mesh
-    everything: list[Link] = [*scenario.paths, *scenario.links]
     spots = spots_of(scenario)
-    for number, each in enumerate(everything):
-        i = number - len(scenario.paths)
-        title = f"path {number + 1}" if i < 0 else f"link {i + 1}"
+    for number, each in enumerate(scenario.own_and_shared, 1):
+        m = number - len(scenario.paths)
+        title = f"path {number}" if m <= 0 else f"link {m}"
         shaping = [
             qdisc.command("add")
             for direction, link in _shapes(each)
@@ -156,7 +154,7 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
             insmod = [f"insmod {choice.name}.ko"]
             yield f"scheduler, its file {choice.digest}", insmod
     yield "kernel parameters", _sysctls(scenario, pairs)
-    yield "offloads off: queues hold packets of MTU size", _offloads(scenario, shared)
+    yield "offloads off: queues hold packets of MTU size", _offloads(scenario)
 
 
 def _is_shaped(scenario: Scenario, each: Link, link: Shape) -> bool:
@@ -182,7 +180,7 @@ def spots_of(scenario: Scenario) -> dict[str, Spots]:
             qdiscs.seed_delays(scenario.seed, i, scenario.seed_delay_ns),
         )
         for pair in scenario.pairs()
-        for i, path in zip(pair.numbers, pair.paths, strict=True)
+        for i, path in pair.numbered
     }
     return found | {link.name: qdiscs.link_spots(m) for m, link in enumerate(scenario.links, 1)}
 
@@ -220,44 +218,50 @@ def quoted(word: str) -> str:
     return f"$'{''.join(plain)}'"
 
 
-def _topology(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
-    pairs = scenario.pairs()
-    hosts = [host for pair in pairs for host in (pair.client, pair.server)]
-    routers = [testbed.router(i) for i in range(1, len(scenario.paths) + 1)]
-    of_links = [end(m).namespace for m in shared.values() for end in (testbed.near, testbed.far)]
+def _topology(scenario: Scenario) -> Iterator[str]:
+    hosts = [host for pair in scenario.pairs() for host in (pair.client, pair.server)]
+    namespaces = [*hosts, *_routers(scenario)]
     with_ipv6 = _with_ipv6(scenario)
-    for name in [*hosts, *routers, *of_links]:
+    for name in namespaces:
         yield f"ip netns add {name}"
-    for name in [*hosts, *routers, *of_links]:
+    for name in namespaces:
         if name in with_ipv6:
             yield f"ip netns exec {name} sysctl -qw {_IPV6_SETTINGS}"
-    for m in shared.values():
+    for m in range(1, len(scenario.links) + 1):
         yield _veth(testbed.near(m), testbed.far(m))
-    for *others, last, server in _ends(scenario, shared):
+    for _, (*others, last, server) in _along(scenario):
         for one, other in zip(others[::2], others[1::2], strict=True):
             yield _veth(one, other)
         yield _veth(server, last)
 
 
-def _ends(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[list[End]]:
-    """The devices along each path."""
+def _routers(scenario: Scenario) -> list[str]:
+    """The routers of paths, then the routers at the ends of links."""
+    of_links = [
+        end(m).namespace
+        for m in range(1, len(scenario.links) + 1)
+        for end in (testbed.near, testbed.far)
+    ]
+    return [*map(testbed.router, range(1, len(scenario.paths) + 1)), *of_links]
+
+
+def _link_numbers(scenario: Scenario) -> dict[str, int]:
+    return {link.name: m for m, link in enumerate(scenario.links, 1)}
+
+
+def _along(scenario: Scenario) -> Iterator[tuple[Path, list[End]]]:
+    """Each path, and the devices along it."""
+    numbers = _link_numbers(scenario)
     for pair in scenario.pairs():
-        for i, path in zip(pair.numbers, pair.paths, strict=True):
-            through = [shared[name] for name in path.links]
-            yield testbed.ends(i, through, pair.client, pair.server)
+        for i, path in pair.numbered:
+            through = [numbers[name] for name in path.links]
+            yield path, testbed.ends(i, through, pair.client, pair.server)
 
 
 def _with_ipv6(scenario: Scenario) -> set[str]:
     """The namespaces that a path over IPv6 goes through."""
-    shared = {link.name: m for m, link in enumerate(scenario.links, 1)}
-    found = set()
-    for pair in scenario.pairs():
-        for i, path in zip(pair.numbers, pair.paths, strict=True):
-            if "6" in path.versions:
-                through = [shared[name] for name in path.links]
-                along = testbed.ends(i, through, pair.client, pair.server)
-                found |= {end.namespace for end in along}
-    return found
+    along = (ends for path, ends in _along(scenario) if "6" in path.versions)
+    return {end.namespace for ends in along for end in ends}
 
 
 def _veth(one: End, other: End) -> str:
@@ -276,51 +280,45 @@ def neighbour(of: End, other: End, version: IpVersion = "4") -> str:
 
 
 def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
-    client = pair.client
-    for i, path in zip(pair.numbers, pair.paths, strict=True):
-        end = testbed.client(i, client)
-        far = [testbed.server_network(i, version) for version in path.versions]
-        yield from _host(end, testbed.router_to_client(i), i, path.versions, far)
-        yield from _single_packets(end, path.up)
-    yield from _limits(client, scenario, pair)
+    yield from _host(scenario, pair, "up")
     # An endpoint without flags creates no subflow; it exists so that it can be made a backup.
     changing = {e.path for e in scenario.events if e.action in PRIORITY}
-    for i, path in zip(pair.numbers, pair.paths, strict=True):
+    for i, path in pair.numbered:
         if path.name in changing:
             end = testbed.client(i)
             known = f"{end.ip(path.version)} dev {end.device}"
-            yield f"ip -n {client} mptcp endpoint add {known}"
+            yield f"ip -n {pair.client} mptcp endpoint add {known}"
 
 
 def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
-    server = pair.server
-    for i, path in zip(pair.numbers, pair.paths, strict=True):
-        end = testbed.server(i, server)
-        far = [testbed.client_network(i, version) for version in path.versions]
-        yield from _host(end, testbed.router_to_server(i), i, path.versions, far)
-        yield from _single_packets(end, path.down)
-    yield from _limits(server, scenario, pair)
+    yield from _host(scenario, pair, "down")
     # One subflow per path: the client joins each address that the server announces, from its own
     # address on that path. Any further endpoint would create further subflows.
-    for number, path in enumerate(pair.paths[1:], 2):
-        yield _announced(server, number, pair.numbers[number - 1], path.version)
+    for number, (i, path) in enumerate(pair.numbered[1:], 2):
+        yield _announced(pair.server, number, i, path.version)
 
 
-def _host(
-    end: End, gateway: End, table: int, versions: Sequence[IpVersion], far: Sequence[str]
-) -> Iterator[str]:
-    """One end of a path: all packets from its addresses leave by its device.
-
-    The networks at the `far` end are in the order of the versions of IP.
-    """
-    ip = f"ip -n {end.namespace}"
-    yield from _addresses(end, versions)
-    for version, network in zip(versions, far, strict=True):
-        way = f"via {gateway.ip(version)} dev {end.device}"
-        yield neighbour(end, gateway, version)
-        yield f"{ip}{_OF_RULE[version]} rule add from {end.ip(version)} table {table}"
-        yield f"{ip} route add default {way} table {table}"
-        yield f"{ip} route add {network} {way}"
+def _host(scenario: Scenario, pair: Pair, direction: Direction) -> Iterator[str]:
+    """The host that sends in a direction: packets leave by the device of their source address."""
+    for i, path in pair.numbered:
+        if direction == "up":
+            end, gateway = testbed.client(i, pair.client), testbed.router_to_client(i)
+            far = testbed.server_network
+        else:
+            end, gateway = testbed.server(i, pair.server), testbed.router_to_server(i)
+            far = testbed.client_network
+        ip = f"ip -n {end.namespace}"
+        yield from _addresses(end, path.versions)
+        for version in path.versions:
+            by = f"via {gateway.ip(version)} dev {end.device}"
+            yield neighbour(end, gateway, version)
+            yield f"{ip}{_OF_RULE[version]} rule add from {end.ip(version)} table {i}"
+            yield f"{ip} route add default {by} table {i}"
+            yield f"{ip} route add {far(i, version)} {by}"
+        if getattr(path, direction).bottleneck == "host":
+            # TCP builds larger packets even without offloads, and the host's queue would hold them
+            yield f"{ip} link set {end.device} gso_max_segs 1"
+    yield from _limits(pair.client if direction == "up" else pair.server, scenario, pair)
 
 
 def _addresses(end: End, versions: Iterable[IpVersion]) -> Iterator[str]:
@@ -331,12 +329,6 @@ def _addresses(end: End, versions: Iterable[IpVersion]) -> Iterator[str]:
     for version in versions:
         yield f"{ip} addr add {end.network(version)} dev {end.device}{_AT_ONCE[version]}"
     yield f"{ip} link set {end.device} up"
-
-
-def _single_packets(end: End, link: Shape) -> Iterator[str]:
-    """TCP builds larger packets even without offloads, and the host's queue would hold those."""
-    if link.bottleneck == "host":
-        yield f"ip -n {end.namespace} link set {end.device} gso_max_segs 1"
 
 
 def _shapes(path: Link) -> tuple[tuple[Direction, Shape], tuple[Direction, Shape]]:
@@ -357,19 +349,19 @@ def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
         yield f"ip -n {name} mptcp limits set subflow {further} add_addr_accepted {further}"
 
 
-def _router(i: int, path: Path, shared: Mapping[str, int]) -> Iterator[str]:
+def _router(i: int, path: Path, link_numbers: Mapping[str, int]) -> Iterator[str]:
     """The router of path `i`, which then goes through its links."""
     yield from _port(testbed.router_to_client(i), testbed.client(i), path.versions)
     if not path.links:
         yield from _port(testbed.router_to_server(i), testbed.server(i), path.versions)
         return
-    first = shared[path.links[0]]
+    first = link_numbers[path.links[0]]
     port = testbed.near_port(first, i)
     yield from _port(testbed.router_to_server(i, first), port, path.versions)
     yield from _routes(testbed.router(i), testbed.server_network, i, port, path.versions)
 
 
-def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iterator[str]:
+def _link_routers(scenario: Scenario, m: int) -> Iterator[str]:
     """The two routers know, for each path through link `m`, the routes onward and back."""
     near, far = testbed.near(m), testbed.far(m)
     name = scenario.links[m - 1].name
@@ -388,26 +380,27 @@ def _link_routers(scenario: Scenario, shared: Mapping[str, int], m: int) -> Iter
         if path.links[-1] == name:
             yield from _port(testbed.far_port(m, i), testbed.server(i), path.versions)
             continue
-        on = shared[path.links[path.links.index(name) + 1]]
+        on = _link_numbers(scenario)[path.links[path.links.index(name) + 1]]
         onward = testbed.near_port(on, i)
         yield from _port(testbed.far_port(m, i, on), onward, path.versions)
         yield from _routes(far.namespace, testbed.server_network, i, onward, path.versions)
 
 
-def _mesh(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
-    """The routes for addresses of client and server that are not of the same path.
+def _mesh(scenario: Scenario) -> Iterator[str]:
+    """The routes between addresses of client and server that belong to different paths.
 
-    Packets go by the path of the client's address, in both directions: each router of it knows the
-    way to all addresses of the server, and the server the way to all of the client, from each of
-    its own. A router that several paths go through has a route to those of each already.
+    Packets take the path of the client's address, in both directions. Each router on it knows the
+    route to all addresses of the server, and the server the route to all of the client, from each
+    of its own. A router on several paths has a route to the addresses of each already.
     """
     paths = list(enumerate(scenario.paths, 1))
-    through = {i: [shared[name] for name in path.links] for i, path in paths}
-    ways = {i: testbed.ends(i, through[i]) for i, _ in paths}
-    known = {(end.namespace, i) for i, along in ways.items() for end in along}
+    numbers = _link_numbers(scenario)
+    through = {i: [numbers[name] for name in path.links] for i, path in paths}
+    routes = {i: testbed.ends(i, through[i]) for i, _ in paths}
+    known = {(end.namespace, i) for i, along in routes.items() for end in along}
     for (i, path), (j, other) in itertools.permutations(paths, 2):
         versions = [version for version in path.versions if version in other.versions]
-        along = ways[i]
+        along = routes[i]
         hops = [(out.namespace, into) for out, into in zip(along[2::2], along[3::2], strict=True)]
         hops += [(testbed.near(m).namespace, testbed.far(m)) for m in through[i]]
         for namespace, via in hops:
@@ -416,9 +409,9 @@ def _mesh(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
                 known.add((namespace, j))
         gateway, server = along[-2:]
         for version in versions:
-            way = f"via {gateway.ip(version)} dev {server.device} table {j}"
+            by = f"via {gateway.ip(version)} dev {server.device} table {j}"
             network = testbed.client_network(i, version)
-            yield f"ip -n {server.namespace} route add {network} {way}"
+            yield f"ip -n {server.namespace} route add {network} {by}"
 
 
 def _port(own: End, opposite: End, versions: Sequence[IpVersion]) -> Iterator[str]:
@@ -448,10 +441,7 @@ def _sysctls(scenario: Scenario, pairs: Iterable[Pair]) -> Iterator[str]:
     memory = f"'net.ipv4.tcp_mem={_TCP_MEMORY}' 'net.ipv4.udp_mem={_UDP_MEMORY}'"
     yield f"sysctl -qw {memory} {allowed}"
     with_ipv6 = _with_ipv6(scenario)
-    routers = [testbed.router(i) for i in range(1, len(scenario.paths) + 1)]
-    for m in range(1, len(scenario.links) + 1):
-        routers += [end(m).namespace for end in (testbed.near, testbed.far)]
-    for name in routers:
+    for name in _routers(scenario):
         more = f" {_IPV6_ROUTER_SETTINGS}" if name in with_ipv6 else ""
         yield f"ip netns exec {name} sysctl -qw {_ROUTER_SETTINGS}{more}"
     for pair in pairs:
@@ -484,9 +474,9 @@ def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
         yield f"ip netns exec {name} sysctl -qw {' '.join(settings)}"
 
 
-def _offloads(scenario: Scenario, shared: Mapping[str, int]) -> Iterator[str]:
-    ends = list(itertools.chain(*_ends(scenario, shared)))
-    for m in shared.values():
+def _offloads(scenario: Scenario) -> Iterator[str]:
+    ends = [end for _, along in _along(scenario) for end in along]
+    for m in range(1, len(scenario.links) + 1):
         ends += [testbed.near(m), testbed.far(m)]
     features = "tso off gso off gro off"
     if isinstance(scenario.workload, Program):
@@ -626,9 +616,10 @@ def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
 
 def _events(scenario: Scenario) -> Iterator[str]:
     spots = spots_of(scenario)
-    everything: list[Link] = [*scenario.paths, *scenario.links]
     present = {
-        (each.name, direction): link for each in everything for direction, link in _shapes(each)
+        (each.name, direction): link
+        for each in scenario.own_and_shared
+        for direction, link in _shapes(each)
     }
     ends = {
         path.name: (pair, number)
@@ -680,7 +671,7 @@ def _commands(
 
 def _acts(pair: Pair, number: int, instant: Instant) -> Iterator[str]:
     """What an instant does to a path, of this number among its hosts', besides its shape."""
-    i, path = pair.numbers[number - 1], pair.paths[number - 1]
+    i, path = pair.numbered[number - 1]
     port, client = testbed.router_to_client(i), testbed.client(i, pair.client)
     match instant.act:
         case "backup" | "regular":
@@ -711,10 +702,9 @@ def _announced(server: str, number: int, i: int, version: IpVersion) -> str:
 
 def _cross(pair: Pair, number: int, direction: Direction, link: Shape) -> str:
     """The rate of cross traffic from now on, in bit/s."""
-    i = pair.numbers[number - 1]
+    i, path = pair.numbered[number - 1]
     source, goal = testbed.client(i, pair.client), testbed.server(i, pair.server)
     if direction == "down":
         source, goal = goal, source
-    address = goal.ip(pair.paths[number - 1].version)
-    what = f"{goal.namespace} {address} {link.cross_bps}"
-    return f"ip netns exec {source.namespace} cross {what}"
+    to = f"{goal.namespace} {goal.ip(path.version)}"
+    return f"ip netns exec {source.namespace} cross {to} {link.cross_bps}"

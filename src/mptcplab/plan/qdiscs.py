@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The queueing disciplines that make up a direction of a path, as `tc` commands.
 
-A packet passes them in this order; those that a scenario does not need are left out:
+A packet passes them in this order; a scenario has only the ones that it needs:
 
     netem   random losses, packets that arrive twice, the delay
     netem   packets that overtake others

@@ -24,13 +24,12 @@ from typing import NamedTuple
 
 from mptcplab.scenario.limits import IpVersion
 
-#: Of all IPv4 addresses the first byte, and the second one on the client's and the server's side.
+#: The first byte of all IPv4 addresses, and the second one at the client's and the server's end.
 NETWORK = 10
-SIDES = CLIENT_SIDE, SERVER_SIDE = 0, 1
+ENDS = CLIENT_END, SERVER_END = 0, 1
 CLIENT, SERVER = "client", "server"
 
-
-# How many bits of an address are that of the network.
+# How many bits of an address name the network.
 _NETWORK_BITS: dict[IpVersion, int] = {"4": 24, "6": 120}
 
 
@@ -56,11 +55,11 @@ class End(NamedTuple):
 
 
 def client(i: int, host: str = CLIENT) -> End:
-    return End(f"c{i}", host, f"{_network(CLIENT_SIDE, i)}.1")
+    return End(f"c{i}", host, f"{_network(CLIENT_END, i)}.1")
 
 
 def server(i: int, host: str = SERVER) -> End:
-    return End(f"s{i}", host, f"{_network(SERVER_SIDE, i)}.1")
+    return End(f"s{i}", host, f"{_network(SERVER_END, i)}.1")
 
 
 def router(i: int) -> str:
@@ -68,7 +67,7 @@ def router(i: int) -> str:
 
 
 def router_to_client(i: int) -> End:
-    return End(f"rc{i}", router(i), f"{_network(CLIENT_SIDE, i)}.254")
+    return End(f"rc{i}", router(i), f"{_network(CLIENT_END, i)}.254")
 
 
 def router_to_server(i: int, link: int | None = None) -> End:
@@ -97,11 +96,11 @@ def far_port(m: int, i: int, link: int | None = None) -> End:
 
 
 def client_network(i: int, version: IpVersion = "4") -> str:
-    return _side_network(CLIENT_SIDE, i, version)
+    return _end_network(CLIENT_END, i, version)
 
 
 def server_network(i: int, version: IpVersion = "4") -> str:
-    return _side_network(SERVER_SIDE, i, version)
+    return _end_network(SERVER_END, i, version)
 
 
 def ends(
@@ -120,8 +119,8 @@ def ends(
     return [*found, server(i, server_host)]
 
 
-def _side_network(side: int, i: int, version: IpVersion) -> str:
-    first = _of_version(version, f"{_network(side, i)}.0")
+def _end_network(end: int, i: int, version: IpVersion) -> str:
+    first = _of_version(version, f"{_network(end, i)}.0")
     return f"{first}/{_NETWORK_BITS[version]}"
 
 
@@ -133,8 +132,8 @@ def _of_version(version: IpVersion, address: str) -> str:
     return f"fd00::{a << 8 | b:x}:{c << 8 | d:x}"
 
 
-def _network(side: int, i: int) -> str:
-    return f"{NETWORK}.{side}.{i}"
+def _network(end: int, i: int) -> str:
+    return f"{NETWORK}.{end}.{i}"
 
 
 def _transit(m: int, i: int) -> str:
@@ -143,4 +142,4 @@ def _transit(m: int, i: int) -> str:
 
 
 def _onward(i: int, link: int | None) -> str:
-    return f"{_network(SERVER_SIDE, i)}.254" if link is None else f"{_transit(link, i)}.1"
+    return f"{_network(SERVER_END, i)}.254" if link is None else f"{_transit(link, i)}.1"

@@ -34,7 +34,7 @@ _GONE = tuple(_BACK.values())
 
 #: Pairs (start in ns, rate in bit/s from then on), in the order of time.
 Steps = list[tuple[int, int]]
-#: Those of each path, by its name.
+#: The steps of each path, by its name.
 Rates = dict[str, Steps]
 
 
@@ -87,10 +87,9 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
 def instants(scenario: Scenario) -> list[Instant]:
     """What changes on the paths and links, in the order of time."""
     all_ = occurrences(scenario)
-    everything: list[Link] = [*scenario.paths, *scenario.links]
     found = [
         instant
-        for each in everything
+        for each in scenario.own_and_shared
         for instant in _of_link(each, [o for o in all_ if o.event.path == each.name])
     ]
     return sorted(found, key=lambda instant: instant.at_ns)
@@ -121,8 +120,9 @@ def cross_rates(scenario: Scenario, direction: Direction) -> Rates:
 
 def _of_links(scenario: Scenario, direction: Direction, value: Callable[[Shape], int]) -> Rates:
     """A value of each path and link over time, 0 while it carries nothing."""
-    everything: list[Link] = [*scenario.paths, *scenario.links]
-    present: dict[str, Shape] = {each.name: getattr(each, direction) for each in everything}
+    present: dict[str, Shape] = {
+        each.name: getattr(each, direction) for each in scenario.own_and_shared
+    }
     found = {name: [(0, value(link))] for name, link in present.items()}
     gone: dict[str, set[str]] = {name: set() for name in present}
     for instant in instants(scenario):
@@ -246,7 +246,7 @@ class _State:
 
 
 def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]:
-    """`occurrences` are those of this link or path, ordered by their beginning."""
+    """`occurrences` of events on this link or path are ordered by their beginning."""
     waiting = deque(occurrences)
     traces = {"up": deque(link.up.steps), "down": deque(link.down.steps)}
     base = _State(_at_first(link.up), _at_first(link.down))

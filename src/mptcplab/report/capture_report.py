@@ -25,7 +25,7 @@ from mptcplab.capture.analyze import (
 from mptcplab.capture.dissect import Array
 from mptcplab.capture.udp import UdpFlow, UdpPort
 from mptcplab.metrics.definitions import UdpFigures
-from mptcplab.report.catalogue_tables import ruled
+from mptcplab.report.catalogue_tables import add_numbers, ruled
 from mptcplab.report.draw import DOTS_PER_INCH, WIDTH, drawing, drawn
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR
 from mptcplab.report.tables import number, udp_notes, udp_table
@@ -44,7 +44,7 @@ _LEGEND_COLUMNS = 3
 _PANEL_HEIGHT, _FRAME_HEIGHT = 2.1, 0.9  # inches
 # With more connections a picture of all would be too long to look at: the largest are shown.
 _MAX_CONNECTIONS = 4
-# A capture of a whole host has thousands of flows, as of DNS.
+# A capture of a whole host has thousands of flows, such as DNS.
 _MAX_PORTS, _MAX_FLOWS = 4, 8
 _MAX_WARNINGS = 20
 _LONGEST_STEPS = 4000  # points of the curve of a queue: at least one per dot
@@ -99,14 +99,14 @@ def tables(analysis: Analysis) -> Group:
 
 
 def _connection(connection: Connection) -> list[Any]:
-    known = f"token {connection.token_server}" if connection.token_server else "token not known"
+    known = f"token {connection.token_server}" if connection.token_server else "token unknown"
     what = [known]
     if connection.version is not None:
         what.append(f"MPTCP version {connection.version}")
     if connection.fallback:
         what.append("fell back to TCP")
     if not connection.complete and not connection.fallback:
-        what.append("its beginning is not in the captures")
+        what.append("the captures lack its beginning")
     shown: list[Any] = [Text(f"Connection {connection.number}: {', '.join(what)}", style="bold")]
     for subflow in connection.subflows:
         shown.append(Text(_subflow_line(subflow)))
@@ -128,28 +128,19 @@ def _subflow_line(subflow: Subflow) -> str:
         f"{subflow.began_s:.3f} s to {subflow.ended_s:.3f} s",
         f"closed by {subflow.closed_by}" if subflow.closed_by else "",
     ]
-    lines = [
-        f" {subflow.number}: {subflow.client} - {subflow.server}",
-        f"    {'; '.join(fact for fact in facts if fact)}",
-        *([f"    {', '.join(options)}"] if options else []),
-        *(f"    seen at {place}" for place in subflow.seen_at),
-    ]
-    return "\n".join(lines)
+    below = ["; ".join(filter(None, facts)), *([", ".join(options)] if options else [])]
+    below += [f"seen at {place}" for place in subflow.seen_at]
+    return "\n    ".join([f" {subflow.number}: {subflow.client} - {subflow.server}", *below])
 
 
 def _way_table(connection: Connection, way: int) -> Table:
     table = ruled()
     table.add_column(f"Subflow,\n{DIRECTIONS[way].replace(' to ', chr(10) + 'to ')}")
-    for head in (
-        "Goodput\n\nMbit/s",
-        "Data\n\npackets",
-        "Retrans-\nmitted\npackets",
-        "Rein-\njected\npackets",
-        "Lost\n\npackets",
-        "RTT\nmedian\nms",
-        "RTT\np95\nms",
-    ):
-        table.add_column(head, justify="right", no_wrap=True)
+    add_numbers(
+        table,
+        *("Goodput\n\nMbit/s", "Data\n\npackets", "Retrans-\nmitted\npackets"),
+        *("Rein-\njected\npackets", "Lost\n\npackets", "RTT\nmedian\nms", "RTT\np95\nms"),
+    )
     for subflow in connection.subflows:
         figures = subflow.ways[way]
         table.add_row(
@@ -241,7 +232,7 @@ def _notes(analysis: Analysis) -> list[str]:
 
 
 def _with_data(analysis: Analysis) -> list[tuple[Connection, int]]:
-    """Which directions of which connections carried data: the largest, in their order."""
+    """The connections and directions that carried most data, in their order."""
     found = [
         (connection, way)
         for connection in analysis.connections
@@ -278,8 +269,11 @@ def _draw(analysis: Analysis, file: Path) -> None:
         for index, (connection, way) in enumerate(shown):
             series = connection.series[way]
             title = f"connection {connection.number}, {DIRECTIONS[way]}"
-            arrivals = zip(map(_named, connection.subflows), series.arrivals, strict=True)
-            _draw_rates(panels[2 * index], analysis, [*arrivals], title, "goodput (Mbit/s)")
+            names = [
+                f"{each.number}: {each.client} - {each.server}" for each in connection.subflows
+            ]
+            arrivals = [*zip(names, series.arrivals, strict=True)]
+            _draw_rates(panels[2 * index], analysis, arrivals, title, "goodput (Mbit/s)")
             _draw_queue(panels[2 * index + 1], analysis, series, connection.directions[way])
         for index, (port, way) in enumerate(of_udp, len(shown)):
             flows = [each for each in _largest_flows(port) if len(each.series[way].arrived_ns)]
@@ -295,10 +289,6 @@ def _draw(analysis: Analysis, file: Path) -> None:
             _draw_delays(panels[2 * index + 1], analysis, flows, way)
         panels[-1].set_xlabel("time in the captures (s)")
         store.write(file, drawn(figure, "png", DOTS_PER_INCH))
-
-
-def _named(subflow: Subflow) -> str:
-    return f"{subflow.number}: {subflow.client} - {subflow.server}"
 
 
 def _draw_rates(
@@ -355,7 +345,7 @@ def _draw_delays(axis: Axes, analysis: Analysis, flows: Sequence[UdpFlow], way: 
 
 
 def _frame(axis: Axes, what: str) -> None:
-    """Of a panel: what is drawn, from 0 on, and no lines above and on the right."""
+    """Label a panel, begin it at 0, and leave out the lines above and on the right."""
     axis.set_ylabel(what)
     axis.set_ylim(bottom=0)
     axis.spines[["top", "right"]].set_visible(False)
@@ -392,7 +382,4 @@ def _thinned(times: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> Sequ
     ends = np.append(times[starts[1:]], times[-1])
     middle = (times[starts] + ends) // 2
     order = np.argsort(np.concatenate([times[starts], middle]), kind="stable")
-    return (
-        np.concatenate([times[starts], middle])[order],
-        np.concatenate([high, low])[order],
-    )
+    return (np.concatenate([times[starts], middle])[order], np.concatenate([high, low])[order])

@@ -25,6 +25,12 @@ def ruled() -> Table:
     return Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
 
 
+def add_numbers(table: Table, *heads: str) -> None:
+    """Add columns of numbers, which stand to the right."""
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+
+
 def scheduler_table(schedulers: Iterable[Scheduler]) -> Table:
     """A line per scheduler: its name and what it does."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -51,8 +57,7 @@ def preset_table(presets: Iterable[Preset]) -> Table:
     """A line per preset of a path: its numbers (up/down if they differ), and their sources."""
     table = ruled()
     table.add_column("Preset", no_wrap=True)
-    for column in ("Up", "Down", "Delay", "Loss", "Queue"):
-        table.add_column(column, justify="right", no_wrap=True)
+    add_numbers(table, "Up", "Down", "Delay", "Loss", "Queue")
     table.add_column("Sources", overflow="fold")
     for preset in presets:
         # A range takes two lines, so that the sources have room in 80 columns.
@@ -67,10 +72,8 @@ def preset_table(presets: Iterable[Preset]) -> Table:
 def parameter_table(parameters: Iterable[Parameter]) -> Table:
     """A line per parameter: its range, default, unit and meaning."""
     table = ruled()
-    table.add_column("Parameter", no_wrap=True)
-    table.add_column("Range", no_wrap=True)
-    table.add_column("Default", no_wrap=True)
-    table.add_column("Unit", no_wrap=True)
+    for head in ("Parameter", "Range", "Default", "Unit"):
+        table.add_column(head, no_wrap=True)
     table.add_column("Meaning", overflow="fold")
     for parameter in parameters:
         table.add_row(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The charts of a report as data: what is drawn, not how.
+"""The charts of a report as data, without their looks.
 
-`page` draws them with Plotly, `paper_figures` with Matplotlib, from the same numbers.
+`html_page` draws them with Plotly, `paper_figures` with Matplotlib, from the same numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
-from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures
+from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures, PathFigures
 from mptcplab.metrics.inference import Summary, summary
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
@@ -33,10 +33,8 @@ from mptcplab.units import NS_PER_S
 SHOWN_UNITS = {"bit/s": ("Mbit/s", 1e6), "bytes": ("KiB", 1024.0)}
 METRICS = {metric.name: metric for metric in RUN_METRICS}
 _MBIT = 1e6
-_MEANINGS = {
-    metric.name: metric.meaning for metric in (*metrics_of(ConnectionFigures), *PATH_METRICS)
-}
-_CDF_POINTS = 200  # more than can be told apart on a screen
+_Part = ConnectionFigures | PathFigures
+_CDF_POINTS = 200  # more than a screen can show apart
 _MANY = 5  # from this many scenarios on, a distribution is drawn
 _MOST_CLUSTERS = 12  # clusters of bars: more are hard to compare
 # Charts of lines beside each other, of another number or of names, and how long lines are then; a
@@ -119,7 +117,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Trace:
-    """A line over time; `number` is that of its path or connection, None for all together.
+    """A line over time; `number` counts paths or connections, None for all together.
 
     `is_limit`: it is what the path, or all together, can carry, in steps.
     """
@@ -133,7 +131,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class OverTime:
-    """The goodput of a run over time, of a scheduler; what is above `top` is cut off, if any."""
+    """The goodput of a scheduler's run over time; values above `top`, if set, are cut off."""
 
     title: str
     x_label: str
@@ -216,7 +214,7 @@ def of_group(group: Group) -> list[Chart]:
     figures = _figures([group])
     for figure in figures[:1]:
         charts += _bars([group], figure)
-    charts += _connection_shares(group) if group.scenario.connections else _shares(group)
+    charts += _shares(group)
     charts += _over_time(group)
     charts += _distributions(group)
     for figure in figures[1:]:
@@ -239,7 +237,7 @@ def title(metric: Metric) -> str:
 
 
 def _figures(groups: Sequence[Group]) -> list[_Figure]:
-    """The figures worth a chart, not those that are 0 everywhere; and those of connections."""
+    """The figures worth a chart, of runs and connections, without figures that are 0 everywhere."""
     entries = [entry for group in groups for entry in ended_well(group.entries())]
     kinds = dict.fromkeys(group.scenario.workload.kind for group in groups)
     first = [name for kind in kinds for name in shown_metrics(kind)]
@@ -249,37 +247,40 @@ def _figures(groups: Sequence[Group]) -> list[_Figure]:
     return [*figures[:1], *_connection_figures(entries), *figures[1:]]
 
 
+def _scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value / scale
+
+
 def _of_metric(metric: Metric) -> _Figure:
     unit, scale = shown(metric)
+    return _Figure(
+        title(metric), unit, metric.meaning, lambda run: _scaled(run.metrics[metric.name], scale)
+    )
 
-    def scaled(entry: Entry) -> float | None:
-        value = entry.metrics[metric.name]
-        return None if value is None else value / scale
 
-    return _Figure(title(metric), unit, metric.meaning, scaled)
+def _of_parts(
+    metric: Metric, text: str, name: str, parts: Callable[[Entry], Sequence[_Part]]
+) -> _Figure:
+    """A figure of the path or connection that is called `name`, of the `parts` of a run."""
+    unit, scale = ("%", 0.01) if metric.name == "share" else shown(metric)
+
+    def value(run: Entry) -> float | None:
+        found = (_scaled(part[metric.name], scale) for part in parts(run) if part.name == name)
+        return next(found, None)
+
+    return _Figure(text.format(name), unit, metric.meaning, value)
 
 
 def _connection_figures(entries: Sequence[Entry]) -> list[_Figure]:
     """The goodput of each of several connections, and in the time that they have in common."""
     names = dict.fromkeys(one.name for e in entries for one in e.connections)
-    whats = {
-        "goodput_bps": "Goodput of {}",
-        "common_goodput_bps": "Goodput of {} in the common time",
-    }
-
-    def value(entry: Entry, name: str, key: str) -> float | None:
-        found = (one[key] for one in entry.connections if one.name == name)
-        bps = next(found, None)
-        return None if bps is None else bps / _MBIT
-
+    metrics = {metric.name: metric for metric in metrics_of(ConnectionFigures)}
     return [
-        _Figure(
-            text.format(name),
-            "Mbit/s",
-            _MEANINGS[key],
-            functools.partial(value, name=name, key=key),
+        _of_parts(metrics[key], text, name, lambda run: run.connections)
+        for key, text in (
+            ("goodput_bps", "Goodput of {}"),
+            ("common_goodput_bps", "Goodput of {} in the common time"),
         )
-        for key, text in whats.items()
         for name in names
     ]
 
@@ -289,23 +290,10 @@ def _path_figures(groups: Sequence[Group]) -> list[_Figure]:
     names = [tuple(path.name for path in group.scenario.paths) for group in groups]
     if len(set(names)) > 1 or len(names[0]) < 2:
         return []
-
-    def value(entry: Entry, name: str, key: str, scale: float) -> float | None:
-        found = next((path[key] for path in entry.paths if path.name == name), None)
-        return None if found is None else found / scale
-
-    whats = (
-        ("share", "Share of path {}", "%", 0.01),
-        ("srtt_ms_mean", "Round trip of path {}", "ms", 1.0),
-    )
+    metrics = {metric.name: metric for metric in PATH_METRICS}
     return [
-        _Figure(
-            text.format(name),
-            unit,
-            _MEANINGS[key],
-            functools.partial(value, name=name, key=key, scale=scale),
-        )
-        for key, text, unit, scale in whats
+        _of_parts(metrics[key], text, name, lambda run: run.paths)
+        for key, text in (("share", "Share of path {}"), ("srtt_ms_mean", "Round trip of path {}"))
         for name in names[0]
     ]
 
@@ -340,25 +328,17 @@ def _lines(collection: Collection, figure: _Figure, along: int) -> Iterator[Line
         groups = [each for each in collection.groups if _other_values(each, along) == others]
         lines = []
         for scheduler in _schedulers(groups):
-            points = sorted(
-                (
-                    (x, over)
-                    for group in groups
-                    if isinstance(x := group.values[along], int | float)
-                    and (over := summary(_values(group, scheduler, figure)))
-                ),
-                key=lambda point: point[0],
+            found = (
+                (at, over)
+                for group in groups
+                if isinstance(at := group.values[along], int | float)
+                and (over := summary(_values(group, scheduler, figure)))
             )
+            points = sorted(found, key=lambda point: point[0])
             if points:
-                lines.append(
-                    Line(
-                        scheduler,
-                        tuple(x for x, _ in points),
-                        tuple(each.median for _, each in points),
-                        tuple(each.low for _, each in points),
-                        tuple(each.high for _, each in points),
-                    )
-                )
+                x, summaries = zip(*points, strict=True)
+                y, low, high = zip(*((s.median, s.low, s.high) for s in summaries), strict=True)
+                lines.append(Line(scheduler, x, y, low, high))
         rest = (axis for n, axis in enumerate(collection.axes) if n != along)
         where = [in_words(axis, value) for axis, value in zip(rest, others, strict=True)]
         if lines:
@@ -436,40 +416,24 @@ def _cdf(name: str, label: str, note: str, values: dict[str, Floats]) -> Iterato
 
 
 def _shares(group: Group) -> Iterator[Shares]:
-    paths: dict[str, dict[str, float]] = {path.name: {} for path in group.scenario.paths}
+    """The share of each path, or of each of several connections."""
+    several = bool(group.scenario.connections)
+    parts = group.scenario.connections or group.scenario.paths
+    shares: dict[str, dict[str, float]] = {part.name: {} for part in parts}
     for scheduler, runs in compared(group.entries()).items():
-        for path in paths:
-            found = summary(
-                [each.share for run in ended_well(runs) for each in run.paths if each.name == path]
+        for name, own in shares.items():
+            of_runs: Iterator[Sequence[_Part]] = (
+                run.connections if several else run.paths for run in ended_well(runs)
             )
+            found = summary([part.share for all_ in of_runs for part in all_ if part.name == name])
             if found:
-                paths[path][scheduler] = 100 * found.median
-    if len(paths) > 1 and any(paths.values()):
+                own[scheduler] = 100 * found.median
+    if any(shares.values()) and (several or len(shares) > 1):
         yield Shares(
-            "Share of each path",
-            "Median over the seeds of the share of all arrived data that came over each path.",
-            paths,
-        )
-
-
-def _connection_shares(group: Group) -> Iterator[Shares]:
-    shares: dict[str, dict[str, float]] = {each.name: {} for each in group.scenario.connections}
-    for scheduler, runs in compared(group.entries()).items():
-        for name in shares:
-            found = summary(
-                [
-                    one.share
-                    for run in ended_well(runs)
-                    for one in run.connections
-                    if one.name == name
-                ]
-            )
-            if found:
-                shares[name][scheduler] = 100 * found.median
-    if any(shares.values()):
-        yield Shares(
-            "Share of each connection",
-            "Median over the seeds of the share that each had of the goodput while all sent.",
+            f"Share of each {'connection' if several else 'path'}",
+            "Median over the seeds of the share that each had of the goodput while all sent."
+            if several
+            else "Median over the seeds of the share of all arrived data that came over each path.",
             shares,
         )
 
@@ -496,7 +460,7 @@ def _over_time(group: Group) -> Iterator[OverTime]:
             f"Goodput over time, {run.entry.label}",
             "Time since the start of the workload (s)",
             "Mbit/s",
-            f"Seed {run.entry.seed}. Dashed: what the links can carry.{burst}",
+            f"Seed {run.entry.seed}. Dashed: the capacity of the links.{burst}",
             run.entry.label,
             tuple(lines),
             top if max(peaks) > top else None,
@@ -525,7 +489,7 @@ def has_series(run: Found) -> bool:
 
 def _goodput(run: Found) -> list[Trace]:
     """The goodput of a run in Mbit/s: of each path, or of each connection, and of all together."""
-    assert run.directory is not None, "first_runs gives those with files"
+    assert run.directory is not None, "first_runs gives runs with files"
     found = store.read_series(run.directory)
     edges_s = [edge / NS_PER_S for edge in found.edges_ns.tolist()]
     middle_s = tuple((a + b) / 2 for a, b in pairwise(edges_s))
@@ -576,9 +540,7 @@ def _distributions(group: Group) -> Iterator[Lines]:
         if (run.directory / MESSAGES).exists():
             guest = documents.read(run.directory / GUEST_OUTCOME, documents.GUEST)
             own = completion_times_ms(
-                run.scenario,
-                records.read_messages(run.directory / MESSAGES),
-                guest.start_ns,
+                run.scenario, records.read_messages(run.directory / MESSAGES), guest.start_ns
             )
             messages.setdefault(scheduler, []).append(np.array(own, dtype=np.float64))
         receiver = SERVER_SAMPLES if measured_direction(run.scenario) == "up" else CLIENT_SAMPLES

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from mptcplab.report.charts import BURSTS, highest_shown_bps
 from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.report.tables import best_first
 from mptcplab.runs import store
-from mptcplab.runs.entries import Document, Entry, compared, ended_well, seeds_changed_nothing
+from mptcplab.runs.entries import Document, compared, ended_well, seeds_changed_nothing
 from mptcplab.scenario.model import LONGEST_NS, Scenario
 from mptcplab.scenario.scheduler import DEFAULT
 from mptcplab.units import format_time
@@ -73,60 +73,34 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     }
     if not shown:
         return []
-    scenario = document.scenario
-    styled = styles(compared(document.runs))
-    looks = [styled[name] for name in shown]
-    if scenario.connections:
-        return _write(scenario, looks, *_of_connections(scenario, shown, out_dir), out_dir)
-    receiver = "server" if measured_direction(scenario) == "up" else "client"
-    samples = {
-        name: read_samples(out_dir / str(run.directory) / f"{receiver}.samples")
-        for name, run in shown.items()
+    scenario, looks = document.scenario, styles(compared(document.runs))
+    recorded = {
+        name: _recorded(scenario, out_dir / str(run.directory)) for name, run in shown.items()
     }
-    span_ns = max(
-        int(side.connection["time_ns"][-1]) - int(side.connection["time_ns"][0])
-        for side in samples.values()
-    )
+    span_ns = max(span_ns for span_ns, _ in recorded.values())
     bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
     panels = {
-        f"{name}, seed {shown[name].seed}": goodput_series(scenario, side, bin_ns)
-        for name, side in samples.items()
+        f"{name}, seed {shown[name].seed}": goodput(bin_ns)
+        for name, (_, goodput) in recorded.items()
     }
-    return _write(scenario, looks, panels, bin_ns, span_ns, out_dir)
-
-
-def _of_connections(
-    scenario: Scenario, shown: Mapping[str, Entry], out_dir: Path
-) -> tuple[dict[str, Goodput], int, int]:
-    """The panels of runs with several connections, the width of the bins, and their span."""
-    recorded = {}
-    for scheduler, run in shown.items():
-        directory = out_dir / str(run.directory)
-        times = read_links(directory / LINKS_SAMPLES)["time_ns"]
-        span = int(times[0]), int(times[-1])
-        recorded[scheduler] = read_hosts(scenario, directory), span
-    span_ns = max(end - begin for _, (begin, end) in recorded.values())
-    bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
-    panels = {
-        f"{scheduler}, seed {shown[scheduler].seed}": connections.goodput_series(
-            scenario, samples, begin, np.arange(begin, end + 1, bin_ns, dtype=np.int64)
-        )
-        for scheduler, (samples, (begin, end)) in recorded.items()
-    }
-    return panels, bin_ns, span_ns
-
-
-def _write(
-    scenario: Scenario,
-    looks: Sequence[Style],
-    panels: Mapping[str, Goodput],
-    bin_ns: int,
-    span_ns: int,
-    out_dir: Path,
-) -> list[Path]:
     with draw.drawing():
-        figure = _goodput_figure(scenario, panels, looks, bin_ns, span_ns)
+        figure = _goodput_figure(scenario, panels, [looks[name] for name in shown], bin_ns, span_ns)
         return _save(figure, out_dir / "goodput")
+
+
+def _recorded(scenario: Scenario, directory: Path) -> tuple[int, Callable[[int], Goodput]]:
+    """How long the records of a run last, and its goodput over time, given the width of a bin."""
+    if scenario.connections:
+        times = read_links(directory / LINKS_SAMPLES)["time_ns"]
+        begin, end = int(times[0]), int(times[-1])
+        hosts = read_hosts(scenario, directory)
+        return end - begin, lambda bin_ns: connections.goodput_series(
+            scenario, hosts, begin, np.arange(begin, end + 1, bin_ns, dtype=np.int64)
+        )
+    receiver = "server" if measured_direction(scenario) == "up" else "client"
+    samples = read_samples(directory / f"{receiver}.samples")
+    span = samples.connection["time_ns"][[0, -1]].astype(np.int64)
+    return int(span[1] - span[0]), lambda bin_ns: goodput_series(scenario, samples, bin_ns)
 
 
 def write_overview(document: Document, out_dir: Path) -> list[Path]:

@@ -87,8 +87,8 @@ def in_lines(name: str, width: int) -> str:
 class NamedRows:
     """Rows below each other, each with a name beside it, in as many lines as that needs.
 
-    `places` are where the rows are, 0 for the first one, and `height` is that of all, where that of
-    a row with a name in a single line is 1 and `row_height` in inches.
+    `places` has the place of each row, 0 for the first one, and `height` is the sum of all. A row
+    with a name in a single line has the height 1, which is `row_height` in inches.
     """
 
     def __init__(self, names: Sequence[str], row_height: float) -> None:

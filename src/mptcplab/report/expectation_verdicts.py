@@ -64,11 +64,7 @@ def junit(found: Sequence[Expectation], suite: str, command: str) -> bytes:
 def _case(found: Expectation, command: str) -> JunitCase:
     if found.held:
         return JunitCase(title(found), "passed", figures(found))
-    about = [
-        f"expected: {title(found)}",
-        f"figures:  {figures(found)}",
-        f"repeat:   {command}",
-    ]
+    about = [f"expected: {title(found)}", f"figures:  {figures(found)}", f"repeat:   {command}"]
     return JunitCase(
         title(found),
         "error" if found.held is None else "failure",

@@ -4,7 +4,7 @@
 What the links could have carried is compared with what they did, sample by sample. A link that had
 nothing to send is missed capacity, and the reason is what kept the sender from sending over its
 paths when it should have. What the links carried beyond goodput is headers, duplicates, and the
-data of other connections. The parts add up to what is missing, except for a remainder, which is
+data of other connections. The parts add up to the missing goodput, except for a remainder, which is
 reported. Each of several connections is explained on its own.
 """
 
@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics import connections, handover, overruled, recorded, records, run_files
-from mptcplab.metrics.compute import RunMetrics, queue_metrics, run_metrics
+from mptcplab.metrics.compute import RunMetrics, bps, queue_metrics, run_metrics
 from mptcplab.metrics.connections import OfConnection
 from mptcplab.metrics.recorded import Flow, increase, within
 from mptcplab.metrics.records import Records
 from mptcplab.metrics.sender_states import State, path_states
-from mptcplab.plan import qdiscs, timeline
+from mptcplab.plan import timeline
 from mptcplab.plan.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.runs import documents, store
 from mptcplab.scenario.model import Scenario
@@ -103,12 +103,12 @@ class Explanation:
         )
 
     def parts(self) -> list[tuple[str, str]]:
-        """What adds up to what is missing, as rates and texts; small reasons are one part."""
+        """The parts of the missing goodput, as rates and texts; small reasons are one part."""
         named = [r for r in self.reasons if abs(r.bps) >= _WORTH_TELLING * self.capacity_bps]
         found = [(_rate(reason.bps), reason.text) for reason in named]
         small = sum(reason.bps for reason in self.reasons if reason not in named)
         if abs(small) >= _ROUNDED * self.capacity_bps:
-            found.append((_rate(small), "smaller reasons, which --json has"))
+            found.append((_rate(small), "smaller reasons (see --json)"))
         return [*found, (_rate(self.not_explained_bps), "not explained")]
 
     def text(self) -> str:
@@ -138,8 +138,8 @@ def explain(directory: Path) -> list[Explanation]:
     samples = run_files.read_samples(scenario, directory)
     if not store.has_probe(directory):
         raise MptcplabError(
-            f"{directory}: run on a distribution's kernel, where only sockets were asked: they do "
-            "not tell what limits a path"
+            f"{directory}: run on a distribution's kernel, whose sockets do not report what limits "
+            "a path"
         )
     queues = records.read_links(directory / run_files.LINKS_SAMPLES)
     with documents.contradictions_reported(directory):
@@ -165,17 +165,15 @@ def of_run(
     connection: str | None = None,
     whole: Scenario | None = None,
 ) -> Explanation:
-    """Explain a connection by its records and figures, and those of all links.
+    """Explain a connection by its records and figures, and the records of all links.
 
     `start_ns` is T0. `others` has what other connections had over each link, in bit/s, by the names
     of links and of connections, and `whole` is the scenario with all of these.
     """
     goodput_bps = figures.metrics.goodput_bps or 0.0
-    plain = timeline.rates(scenario.model_copy(update={"events": ()}), flow.direction)
-    rates = timeline.rates(scenario, flow.direction)
     causes = [_causes(scenario, flow, index) for index in range(len(scenario.paths))]
     blocking = _blocking_paths(scenario, flow)
-    troubled = _troubled(scenario, flow, causes, plain, rates, start_ns)
+    troubled = _troubled(scenario, flow, causes, start_ns)
     received = [
         recorded.arrived_over(flow.receiver.on_path(index), flow.interval)
         for index in range(len(scenario.paths))
@@ -183,53 +181,50 @@ def of_run(
     places = [
         _Place(scenario, flow, queues, each, start_ns) for each in _limits(scenario, flow, start_ns)
     ]
-    capacity_bps = 0.0
+    capacity_bps = overhead_bps = 0.0
     reasons: list[Reason] = []
-    overhead_bps = 0.0
     cross = timeline.cross_rates(whole or scenario, flow.direction)
     crossing = {path.name: path.links for path in (whole or scenario).paths}
     for place in places:
+        name = place.name
         could_bps, can_bps = place.mean_bps(place.plain), place.mean_bps(place.rates)
         capacity_bps += could_bps
         if could_bps > can_bps:
             where = f"the paths over {place.title}" if place.is_link else place.title
             text = f"events on {where} left it {_rate(can_bps)} of {_rate(could_bps)}"
-            reasons.append(Reason("event", place.name, could_bps - can_bps, None, text))
-        state = place.cause(causes)
-        idle, carried_bps = place.idle(state)
-        shared = dict((others or {}).get(place.name, {}))
-        shared |= {
-            f"path {scenario.paths[index].name}": _mean_bps(received[index], flow)
-            for index in place.also
-        }
+            reasons.append(Reason("event", name, could_bps - can_bps, None, text))
+        idle, carried_bps = place.idle(place.cause(causes))
+        shared = dict((others or {}).get(name, {}))
+        for index in place.also:
+            path = f"path {scenario.paths[index].name}"
+            shared[path] = bps(received[index], flow.interval)
+        shared_bps = sum(shared.values())
         if shared:
-            who = ", ".join(f"{name} {_rate(bps)}" for name, bps in shared.items())
+            who = ", ".join(f"{other} {_rate(own_bps)}" for other, own_bps in shared.items())
             text = f"{place.title} carried the data of others: {who}"
-            reasons.append(Reason("others", place.name, sum(shared.values()), None, text))
-        own_bps = _mean_bps(sum(received[index] for index in place.paths), flow)
+            reasons.append(Reason("others", name, shared_bps, None, text))
         cross_bps = place.arriving() * sum(
-            place.mean_bps(cross[name])
-            for name, route in crossing.items()
-            if place.name in (name, *route)
+            place.mean_bps(cross[path])
+            for path, route in crossing.items()
+            if name in (path, *route)
         )
         if cross_bps:
             text = f"{place.title} carried cross traffic"
-            reasons.append(Reason("cross", place.name, cross_bps, None, text))
-        overhead_bps += carried_bps - own_bps - sum(shared.values()) - cross_bps
-        for kind, bps in idle.items():
-            share = bps / can_bps if can_bps else 0.0
+            reasons.append(Reason("cross", name, cross_bps, None, text))
+        own_bps = bps(sum(received[index] for index in place.paths), flow.interval)
+        overhead_bps += carried_bps - own_bps - shared_bps - cross_bps
+        for kind, idle_bps in idle.items():
+            share = idle_bps / can_bps if can_bps else 0.0
             text = f"{place.title} was idle {_percent(share)} of the time because "
             text += _why(kind, scenario, flow, place)
             if kind in _FULL_BUFFERS:
-                text += _held_up_by(
-                    scenario, blocking, troubled, place.cause(causes, delayed=False) == kind
-                )
-            reasons.append(Reason(kind, place.name, bps, share, text))
-    reasons.append(
-        Reason("headers", None, overhead_bps, None, "headers of packets, and what TCP sends twice")
-    )
-    twice_bps = _mean_bps(_duplicate_bytes(flow), flow)
+                then = place.cause(causes, delayed=False) == kind
+                text += _held_up_by(scenario, blocking, troubled, then)
+            reasons.append(Reason(kind, name, idle_bps, share, text))
+    text = "headers of packets, and TCP's retransmissions"
+    reasons.append(Reason("headers", None, overhead_bps, None, text))
     text = "data that arrived over more than one path"
+    twice_bps = bps(_duplicate_bytes(flow), flow.interval)
     reasons.append(Reason("duplicates", None, twice_bps, None, text))
     reasons = sorted((r for r in reasons if r.bps), key=lambda r: -r.bps)
     return Explanation(
@@ -266,7 +261,7 @@ def _of_part(
             for link in path.links:
                 of_link = others.setdefault(link, {})
                 name = other.pair.connection.name
-                of_link[name] = of_link.get(name, 0.0) + _mean_bps(arrived, flow)
+                of_link[name] = of_link.get(name, 0.0) + bps(arrived, flow.interval)
     name = part.pair.connection.name
     return of_run(scenario, flow, figures, queues, start_ns, others, name, whole)
 
@@ -274,10 +269,14 @@ def _of_part(
 # Where the paths are limited
 
 
+def _calm(scenario: Scenario) -> Scenario:
+    """The same without events."""
+    return scenario.model_copy(update={"events": ()})
+
+
 def _limits(scenario: Scenario, flow: Flow, start_ns: int) -> list[Bottleneck]:
     """What limits the paths, by mean rates without events."""
-    plain = scenario.model_copy(update={"events": ()})
-    rates = timeline.link_rates(plain, flow.direction)
+    rates = timeline.link_rates(_calm(scenario), flow.direction)
     span_ns = [at_ns - start_ns for at_ns in flow.interval]
     return bottlenecks(
         scenario, {name: timeline.mean_rate_bps(own, *span_ns) for name, own in rates.items()}
@@ -302,8 +301,7 @@ class _Place:
             if own.name in path.links and index not in own.paths
         ]
         #: What it can carry of its paths, over time, without events and with them.
-        plain = scenario.model_copy(update={"events": ()})
-        self.plain = capacity(plain, flow.direction, own)
+        self.plain = capacity(_calm(scenario), flow.direction, own)
         self.rates = capacity(scenario, flow.direction, own)
 
     def mean_bps(self, rates: timeline.Steps) -> float:
@@ -312,18 +310,11 @@ class _Place:
 
     @cached_property
     def queue(self) -> Records:
-        return recorded.link_records(self._queues, self._device(self.name))
+        return self._records(self.name)
 
-    def _device(self, name: str) -> str:
-        """The device with the queue of a path's own router or host, or of a link."""
-        scenario, direction = self._scenario, self._flow.direction
-        for index, path in enumerate(scenario.paths):
-            if path.name == name:
-                spots = qdiscs.path_spots(scenario.first_path + index)
-                return qdiscs.bottleneck(spots, direction, getattr(path, direction)).device
-        number = next(m for m, link in enumerate(scenario.links, 1) if link.name == name)
-        shape = getattr(scenario.links[number - 1], direction)
-        return qdiscs.bottleneck(qdiscs.link_spots(number), direction, shape).device
+    def _records(self, name: str) -> Records:
+        direction = self._flow.direction
+        return recorded.queue_records(self._scenario, self._queues, name, direction)
 
     def figures(self) -> dict[str, Any]:
         """Those of its queue, with the packets lost at random on all the way of its paths."""
@@ -335,13 +326,13 @@ class _Place:
         )
         lost = 0
         for name in names:
-            own = recorded.link_records(self._queues, self._device(name))
+            own = self._records(name)
             lost += int(own["lost_packets"][-1] - own["lost_packets"][0]) if len(own) else 0
         return {**found, "lost_packets": lost}
 
     def arriving(self) -> float:
         """The part of the packets that it did not drop or lose: of cross traffic, which is not
-        recorded, as many as of all.
+        recorded, it is the same part.
         """
         sent, dropped = (
             increase(self.queue, name, self._flow.interval)
@@ -365,8 +356,8 @@ class _Place:
         """The state of its sender, by name, at the flow's times: on several paths, that which is
         closest to sending.
 
-        `delayed`: the state when what is due at that time should have been sent: earlier by the
-        delay of the path.
+        `delayed`: the state when the data that is due at that time should have been sent: earlier
+        by the delay of the path.
         """
         times = self._flow.times
         found: npt.NDArray[np.str_] | None = None
@@ -462,7 +453,7 @@ def _why(kind: str, scenario: Scenario, flow: Flow, place: _Place) -> str:
             )
         case "send_buffer":
             size = _mean_kib(flow.sender.connections, "sndbuf", flow)
-            return f"the send buffer was full of what was not acknowledged (buffer of {size} KiB)"
+            return f"the send buffer was full of unacknowledged data (buffer of {size} KiB)"
         case "application":
             return "there was nothing to send"
         case _:
@@ -498,15 +489,11 @@ def _blocking_paths(scenario: Scenario, flow: Flow) -> npt.NDArray[np.int64]:
 
 
 def _troubled(
-    scenario: Scenario,
-    flow: Flow,
-    causes: Sequence[npt.NDArray[np.str_]],
-    plain: timeline.Rates,
-    rates: timeline.Rates,
-    start_ns: int,
+    scenario: Scenario, flow: Flow, causes: Sequence[npt.NDArray[np.str_]], start_ns: int
 ) -> npt.NDArray[np.bool_]:
     """Whether a path (row) has an event that lowers its rate, or a retransmission timeout."""
     at_ns = flow.times - start_ns
+    plain, rates = (timeline.rates(each, flow.direction) for each in (_calm(scenario), scenario))
     rows = []
     for path, cause in zip(scenario.paths, causes, strict=True):
         lowered = _rates_at(rates[path.name], at_ns) < _rates_at(plain[path.name], at_ns)
@@ -591,9 +578,8 @@ def _facts(figures: RunMetrics, places: Sequence[_Place]) -> list[str]:
     wasted, again = run.wasted_bytes or 0, run.retransmitted_bytes or 0
     if wasted > 0:
         facts.append(
-            f"Sent for nothing, warm-up included: {_megabytes(wasted)}, of which "
-            f"{_megabytes(again)} as retransmissions on the same path, the rest as duplicates "
-            "and reinjections on another."
+            f"Sent for nothing, warm-up included: {_megabytes(wasted)}: {_megabytes(again)} as "
+            "retransmissions on the same path, the rest as duplicates and reinjections on another."
         )
     for place in places:
         queue = place.figures()
@@ -631,10 +617,6 @@ def title(scenario: Scenario) -> str:
     if scenario.transport == "tcp":
         name = f"plain TCP over {scenario.paths[0].name}"
     return f"{name}, seed {scenario.seed}"
-
-
-def _mean_bps(count_bytes: int, flow: Flow) -> float:
-    return count_bytes * _BITS_PER_BYTE * NS_PER_S / flow.interval.length_ns
 
 
 def _mean_kib(connections: Sequence[records.Records], field: str, flow: Flow) -> str:

@@ -39,35 +39,6 @@ _OPEN_GROUPS = 3
 
 
 @dataclass(frozen=True)
-class _Frame:
-    """The frame of a chart; `number` is its place among those of its section."""
-
-    title: str
-    note: str
-    number: int
-    scheduler: str
-    picture: str
-
-
-@dataclass(frozen=True)
-class _Attachment:
-    """What a script unpacks."""
-
-    identity: str
-    packed: str
-
-
-@dataclass(frozen=True)
-class _Explained:
-    """Why a run of a scheduler was not faster, and the sum of the reasons."""
-
-    scheduler: str
-    title: str
-    found: Explanation
-    missing: str
-
-
-@dataclass(frozen=True)
 class Picture:
     """A chart that was drawn elsewhere, on a white background, as SVG."""
 
@@ -130,13 +101,13 @@ class _Page:
 
     def __init__(self, looks: Mapping[str, Style]) -> None:
         self.looks = looks
-        self.attachments: list[_Attachment] = []
+        self.attachments: dict[str, str] = {}
         self._plots: list[Json] = []
         self._previews = 0
 
     def overview(self, charts: Sequence[Sequence[Chart]]) -> Json:
         """The part above the scenarios: charts over all of them, figure by figure."""
-        # of figures with a chart or two some at once, of heat maps those of one figure
+        # several figures with a chart or two, but the heat maps of a single figure
         few = max(1, _FIRST_CHARTS // max(map(len, charts)))
         first = self._frames([chart for own in charts[:few] for chart in own])
         rest = charts[few:]
@@ -170,7 +141,9 @@ class _Page:
             "over_time": self._frames(over_time),
             "over_time_opened": len(over_time) <= _FIRST_CHARTS,
             "more": self._frames(rest[_FIRST_CHARTS:]),
-            "explained": [each for run in first_runs(group) for each in _explained(run)],
+            "explained": [
+                (run.entry.label, *each) for run in first_runs(group) for each in _explained(run)
+            ],
             "differences": html_tables.difference_table(group),
             "count": len(group.runs),
             "runs": html_tables.run_table(group, attached),
@@ -184,22 +157,27 @@ class _Page:
             "charts": self._attach_charts(f"charts-{number}"),
         }
 
-    def _frames(self, charts: Sequence[Chart]) -> list[_Frame]:
+    def _frames(self, charts: Sequence[Chart]) -> list[Json]:
         return [self._frame(chart) for chart in charts]
 
-    def _frame(self, chart: Chart) -> _Frame:
-        """The frame of a chart; what is drawn in it goes with those of its section."""
+    def _frame(self, chart: Chart) -> Json:
+        """The frame of a chart; its data goes with the data of its section."""
         self._plots.append(plot(chart, self.looks))
         picture = ""
         if self._previews < _PREVIEWS:
             self._previews += 1
             picture = base64.b64encode(paper_figures.preview(chart, self.looks)).decode()
-        scheduler = chart.scheduler if isinstance(chart, Heat | OverTime) else ""
-        return _Frame(chart.title, chart.note, len(self._plots) - 1, scheduler, picture)
+        return {
+            "title": chart.title,
+            "note": chart.note,
+            "number": len(self._plots) - 1,
+            "scheduler": chart.scheduler if isinstance(chart, Heat | OverTime) else "",
+            "picture": picture,
+        }
 
     def _attach(self, identity: str, content: str) -> str:
-        """Put a text into the page, compressed; gives its `identity`."""
-        self.attachments.append(_Attachment(identity, _packed(content)))
+        """Put a text into the page, compressed, for a script; gives its `identity`."""
+        self.attachments[identity] = _packed(content)
         return identity
 
     def _attach_charts(self, identity: str) -> str:
@@ -208,25 +186,16 @@ class _Page:
         return self._attach(identity, _compact(plots))
 
 
-def _explained(run: Found) -> list[_Explained]:
-    """Why a run was not faster, of each of its connections; nothing without its records."""
+def _explained(run: Found) -> list[tuple[str, Explanation]]:
+    """Why a run was not faster, for each of its connections, with a title; nothing without its
+    records.
+    """
     if run.directory is None or not (run.directory / LINKS_SAMPLES).exists():
         return []
-    return [
-        _Explained(
-            run.entry.label,
-            _explained_title(run, each),
-            each,
-            f"{each.missing_bps / 1e6:.2f} Mbit/s",
-        )
-        for each in explain(run.directory)
-        if each.capacity_bps
-    ]
-
-
-def _explained_title(run: Found, found: Explanation) -> str:
-    connection = f", connection {found.connection}" if found.connection else ""
-    return f"{run.entry.label}, seed {run.entry.seed}{connection}"
+    found = [each for each in explain(run.directory) if each.capacity_bps]
+    title = f"{run.entry.label}, seed {run.entry.seed}"
+    connections = (f", connection {e.connection}" if e.connection else "" for e in found)
+    return [(f"{title}{one}", each) for one, each in zip(connections, found, strict=True)]
 
 
 def repeat_commands(group: Group) -> list[str]:

@@ -41,8 +41,8 @@ class Cell:
 class Row:
     """A row; one of a scheduler can be hidden.
 
-    For a run, `run` is the identity of the data of its time series, "" if there is none, `label`
-    says which run it is, and `place` where its files are.
+    For a run, `run` identifies the data of its time series, or is "", `label` names the run, and
+    `place` is where its files are.
     """
 
     cells: Sequence[Cell]
@@ -247,7 +247,7 @@ def _head(metric: str) -> Cell:
 
 
 def _shown(group: Group) -> list[str]:
-    """The figures of a group's tables: those of its workload that any run has."""
+    """The figures of a group's tables: figures of its workload that any run has."""
     entries = [run.entry for run in (*group.runs, *group.baselines)]
     fairness = ["fairness"] if group.scenario.connections else []
     return [

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 #: Formats of pictures; the first is the default.
 FORMATS = ("png", "svg", "pdf")
 
-# Okabe & Ito, "Color Universal Design" (2008), which colour-blind people can tell apart; black is
+# Okabe & Ito, "Color Universal Design" (2008), which colour-blind people can distinguish; black is
 # kept for the total. Yellow comes last because it is faint on white.
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#F0E442",
 )  # fmt: skip
-#: Of paths, in their order, and none of a scheduler. The first four can be told apart with any
-#: colour vision.
+#: Of paths, in their order, and none of a scheduler. The first four are distinct for any colour
+#: vision.
 PATH_COLOURS = (
     "#7B3294", "#66A61E", "#00B3BF", "#511414", "#2424D6", "#E31A1C", "#B2DF8A", "#6DE0F7",
 )  # fmt: skip
@@ -36,7 +36,7 @@ class Marker:
     plotly: str
 
 
-# One for each colour, for those who cannot tell the colours apart.
+# One for each colour, for readers who cannot distinguish the colours.
 MARKERS = (
     Marker("●", "o", "circle"),
     Marker("■", "s", "square"),

@@ -24,7 +24,7 @@ _PREVIEW = (6.2, 3.3)  # inches: the size on the page
 _GREY = "#7a8087"  # legible on white and on black
 _INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 _WIDTH, _HEIGHT = 5.0, 3.2  # inches: a column and a half of a page in two columns
-_WIDER = 0.28  # for each bar beyond those that fit
+_WIDER = 0.28  # for each bar that does not fit
 _BARS_THAT_FIT = 12
 _LABELS_THAT_FIT = 5
 _LEGEND_COLUMNS = 3
@@ -154,7 +154,7 @@ def _lines(axis: Axes, chart: Lines, looks: Mapping[str, Style]) -> None:
             drawstyle="steps-post" if chart.steps else "default",
             marker=look.marker.matplotlib,
             markersize=4,
-            # long lines get few markers, so that they can be told apart
+            # long lines get few markers, to keep these apart
             markevery=1 if chart.markers else (0.05, 0.2),
             label=line.scheduler,
         )
@@ -184,7 +184,7 @@ def _over_time(axis: Axes, chart: OverTime) -> None:
             linewidth=0.7 if line.is_limit else 0.9 if whole else 2.0,
             drawstyle="steps-post" if line.is_limit else "default",
             zorder=3 if whole else 2,
-            # that of all stands for all: each path has its colour
+            # the limit of all stands for all: each path has its colour
             label=line.name if whole or not line.is_limit else None,
         )
     axis.set_xlabel(chart.x_label)

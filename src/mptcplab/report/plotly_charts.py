@@ -47,6 +47,10 @@ def _layout(x: str, y: str, **more: Any) -> Json:
     }
 
 
+def _trace(kind: Json, name: str, meta: Json, x: Any, y: Any, **more: Any) -> Json:
+    return {**kind, "name": text(name), "meta": meta, "x": x, "y": y, **more}
+
+
 def text(plain: str) -> str:
     """Text for Plotly, which interprets some HTML tags."""
     return html.escape(plain, quote=False)
@@ -58,51 +62,34 @@ def _bars(chart: Bars, looks: Mapping[str, Style]) -> Json:
     for scheduler in dict.fromkeys(bar.scheduler for bar in chart.bars):
         bars = [bar for bar in chart.bars if bar.scheduler == scheduler]
         look, meta = looks[scheduler], {"scheduler": scheduler}
-        ends = [
-            (b.summary.low, b.summary.high) if b.summary.low is not None else (None, None)
-            for b in bars
-        ]
+        all_ = [bar.summary for bar in bars]
+        ends = {
+            "array": [None if o.high is None else rounded(o.high - o.median) for o in all_],
+            "arrayminus": [None if o.low is None else rounded(o.median - o.low) for o in all_],
+        }
         traces.append(
-            {
-                "type": "bar",
-                "name": text(scheduler),
-                "meta": meta,
-                "x": [text(bar.category) for bar in bars],
-                "y": [rounded(bar.summary.median) for bar in bars],
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [
-                        None if high is None else rounded(high - bar.summary.median)
-                        for (_, high), bar in zip(ends, bars, strict=True)
-                    ],
-                    "arrayminus": [
-                        None if low is None else rounded(bar.summary.median - low)
-                        for (low, _), bar in zip(ends, bars, strict=True)
-                    ],
-                    "thickness": 1.4,
-                },
-                "marker": {
+            _trace(
+                *({"type": "bar"}, scheduler, meta),
+                *([text(bar.category) for bar in bars], [rounded(over.median) for over in all_]),
+                error_y={"type": "data", "symmetric": False, **ends, "thickness": 1.4},
+                marker={
                     "color": look.colour,
                     "pattern": {"shape": look.dash.pattern, "solidity": 0.35},
                 },
-                "offsetgroup": scheduler if clustered else "",
-                "hovertext": [_hover(bar.scheduler, bar.summary, chart.unit) for bar in bars],
-                "hoverinfo": "text",
-            }
+                offsetgroup=scheduler if clustered else "",
+                hovertext=[_hover(scheduler, over, chart.unit) for over in all_],
+                hoverinfo="text",
+            )
         )
-        if not clustered and len(bars[0].values) > 1:
+        values = bars[0].values
+        if not clustered and len(values) > 1:
             traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": text(scheduler),
-                    "meta": {**meta, "ink": True},
-                    "x": [text(scheduler)] * len(bars[0].values),
-                    "y": [rounded(value) for value in bars[0].values],
-                    "marker": {"symbol": look.marker.plotly, "size": 5, "opacity": 0.55},
-                    "hovertemplate": f"%{{y}} {chart.unit}<extra></extra>",
-                }
+                _trace(
+                    *({"type": "scatter", "mode": "markers"}, scheduler, {**meta, "ink": True}),
+                    *([text(scheduler)] * len(values), [rounded(value) for value in values]),
+                    marker={"symbol": look.marker.plotly, "size": 5, "opacity": 0.55},
+                    hovertemplate=f"%{{y}} {chart.unit}<extra></extra>",
+                )
             )
     layout = _layout("", chart.unit or chart.title, barmode="group")
     layout["xaxis"]["dtick"] = 1  # a name below each, also where it must be tilted for it
@@ -122,28 +109,17 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> Json:
     traces: list[Json] = []
     for line in chart.lines:
         look, meta = looks[line.scheduler], {"scheduler": line.scheduler}
+        kind = {"type": "scatter", "mode": "lines+markers"}
+        shape = "hv" if chart.steps else "linear"
+        # long lines get few markers, to keep these apart; 0 is all
+        most = 0 if chart.markers else _MARKERS_OF_A_LINE
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": text(line.scheduler),
-                "meta": meta,
-                "x": numbers(line.x),
-                "y": numbers(line.y),
+            _trace(
+                *(kind, line.scheduler, meta, numbers(line.x), numbers(line.y)),
                 **_whiskers(line, look.colour),
-                "line": {
-                    "color": look.colour,
-                    "dash": look.dash.plotly,
-                    "width": 1.8,
-                    "shape": "hv" if chart.steps else "linear",
-                },
-                # long lines get few markers, so that they can be told apart; 0 is all
-                "marker": {
-                    "symbol": look.marker.plotly,
-                    "size": 8,
-                    "maxdisplayed": 0 if chart.markers else _MARKERS_OF_A_LINE,
-                },
-            }
+                line={"color": look.colour, "dash": look.dash.plotly, "width": 1.8, "shape": shape},
+                marker={"symbol": look.marker.plotly, "size": 8, "maxdisplayed": most},
+            )
         )
     legend = dict(_ABOVE)
     shown = len({line.scheduler for line in chart.lines}) <= _MANY_SCHEDULERS
@@ -160,19 +136,12 @@ def _over_time(chart: OverTime) -> Json:
             look |= {"dash": "dash", "shape": "hv"}
         if line.number is not None:
             look["color"] = PATH_COLOURS[line.number % len(PATH_COLOURS)]
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": text(line.name),
-                "meta": {"scheduler": chart.scheduler, "ink": line.number is None},
-                "x": numbers(line.x),
-                "y": numbers(line.y),
-                "line": look,
-                # that of all stands for all: each path has its colour
-                "showlegend": not line.is_limit or line.number is None,
-            }
-        )
+        kind = {"type": "scatter", "mode": "lines"}
+        meta = {"scheduler": chart.scheduler, "ink": line.number is None}
+        # the limit of all stands for all: each path has its colour
+        shown = not line.is_limit or line.number is None
+        own = (kind, line.name, meta, numbers(line.x), numbers(line.y))
+        traces.append(_trace(*own, line=look, showlegend=shown))
     layout = _layout(chart.x_label, chart.y_label, showlegend=True, legend=dict(_ABOVE))
     layout["yaxis"] |= {"rangemode": "tozero"} if chart.top is None else {"range": [0, chart.top]}
     return {"traces": traces, "layout": layout | {"hovermode": "x"}}
@@ -195,15 +164,12 @@ def _whiskers(line: Line, colour: str) -> Json:
 
 def _shares(chart: Shares) -> Json:
     traces = [
-        {
-            "type": "bar",
-            "name": text(path),
-            "meta": {"schedulers": list(shares)},
-            "x": [text(name) for name in shares],
-            "y": [rounded(value) for value in shares.values()],
-            "marker": {"color": PATH_COLOURS[index % len(PATH_COLOURS)]},
-            "hovertemplate": f"%{{x}}<br>{_plain(path)} %{{y}} %<extra></extra>",
-        }
+        _trace(
+            *({"type": "bar"}, path, {"schedulers": list(shares)}),
+            *([text(name) for name in shares], [rounded(value) for value in shares.values()]),
+            marker={"color": PATH_COLOURS[index % len(PATH_COLOURS)]},
+            hovertemplate=f"%{{x}}<br>{_plain(path)} %{{y}} %<extra></extra>",
+        )
         for index, (path, shares) in enumerate(chart.paths.items())
     ]
     legend = {**_ABOVE, "traceorder": "normal"}

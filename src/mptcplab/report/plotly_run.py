@@ -50,7 +50,7 @@ def run_data(run: Found) -> Json:
 
 
 def _paths_of_subflows(scenario: Scenario, samples: records.Samples) -> dict[tuple[int, int], str]:
-    """By the number of the connection and that of the subflow, from 1, the name of the path."""
+    """The name of each path, by the numbers of connection and subflow, from 1."""
     indices = records.path_indices(samples.subflow)
     connections, numbers = samples.subflow["connection"], samples.subflow["n"]
     keys = zip(
@@ -60,10 +60,7 @@ def _paths_of_subflows(scenario: Scenario, samples: records.Samples) -> dict[tup
 
 
 def _decision_table(
-    decisions: records.Records,
-    paths: Mapping[tuple[int, int], str],
-    begin_ns: int,
-    name: str,
+    decisions: records.Records, paths: Mapping[tuple[int, int], str], begin_ns: int, name: str
 ) -> Json:
     shown = decisions[:_MOST_DECISIONS]
     fields = ("time_ns", "connection", "kind", "subflow", "seq", "length", "unsent_bytes",
@@ -77,10 +74,10 @@ def _decision_table(
     note = f"Decisions of the scheduler: all {len(decisions)}."
     if len(decisions) > len(shown):
         note = (
-            f"Decisions of the scheduler: the first {len(shown)} of {len(decisions)}, which "
-            f"{name} in the directory of the run has."
+            f"Decisions of the scheduler: the first {len(shown)} of {len(decisions)}; "
+            f"{name} in the directory of the run has all."
         )
-    columns = [
+    columns = (
         "ms",
         "decision",
         "path",
@@ -89,7 +86,7 @@ def _decision_table(
         "unsent bytes",
         "in flight",
         "window",
-    ]
+    )
     return {"note": note, "columns": columns, "rows": rows}
 
 

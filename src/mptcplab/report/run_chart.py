@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _KIB = 1024
 _GREY = "#777777"
 _WARMUP_COLOUR = "#eeeeee"
-_FIRST_HEIGHT = 1.75  # inches, that of the goodput
+_FIRST_HEIGHT = 1.75  # inches, for the goodput
 _PANEL_HEIGHT = 1.3
 _ROW_HEIGHT = 0.17
 _STRIP_HEIGHT = 0.3  # of a panel of rows, besides the rows
@@ -282,7 +282,7 @@ def _change_text(change: Change) -> str:
 
 
 def _bars(spans: Sequence[_Span], narrow_ns: float) -> list[tuple[float, float]]:
-    """Begin and length of each in s; those too close to tell apart are one."""
+    """Begin and length of each in s; events too close to each other are one."""
     merged: list[list[int]] = []
     for span in spans:
         if merged and span.begin_ns - merged[-1][1] < narrow_ns:
@@ -314,10 +314,7 @@ def _shade(
 
 
 def _draw_events(
-    axis: Axes,
-    spans: Mapping[str, Sequence[_Span]],
-    colours: Mapping[str | None, str],
-    end_ns: int,
+    axis: Axes, spans: Mapping[str, Sequence[_Span]], colours: Mapping[str | None, str], end_ns: int
 ) -> None:
     """A row for each path, with a bar for each state, and its name where there is room."""
     axis.set_title("Events", loc="left", fontsize="medium", pad=3)

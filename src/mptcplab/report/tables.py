@@ -2,7 +2,7 @@
 """Tables of a comparison and of a sweep.
 
 The table of a comparison is made from its document, never from a live run, so that it can be made
-again from what is stored.
+again from the store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mptcplab.lab import choices
 from mptcplab.metrics import inference, overruled
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, UdpFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
-from mptcplab.report.catalogue_tables import RULE, ruled
+from mptcplab.report.catalogue_tables import RULE, add_numbers, ruled
 from mptcplab.runs.entries import (
     Document,
     Entry,
@@ -62,28 +62,30 @@ def comparison_table(document: Document) -> Group:
     heads += ["congestion\ncontrol"] if len({run.cc for run in document.runs}) > 1 else []
     heads += ["kernel"] if len({run.kernel for run in document.runs}) > 1 else []
     table.add_column(",\n".join(heads), overflow="fold")
-    for column in left:
-        table.add_column(column.head, justify="right", no_wrap=True)
+    add_numbers(table, *(column.head for column in left))
     table.add_column("Share of\neach path\n%", overflow="fold")
-    for column in view.right:
-        table.add_column(column.head, justify="right", no_wrap=True)
+    add_numbers(table, *(column.head for column in view.right))
     # no wider than needed: with ranges beside it, a path's name would not fit into 80 columns
     shares = [path.share or 0 for run in document.runs for path in run.paths]
     share_width = max((len(f"{100 * share:.1f}") for share in shares), default=0)
     for name, runs in compared(document.runs).items():
         good = ended_well(runs)
-        if len(good) < len(runs):
-            name += f"\n{len(good)} of {len(runs)} ok"
-
-        def shown(columns: Sequence[Column], runs: Sequence[Entry] = good) -> list[str]:
-            return [
-                _spread([run.metrics[each.metric] for run in runs], each.unit, each.digits)
+        shown = [
+            [
+                _spread([run.metrics[each.metric] for run in good], each.unit, each.digits)
                 for each in columns
             ]
-
-        table.add_row(name, *shown(left), _shares(good, share_width), *shown(view.right))
+            for columns in (left, view.right)
+        ]
+        table.add_row(_named(name, runs), *shown[0], _shares(good, share_width), *shown[1])
         table.add_row()
     return Group(table, *(Text(note) for note in _notes(document, view)))
+
+
+def _named(scheduler: str, runs: Sequence[Entry]) -> str:
+    """A scheduler, and how many of its runs ended well, if not all did."""
+    good = len(ended_well(runs))
+    return scheduler if good == len(runs) else f"{scheduler}\n{good} of {len(runs)} ok"
 
 
 @dataclass(frozen=True)
@@ -129,16 +131,11 @@ def _connections_table(document: Document) -> Group:
     table = ruled()
     table.add_column("Scheduler", overflow="fold")
     table.add_column("Connection", overflow="fold")
-    for head in (
-        *("Goodput\n\nMbit/s", "In common\ntime\nMbit/s", "Share\n\n%"),
-        *("Round\ntrip\nms", "Retrans-\nmitted\npackets"),
-    ):
-        table.add_column(head, justify="right", no_wrap=True)
+    heads = ("Goodput\n\nMbit/s", "In common\ntime\nMbit/s", "Share\n\n%", "Round\ntrip\nms")
+    add_numbers(table, *heads, "Retrans-\nmitted\npackets")
     for scheduler, runs in compared(document.runs).items():
         good = ended_well(runs)
-        name = (
-            scheduler if len(good) == len(runs) else f"{scheduler}\n{len(good)} of {len(runs)} ok"
-        )
+        name = _named(scheduler, runs)
         if not good:
             table.add_row(name)
             continue
@@ -171,7 +168,7 @@ def how(connection: ConnectionFigures) -> str:
 
 
 def _round_trip_ms(run: Entry, paths: Sequence[str]) -> float | None:
-    """The mean RTT over those of its paths that have one."""
+    """The mean RTT of its paths that have one."""
     found = [path.srtt_ms_mean for path in run.paths if path.name in paths]
     known = [value for value in found if value is not None]
     return sum(known) / len(known) if known else None
@@ -221,8 +218,7 @@ def link_table(found: Sequence[LinkFigures]) -> Table:
     table = ruled()
     table.add_column("Path or link,\ndirection")
     heads = ("Carried\nMbit/s", "Used\n%", "In queue\nmean ms", "Dropped\npackets", "Lost\npackets")
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
+    add_numbers(table, *heads)
     for link in found:
         table.add_row(
             f"{link.name} {link.direction}",
@@ -249,8 +245,7 @@ def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
         *("Payload\n\nMbit/s", "Share\n\n%", "Sent\n\npackets", "Lost\n\npackets"),
         *("Delay\nmedian\nms", "Delay\np95\nms", "Delay\nmax\nms", "Re-\nordered\npackets"),
     )
-    for each in heads:
-        table.add_column(each, justify="right", no_wrap=True)
+    add_numbers(table, *heads)
     for name, flow in found:
         payload, share, sent, lost, *delays, reordered = _cells(
             (flow.payload_bps, MBIT, 2),
@@ -263,7 +258,7 @@ def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
             (flow.reordered_packets, 1, 0),
         )
         if flow.alike_packets:
-            # those of the others: the alike ones may be lost, too, or overtake and be overtaken
+            # of the other packets: the alike ones may be lost, too, or overtake and be overtaken
             lost, reordered = (each if each == "-" else f">={each}" for each in (lost, reordered))
         table.add_row(name, payload, share, sent, lost, *delays, reordered)
     return table
@@ -274,16 +269,16 @@ def udp_notes(found: Sequence[UdpRow]) -> list[str]:
     notes = []
     for name, flow in found:
         if flow.alike_packets:
-            # of those that arrived, some may be duplicates
+            # some packets that arrived may be duplicates
             missing = (flow.packets or 0) - (flow.arrived_packets or 0)
             least = f"; at least {missing} of all did not arrive" if missing > 0 else ""
             notes.append(
-                f"{name}: {flow.alike_packets} packets look like others, and are in no loss, delay "
-                f"or reordering: it is not known which of them arrived{least}"
+                f"{name}: {flow.alike_packets} packets look like others, and count in no loss, "
+                f"delay or reordering: it is unknown which of them arrived{least}"
             )
         if flow.pending_packets:
             notes.append(
-                f"{name}: {counted(flow.pending_packets, 'packet')} after the last that arrived: "
+                f"{name}: {counted(flow.pending_packets, 'packet')} sent after the last arrival: "
                 "on their way at the end, or lost"
             )
     return notes
@@ -355,9 +350,7 @@ def _seeds_note(runs: Sequence[Entry]) -> str:
 
 
 def _kernel_note(document: Document) -> list[str]:
-    """Which kernel it is if one was named, and whose arithmetic the figures have if not that of the
-    kernels that most people run.
-    """
+    """The kernel, if it has a name, and its arithmetic, if most people's kernels have another."""
     like = document.build.get("kernel_like", choices.DEFAULT_FLAVOUR)
     notes = []
     if name := document.build.get("kernel_name"):
@@ -385,7 +378,7 @@ def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str
 
 
 def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]:
-    """The main figure of each scheduler minus that of the first one, on the same seeds."""
+    """The main figure of each scheduler minus the figure of the first one, on the same seeds."""
     values = by_seed(runs, column.metric)
     reference = next(iter(values), None)
     lines = []
@@ -458,11 +451,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 
 def _spread(
-    values: Sequence[float | None],
-    unit: float,
-    digits: int,
-    between: str = "\n",
-    after: str = "",
+    values: Sequence[float | None], unit: float, digits: int, between: str = "\n", after: str = ""
 ) -> str:
     """The median and, of values that differ, the range; in `unit`, `digits` significant ones."""
     known = [value / unit for value in values if value is not None]

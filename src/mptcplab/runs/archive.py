@@ -32,7 +32,7 @@ def require(url: str) -> None:
     if "://" not in url:
         accepted = "accepted is a URL, such as file:///share/runs or s3://bucket/runs"
         raise InputError([Problem("--storage", "", url, f"not a URL; {accepted}")])
-    with _told(url):
+    with _reported(url):
         files, path = _at(url)
         files.makedirs(path, exist_ok=True)
 
@@ -42,7 +42,7 @@ def keep(url: str, name: str, content: bytes) -> dict[str, Any]:
 
     Raises MptcplabError if it cannot be stored.
     """
-    with _told(url):
+    with _reported(url):
         files, path = _at(url)
         files.makedirs(path, exist_ok=True)
         # a crash may truncate a file, but a rename is atomic
@@ -64,15 +64,15 @@ def keep(url: str, name: str, content: bytes) -> dict[str, Any]:
 def read(about: dict[str, Any]) -> bytes:
     """What was stored; raises MptcplabError if it is gone or has changed."""
     url = str(about["url"])
-    with _told(url):
+    with _reported(url):
         files, path = _at(url)
         content = bytes(files.cat_file(path))
     found = hashlib.sha256(content).hexdigest()
-    if found != about["sha256"]:
-        raise MptcplabError(
-            f"{url}: changed since it was stored: its SHA-256 is {found[:12]}..., that of "
-            f"what was stored {about['sha256'][:12]}..."
+    if found != (stored := about["sha256"]):
+        changed = (
+            f"changed since it was stored: its SHA-256 is {found[:12]}..., not {stored[:12]}..."
         )
+        raise MptcplabError(f"{url}: {changed}")
     return content
 
 
@@ -103,19 +103,17 @@ def extract(packed: bytes, directory: Path, *, source: str) -> None:
     """
     try:
         _extract(packed, directory)
-    except _BROKEN as error:
-        why = str(error) if isinstance(error, _RefusedError) else f"it is damaged: {error}"
-        accepted = "accepted is what mptcplab packs: the regular files of one run"
-        raise MptcplabError(
-            f"{source}: refused as the archive of a run: {why}; {accepted}"
-        ) from None
+        return
+    except _RefusedError as error:
+        why = str(error)
+    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError) as error:
+        why = f"it is damaged: {error}"
+    accepted = "accepted are archives by mptcplab: the regular files of one run"
+    raise MptcplabError(f"{source}: refused as the archive of a run: {why}; {accepted}")
 
 
 class _RefusedError(Exception):
     """An archive is valid, but refused."""
-
-
-_BROKEN = (_RefusedError, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError)
 
 
 def _extract(packed: bytes, directory: Path) -> None:
@@ -160,7 +158,8 @@ def _at(url: str) -> tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def _told(url: str) -> Iterator[None]:
+def _reported(url: str) -> Iterator[None]:
+    """Reports errors of a storage with its URL."""
     try:
         yield
     except ModuleNotFoundError as error:

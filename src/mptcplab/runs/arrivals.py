@@ -21,12 +21,12 @@ def unpack(done: Done, out: Store) -> None:
     with out.new_run(done.key) as directory:
         archive.extract(done.files, directory, source=f"run {done.key}")
         if missing := [name for name in store.DOCUMENTS if not (directory / name).exists()]:
-            raise MptcplabError(f"run {done.key}: came without {', '.join(missing)}")
+            raise MptcplabError(f"run {done.key}: arrived without {', '.join(missing)}")
         result = documents.read_entry(directory / store.RESULT)
         documents.read(directory / store.BUILD, documents.BUILD)
         documents.read(directory / store.COST, documents.COST)
         if result.result() != done.entry.result():
-            raise MptcplabError(f"run {done.key}: its {store.RESULT} is not as reported")
+            raise MptcplabError(f"run {done.key}: its {store.RESULT} differs from the report")
 
 
 def fetch(out: Store, keys: Sequence[str] = ()) -> int:

@@ -99,15 +99,17 @@ def _own_version() -> str:
 
 def require_fit(wanted: Mapping[str, str]) -> None:
     """Raises MptcplabError if this machine differs from `wanted`, or lacks what a run needs."""
-    found = environment()
-    differences = [
+    if wrong := _differences(environment(), wanted):
+        raise UnfitError(wrong)
+    doctor.require(*doctor.RUN_CHECKS)
+
+
+def _differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    return "; ".join(
         f"{name} is {found[name]}, not {version}"
         for name, version in wanted.items()
         if found[name] != version
-    ]
-    if differences:
-        raise UnfitError("; ".join(differences))
-    doctor.require(*doctor.RUN_CHECKS)
+    )
 
 
 def open_addresses(dask_scheduler: Server) -> list[str]:
@@ -213,29 +215,30 @@ def why_unfit(name: str, dask_worker: Worker) -> str:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A task whose files are named by their content; those of traces by their digest."""
+    """A task, and its files by their places on the client."""
 
     task: Task
-    kernel: Artefact
-    guest: Artefact
-    modules: Mapping[str, Artefact]
-    traces: Mapping[str, Artefact]
+    files: Mapping[Path, Artefact]
 
     def arrived(self, directory: Path) -> Task:
         """The task with the files of this machine. Traces get their names back in `directory`."""
+
+        def here(file: Path) -> Path:
+            return artefacts.find(self.files[file])
+
         traces = {}
         rig = self.task.rig
         for place, source in rig.traces.items():
             link = directory / source.digest / source.file.name
             if not link.is_symlink():
                 link.parent.mkdir(exist_ok=True)
-                link.symlink_to(artefacts.find(self.traces[source.digest]))
+                link.symlink_to(here(source.file))
             traces[place] = replace(source, file=link)
         rig = replace(
             rig,
-            kernel=replace(rig.kernel, image=artefacts.find(self.kernel)),
-            guest=replace(rig.guest, program=artefacts.find(self.guest)),
-            modules={name: artefacts.find(each) for name, each in self.modules.items()},
+            kernel=replace(rig.kernel, image=here(rig.kernel.image)),
+            guest=replace(rig.guest, program=here(rig.guest.program)),
+            modules={name: here(file) for name, file in rig.modules.items()},
             traces=traces,
         )
         return replace(self.task, rig=rig, out=None, scratch=directory)
@@ -353,12 +356,8 @@ class OnCluster(Workers):
                 if isinstance(found, importlib.metadata.PackageNotFoundError):
                     raise MachineError(f"{place}: the Python package mptcplab is not installed")
             scheduler = self._client.run_on_scheduler(environment)
-            wrong = [name for name in _OF_SCHEDULER if scheduler[name] != wanted[name]]
-            if wrong:
-                said = "; ".join(
-                    f"{name} is {scheduler[name]}, not {wanted[name]}" for name in wrong
-                )
-                raise UnfitError(f"the cluster's scheduler: {said}")
+            if wrong := _differences(scheduler, {name: wanted[name] for name in _OF_SCHEDULER}):
+                raise UnfitError(f"the cluster's scheduler: {wrong}")
             # although reached over loopback, it may listen on other addresses
             found = self._client.run_on_scheduler(open_addresses)
             if closed and found:
@@ -410,13 +409,7 @@ class OnCluster(Workers):
                 )
             self._require_fit()
             self._artefacts |= {file: artefact for file, (artefact, _) in packed.items()}
-        return _Sent(
-            task,
-            self._artefacts[rig.kernel.image],
-            self._artefacts[rig.guest.program],
-            {name: self._artefacts[file] for name, file in rig.modules.items()},
-            {source.digest: self._artefacts[source.file] for source in rig.traces.values()},
-        )
+        return _Sent(task, {file: self._artefacts[file] for file in named})
 
     def _ended(self, future: DaskFuture[Any]) -> None:
         with self._lock:
@@ -431,7 +424,7 @@ class OnCluster(Workers):
             outcome = error
         with self._lock:
             if self._under_way.pop(future.key, None) is None:
-                return  # meanwhile
+                return  # it was cancelled meanwhile
         if isinstance(outcome, BaseException):
             result.set_exception(outcome)
         else:
@@ -496,7 +489,7 @@ def _check(done: object, task: Task) -> Done:
     Its names become file names, and its texts go into documents and pages.
     """
     if not isinstance(done, Done) or done.key != task.key or not isinstance(done.entry, Entry):
-        raise MptcplabError(f"a worker was given run {task.key} and returned another")
+        raise MptcplabError(f"a worker had to make run {task.key} and returned another")
     try:
         entry = Entry.model_validate(done.entry.model_dump(warnings=False))
     except ValidationError as error:

@@ -34,11 +34,11 @@ _MBIT = 1e6
 class Found:
     """A run: its entry, as in the document of a comparison, and its inputs.
 
-    `directory` has its files, None if they are missing; `builds` are those of kernel, guest and
-    mptcplab, empty if they were not kept. `point` is its place in a published experiment, by the
-    names of the axes, and empty for any other run. `is_opened`: the report shows the run over time.
-    `output` is the name of the output that it was found in, empty if it was named itself; `asked`
-    its place in the order of a sweep, None for any other run.
+    `directory` has its files, None if they are missing; `builds` are the builds of kernel, guest
+    and mptcplab, empty if they were not kept. `point` is its place in a published experiment, by
+    the names of the axes, and empty for any other run. `is_opened`: the report shows the run over
+    time. `output` is the name of its output, empty if the user named the run itself; `asked` is its
+    place in the order of a sweep, None for any other run.
     """
 
     entry: Entry
@@ -68,7 +68,7 @@ class Axis:
 class Group:
     """The runs of one scenario, which has the scheduler and the seed of the first of them.
 
-    `values` are those of the axes of the collection; `name` distinguishes the group from others.
+    `values` belong to the axes of the collection; `name` distinguishes the group from others.
     """
 
     name: str
@@ -83,10 +83,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Collection:
-    """All groups; `axes` are what they differ in.
+    """All groups, and the `axes` on which they differ.
 
     `outputs` are the names of the outputs, if there are several; labels of schedulers, or names of
-    groups, say of which a run is.
+    groups, name the output of a run.
     """
 
     groups: tuple[Group, ...]
@@ -122,10 +122,10 @@ def collect(places: Sequence[Path]) -> Collection:
     """The runs at some places, each once.
 
     A place is the directory of a run, an output directory with the document of a comparison or
-    with runs, or such a document, also that of a published experiment. Where several outputs have
-    runs of the same scenario, the labels of all schedulers say of which output they are; else the
-    names of groups do. Raises InputError for anything else, and for a place that is given twice,
-    and MptcplabError, naming the file, for damaged files.
+    with runs, or such a document, or the document of a published experiment. Where several outputs
+    have runs of the same scenario, the labels of all schedulers name the output; else the names of
+    groups do. Raises InputError for anything else, and for a place that is given twice, and
+    MptcplabError, naming the file, for damaged files.
     """
     _require_once(places)
     outputs = _output_names(places)
@@ -183,7 +183,7 @@ def successful(places: Sequence[Path], schedulers: Sequence[str] = ()) -> list[F
     for place in places:
         ended = [run for run in _runs(place) if run.directory and run.entry.status == "ok"]
         if not ended:
-            raise MptcplabError(f"{place}: no run is there that ended well")
+            raise MptcplabError(f"{place}: no successful run there")
         own = [run for run in ended if not run.is_baseline]
         found |= {run.directory: run for run in own or ended if run.directory}
     labels = dict.fromkeys(run.entry.label for run in found.values())
@@ -228,14 +228,14 @@ def _runs(place: Path) -> Iterator[Found]:
         )
         if not directories:
             none = no_such_file(place, "file or directory")
-            what = "no runs there" if place.exists() else none
+            problem = "no runs there;" if place.exists() else none
             accepted = (
                 "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "
                 f"document of a comparison, OUT/{store.DOCUMENT}, or that of a published "
                 "experiment, OUT/PAPER/FIGURE.json"
             )
-            told = what if what.endswith("?") else f"{what};"
-            raise InputError([Problem(str(place), "", "", f"{told} {accepted}")])
+            problem += "" if problem.endswith((";", "?")) else ";"
+            raise InputError([Problem(str(place), "", "", f"{problem} {accepted}")])
         # a run that is named itself is shown without it
         from mptcplab.runs import index
 
@@ -258,7 +258,7 @@ def _of_experiment(file: Path) -> Iterator[Found]:
 
 
 def _of_document(file: Path) -> Iterator[Found]:
-    document = documents.read_comparison(file)
+    document = documents.read(file, documents.COMPARISON)
     base = document.scenario
     for entry in (*document.baselines, *document.runs):
         chosen = Choice(name=entry.scheduler) if entry.scheduler else base.scheduler
@@ -509,7 +509,7 @@ def _leaves(value: Any, key: _Key) -> Iterator[tuple[_Key, Any]]:
 
 
 def _varied(columns: Mapping[_Key, Sequence[Any]]) -> list[_Key]:
-    """The fewest values that distinguish all groups; a queue that follows from the rate is none.
+    """The fewest values that distinguish all groups; they have no queue that follows from the rate.
 
     If a single number suffices, each other number that neither rises nor falls with one of them is
     an axis as well: such scenarios fill a space.
@@ -535,7 +535,7 @@ def _varied(columns: Mapping[_Key, Sequence[Any]]) -> list[_Key]:
 
 
 def _follows(values: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether values only rise, or only fall, as those of another axis rise."""
+    """Whether values only rise, or only fall, while the values of another axis rise."""
     steps = list(pairwise(value for _, value in sorted(zip(other, values, strict=True))))
     return all(a <= b for a, b in steps) or all(a >= b for a, b in steps)
 

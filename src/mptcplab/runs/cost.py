@@ -8,9 +8,8 @@ has a factor of its own.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -197,12 +196,8 @@ def in_order(keys: Sequence[str], costs: Costs) -> list[str]:
 
     Before them go some of all lengths, a twentieth but no more than 50, to estimate the others.
     """
-    longest = [
-        key
-        for _, key in sorted(
-            zip(costs.of_all(keys).tolist(), keys, strict=True), key=lambda each: -each[0]
-        )
-    ]
+    takes_s = dict(zip(keys, costs.of_all(keys).tolist(), strict=True))
+    longest = sorted(keys, key=lambda key: -takes_s[key])
     count = min(len(longest) // 20, 50)
     scouts = {longest[int((n + 0.5) * len(longest) / count)] for n in range(count)}
     return [key for key in longest if key in scouts] + [k for k in longest if k not in scouts]
@@ -218,7 +213,7 @@ class Left:
     costs: Costs
     jobs: int
     waiting: dict[str, None]
-    under_way: dict[str, float] = dataclasses.field(default_factory=dict)
+    under_way: dict[str, float] = field(default_factory=dict)
 
     def began(self, key: str, now_s: float) -> None:
         self.waiting.pop(key, None)

@@ -118,17 +118,17 @@ def _whole(scenario: Scenario) -> Scenario:
     links = {link.name for link in scenario.links}
     names = [path.name for path in scenario.paths]
     if not names or len({*names, *links}) != len(names) + len(scenario.links):
-        raise wrong("paths: one at least should be there, and all have names of their own")
+        raise wrong("paths: at least one is expected, each with its own name")
     for path in scenario.paths:
         if not links.issuperset(path.links):
-            raise wrong(f"paths: the links of {printable(path.name)} should be in links")
+            raise wrong(f"paths: {printable(path.name)} names a link that is not in links")
     if scenario.connections and [n for c in scenario.connections for n in c.paths] != names:
-        raise wrong("connections: each path should be that of one connection, in their order")
+        raise wrong("connections: each path should belong to one connection, in their order")
     if scenario.sample_interval_ns == 0:
         raise wrong("sample_interval_ns: Input should be greater than 0")
     for event in scenario.events:
         if event.path not in {*names, *links}:
-            raise wrong("events: each should be of a path or a link that there is")
+            raise wrong("events: each should name a path or a link of the scenario")
     _check_work(scenario)
     return scenario
 
@@ -169,7 +169,7 @@ def _check_work(scenario: Scenario) -> None:
         return 1 if event.every_ns is None else ends_ns // max(event.every_ns, 1)
 
     if sum(map(times, scenario.events)) > MAX_OCCURRENCES + len(scenario.events):
-        raise wrong(f"events: they should happen at most {MAX_OCCURRENCES} times")
+        raise wrong(f"events: at most {MAX_OCCURRENCES} occurrences are possible")
     for load in loads:
         duration_ns = load.duration_ns or 0
         interval_ns = getattr(load, "interval_ns", None)
@@ -235,18 +235,18 @@ class Kind(Generic[T]):
         return TypeAdapter(self.model)
 
 
-GUEST = Kind("what a guest reported of a run", _Guest)
-COST = Kind("what a run cost", dict[str, _Number])
+GUEST = Kind("the report of a guest", _Guest)
+COST = Kind("the cost of a run", dict[str, _Number])
 BUILD = Kind("the builds of a run", dict[str, str])
-ARCHIVED = Kind("where the records of a run are kept", _Archived)
-TRACES = Kind("what a run keeps of its traces", dict[str, dict[Literal["up", "down"], _Source]])
+ARCHIVED = Kind("the place of a run's records", _Archived)
+TRACES = Kind("the list of a run's traces", dict[str, dict[Literal["up", "down"], _Source]])
 SUMMARY = Kind("the scenario of a run", Summary)
 ADDRESS = Kind("the file of a Dask scheduler", _Address)
 EXPERIMENT = Kind("the document of a published experiment", _Experiment)
 REPRODUCED = Kind("the document of a published experiment", _Reproduced)
 _ENTRY = Kind("the result of a run", Entry)
-_FAILURE = Kind("what is kept of a run that failed", Failure)
-_COMPARISON = Kind("the document of a comparison", _Comparison)
+FAILURE = Kind("the report of a failed run", Failure)
+COMPARISON = Kind("the document of a comparison", _Comparison)
 _SCENARIO: Kind[Scenario] = Kind("the scenario of a run", _Scenario)
 
 
@@ -275,16 +275,6 @@ def read_entry(file: Path | str) -> Entry:
     return read(file, _ENTRY)
 
 
-def read_failure(file: Path) -> Failure:
-    """The failure of a run, as stored. Raises MptcplabError."""
-    return read(file, _FAILURE)
-
-
-def read_comparison(file: Path) -> Document:
-    """The document of a comparison. Raises MptcplabError."""
-    return read(file, _COMPARISON)
-
-
 def read_scenario(file: Path) -> Scenario:
     """The scenario of a run. Raises MptcplabError."""
     try:
@@ -311,7 +301,7 @@ def contradictions_reported(place: Path | str) -> Iterator[None]:
         raise MptcplabError(f"{place}: {error.reason}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise MptcplabError(
-            f"{place}: what is stored there contradicts itself "
+            f"{place}: the stored files contradict each other "
             f"({type(error).__name__}: {printable(str(error))[:200]}); run it again"
         ) from error
     except MemoryError as error:

@@ -61,13 +61,12 @@ def _unless(absent: object) -> Any:
 class Entry(Stored):
     """The result of a run.
 
-    `status` is "ok" or "failed", and then `reason` says why; figures that a failed run lacks are
-    None. A run of plain TCP says so, and over which `path`. `connections` are set for a scenario
-    that has some, `links` for each direction of each shared link, and of each path of a run of
-    programs, `udp` for each direction of each flow of UDP of one that was captured; `directory`
-    has the files of the run, relative to the document. Plain TCP has no `scheduler`. For programs
-    there are their exit statuses, and `no_figures` says why those of connections are missing.
-    `kernel` is what the kernel was called by, if by a name. Only `wall_s` and that may differ
+    `reason` says why a run failed; its figures are null. A run of plain TCP has no `scheduler`, but
+    the `path` that it takes. A scenario with several connections has `connections`. `links` are the
+    directions of shared links and, if programs ran, of paths; `udp` are the directions of captured
+    flows of UDP. `directory` has the files of the run, relative to the document. If programs ran,
+    their exit statuses are here, and `no_figures` says why figures of connections are missing.
+    `kernel` is the name under which the kernel was chosen. Only `wall_s` and `kernel` may differ
     between two runs of the same key.
     """
 
@@ -98,9 +97,7 @@ class Entry(Stored):
         return self.scheduler or PLAIN_TCP
 
     def labelled(self, of: str) -> Entry:
-        """The same beside runs of other outputs or kernels: labels, and paths of baselines, say of
-        which it is.
-        """
+        """The same beside runs of other outputs or kernels, which its label and path then name."""
         path = None if self.path is None else f"{self.path} ({of})"
         update = {"scheduler": f"{self.label} ({of})", "path": path, "kernel": None}
         return self.model_copy(update=update)
@@ -108,13 +105,13 @@ class Entry(Stored):
     @model_validator(mode="after")
     def _is_whole(self) -> Entry:
         if self.transport == "tcp" and self.path is None:
-            raise wrong("path: missing; a run of plain TCP says over which path")
+            raise wrong("path: missing; a run of plain TCP names its path")
         if self.transport == "mptcp" and self.scheduler is None:
             raise wrong("scheduler: missing; only plain TCP has none")
         if self.transport == "tcp" and self.scheduler is not None:
             raise wrong("scheduler: Input should be null, since plain TCP has none")
         if self.status == "failed" and self.reason is None:
-            raise wrong("reason: missing; a run that failed says why")
+            raise wrong("reason: missing; a failed run has a reason")
         return self
 
     def result(self) -> dict[str, Any]:
@@ -123,14 +120,14 @@ class Entry(Stored):
 
 
 class Statistics(Stored):
-    """The statistics of a metric: each scheduler over its seeds, and all differences."""
+    """The statistics of a metric: of each scheduler over its seeds, and of their differences."""
 
     schedulers: dict[str, inference.Summary | None]
     differences: tuple[dict[str, str | int | float | None], ...]
 
 
 class FigureValue(Stored):
-    """A figure that an expectation names, in its unit."""
+    """A figure in an expectation, with its unit."""
 
     value: float
     unit: str
@@ -139,10 +136,10 @@ class FigureValue(Stored):
 class Expectation(Stored):
     """An expectation, and whether runs meet it (docs/expect.md).
 
-    `held` is None if that cannot be said since runs failed; `reason` says why there is no value.
-    `of` is the row of the table that it is about, if it is about each, and `point` has the values
-    of a sweep's axes. Of a comparison there are both sides and their difference, in `unit`.
-    `figures` are those that the formula names, as they stand there.
+    `held` is null if runs failed that it needs; `reason` says why a value is missing. `of` is the
+    row of the table, if the expectation holds for each row, and `point` has the values of a sweep's
+    axes. A comparison has both sides and their difference, in `unit`. `figures` are the figures in
+    the formula, as it names them.
     """
 
     expectation: str
@@ -160,8 +157,8 @@ class Expectation(Stored):
 class Document(Stored):
     """The document of a comparison, with runs and baselines in the order of the request.
 
-    `statistics` are by the name of the metric, `expectations` what was expected of the runs. Only
-    `wall_s` may differ between two documents of the same scenario and expectations.
+    `statistics` are by the name of the metric. Only `wall_s` may differ between two documents of
+    the same scenario and expectations.
     """
 
     runs: tuple[Entry, ...]
@@ -173,22 +170,21 @@ class Document(Stored):
 
 
 def nothing_measured(scenario: Scenario) -> RunMetrics:
-    """The figures of a run of which none is known."""
+    """The figures of a run without any measurement."""
     return RunMetrics(RunFigures(), tuple(PathFigures(name=path.name) for path in scenario.paths))
 
 
 def run_entry(
     scenario: Scenario,
+    measured: RunMetrics | None = None,
     *,
-    status: Literal["ok", "failed"],
     reason: str | None = None,
-    virtual_s: float | None,
-    wall_s: float | None,
-    run_metrics: RunMetrics | None,
-    directory: str | None,
+    virtual_s: float | None = None,
+    wall_s: float | None = None,
+    directory: str | None = None,
 ) -> Entry:
-    """The entry of a run, given its figures, None for a failed one."""
-    found = run_metrics or nothing_measured(scenario)
+    """The entry of a run with its figures; a run with a `reason` failed, or was not made."""
+    found = measured or nothing_measured(scenario)
     alone = scenario.transport == "tcp" and not scenario.connections
     return Entry(
         scheduler=None if alone else scenario.scheduler.label,
@@ -196,7 +192,7 @@ def run_entry(
         seed=scenario.seed,
         transport="tcp" if alone else "mptcp",
         path=scenario.paths[0].name if alone else None,
-        status=status,
+        status="ok" if reason is None else "failed",
         reason=reason,
         virtual_s=virtual_s,
         wall_s=wall_s,
@@ -209,27 +205,13 @@ def run_entry(
     )
 
 
-def failed_entry(scenario: Scenario, reason: str) -> Entry:
-    """The entry of a run that failed, or was not made, of which nothing is kept."""
-    return run_entry(
-        scenario,
-        status="failed",
-        reason=reason,
-        virtual_s=None,
-        wall_s=None,
-        run_metrics=None,
-        directory=None,
-    )
-
-
 def document(
     runs: Sequence[Entry], baselines: Sequence[Entry], build: Mapping[str, str], scenario: Scenario
 ) -> Document:
     """The document of a comparison.
 
-    Fills in the aggregation benefit of each run of bulk data that has, with its own congestion
-    control, kernel and seed, a baseline over each path of `scenario`, and tells what the seeds say
-    together.
+    Adds the statistics, and the aggregation benefit of each run of bulk data with a baseline over
+    each path of `scenario` that has the same congestion control, kernel and seed.
     """
     runs = with_benefits(runs, baselines, scenario)
     return Document(
@@ -265,10 +247,7 @@ def _with_benefit(run: Entry, baselines: Sequence[Entry], scenario: Scenario) ->
 
 
 def seed_statistics(runs: Sequence[Entry], metrics: Sequence[str]) -> dict[str, Statistics]:
-    """Of each of some metrics, that of each scheduler over its seeds, and all differences.
-
-    By the name of the metric; metrics that no run has are left out.
-    """
+    """The statistics of some metrics, by their names; metrics that no run has are left out."""
     found: dict[str, Statistics] = {}
     for metric in metrics:
         values = by_seed(runs, metric)
@@ -313,9 +292,9 @@ def compared(
 
 
 def seeds_changed_nothing(values: Sequence[float]) -> bool:
-    """Whether the figures of runs that differ in their seeds alone are the same, to a thousandth.
+    """Whether the figures of runs that differ only in their seeds are equal, to a thousandth.
 
-    Then they are one sample, and the range of them says nothing.
+    Then they are one sample, and their range says nothing.
     """
     return len(values) > 1 and max(values) - min(values) <= _SAME * abs(statistics.median(values))
 

@@ -69,15 +69,6 @@ class CompiledExpectation:
             text = text.replace(name, each.text)
         return text
 
-    def parts(self) -> tuple[Formula, Formula] | None:
-        """What it compares, if it is a single comparison."""
-        tree = _tree(self.formula)
-        if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
-            return None
-        if type(tree.ops[0]) not in _COMPARISONS:
-            return None
-        return Formula(ast.unparse(tree.left)), Formula(ast.unparse(tree.comparators[0]))
-
 
 def read(
     texts: Sequence[str],
@@ -85,10 +76,9 @@ def read(
     baselines: Sequence[Scenario],
     kernels: Sequence[str] = (),
 ) -> list[CompiledExpectation]:
-    """The expectations of texts, all of which have a value for runs of these scenarios, made with
-    each of `kernels`, names, or with one that has none.
+    """The expectations of texts. Each has a value for runs of these scenarios with each kernel.
 
-    Raises InputError with everything that is wrong with them.
+    `kernels` are names; without any, there is one kernel. Raises InputError with every mistake.
     """
     seed = runs[0].seed
     imagined = [_imagined(item) for item in runs if item.seed == seed]
@@ -115,7 +105,7 @@ def judge(
     baselines: Sequence[Entry],
     point: Mapping[str, Any] | None = None,
 ) -> list[Expectation]:
-    """Whether the expectations are met by runs, which are those of one setting.
+    """Whether the runs of one setting meet the expectations.
 
     `point` are the values of a sweep's axes there.
     """
@@ -133,7 +123,7 @@ def _with_kernels(entries: Sequence[Entry], kernels: Sequence[str]) -> list[Entr
 
 
 class Rows:
-    """The names of formulas: those of each row of a comparison, and those of all rows."""
+    """The names in formulas: some for each row of a comparison, some for all rows."""
 
     def __init__(self, runs: Sequence[Entry], baselines: Sequence[Entry]) -> None:
         self.entries = compared(runs)
@@ -165,7 +155,7 @@ class Rows:
         return {**bare, **exact}
 
     def each_is_meant(self, formula: Formula) -> bool:
-        """Whether a formula names figures without saying of which row."""
+        """Whether a formula names figures without naming their row."""
         own = set(next(iter(self.tables.values())))
         return bool(formula.names & (own - set(self._shared)))
 
@@ -278,8 +268,7 @@ def _figures(
         figure: Any = None
         if failed:
             reason = str(failed[0].reason).splitlines()[0]
-            why = f"{len(failed)} of {len(entries)} runs failed, {reason}"
-            figure = _Missing(why, FailedError)
+            figure = _Missing(f"{len(failed)} of {len(entries)} runs failed, {reason}", FailedError)
         elif len(without) == len(values):
             figure = _Missing("docs/metrics.md says which runs have one")
         elif without:
@@ -298,27 +287,19 @@ def _figures(
 
 def _over_seeds(name: str, of: Callable[[Sequence[float]], float]) -> Callable[..., Amount]:
     def applied(*given: Any, **others: Any) -> Amount:
-        return _statistic(name, given, of, others)
+        what = given[0] if len(given) == 1 and not others else None
+        if not isinstance(what, Amount) or not what.seeds:
+            usage = f"{name}(goodput) or {name}(R.goodput)"
+            raise FormulaError(f"{name}() takes one figure, e.g. {usage}")
+        return Amount(of(what.seeds), what.unit, unit_is_known=what.unit_is_known)
 
     return applied
 
 
-def _statistic(
-    name: str,
-    given: Sequence[Any],
-    of: Callable[[Sequence[float]], float],
-    others: Mapping[str, Any],
-) -> Amount:
-    what = given[0] if len(given) == 1 and not others else None
-    if not isinstance(what, Amount) or not what.seeds:
-        raise FormulaError(f"{name}() is of one figure, e.g. {name}(goodput) or {name}(R.goodput)")
-    return Amount(of(what.seeds), what.unit, unit_is_known=what.unit_is_known)
-
-
 def _quantile(share: Any = None, *given: Any, **others: Any) -> Amount:
     if not isinstance(share, int | float) or not 0 <= share <= 1 or len(given) != 1:
-        raise FormulaError("quantile() is of a share from 0 to 1 and a figure: quantile(5%, rtt)")
-    return _statistic("quantile", given, lambda found: quantile(found, share), others)
+        raise FormulaError("quantile() takes a share from 0 to 1 and a figure: quantile(5%, rtt)")
+    return _over_seeds("quantile", lambda found: quantile(found, share))(*given, **others)
 
 
 def _values(what: Any) -> list[Amount]:
@@ -350,14 +331,14 @@ def _read(text: str, rows: Rows) -> CompiledExpectation:
         hint = suggestion(name, list(FUNCTIONS)) or f"; known: {', '.join(sorted(FUNCTIONS))}"
         raise FormulaError(f"unknown function {name}(){hint}")
     if not expected.names:
-        raise FormulaError("names no figure, so that no run can change it")
+        raise FormulaError("names no figure: no run can change it")
     whole = Formula(ast.unparse(_Whole().visit(_tree(formula))))
     for row in rows.names if rows.each_is_meant(formula) else [None]:
         names = expected.values(rows, row)
         try:
             value = whole.value(names, {**FUNCTIONS, _EITHER: _either})
         except UndefinedError:
-            continue  # a ratio to a difference, which is none where all figures are the same
+            continue  # a ratio to a difference, which is 0 where all figures are the same
         if not isinstance(value, bool):
             what = value.kind if isinstance(value, Amount) else shown(value)
             raise FormulaError(f"is {what}; a comparison is expected, e.g. goodput >= 50mbit")
@@ -421,10 +402,7 @@ def _imagined(item: Scenario) -> Entry:
     )
     paths = tuple(_ones(PathFigures, name=path.name) for path in item.paths)
     figures = RunMetrics(_ones(RunFigures), paths, connections, links)
-    entry = run_entry(
-        item, status="ok", virtual_s=1.0, wall_s=1.0, run_metrics=figures, directory=None
-    )
-    return _without(entry, _missing_in(item))
+    return _without(run_entry(item, figures), _missing_in(item))
 
 
 def _missing_in(item: Scenario) -> Iterator[str]:
@@ -469,11 +447,16 @@ def _judged(
 
 
 def _sides(expected: CompiledExpectation, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Both sides of a comparison, and their difference, in the same unit."""
-    parts = expected.parts()
-    if parts is None:
+    """Both sides of a single comparison, and their difference, in the same unit."""
+    tree = _tree(expected.formula)
+    if not isinstance(tree, ast.Compare) or len(tree.ops) != 1:
         return {}
-    left, right = (part.value(names, FUNCTIONS) for part in parts)
+    if type(tree.ops[0]) not in _COMPARISONS:
+        return {}
+    left, right = (
+        Formula(ast.unparse(side)).value(names, FUNCTIONS)
+        for side in (tree.left, tree.comparators[0])
+    )
     if isinstance(left, Amount):
         return _compared(left.value, left.within(right), left.unit.text)
     if isinstance(right, Amount):
@@ -494,7 +477,7 @@ def _compared(left: float, right: float, unit: str) -> dict[str, Any]:
 
 
 def _used(expected: CompiledExpectation, names: Mapping[str, Any]) -> dict[str, FigureValue]:
-    """The figures that a formula names, and those that it has functions of, as they stand there."""
+    """The figures in a formula, alone or as arguments of functions, as it names them."""
     found: dict[str, FigureValue] = {}
 
     def visit(node: ast.AST) -> None:

@@ -59,7 +59,7 @@ def kernels(
         if not stock_package.is_stock(name):
             kernel_names.find(name)
     found: dict[str, KernelBuild] = {}
-    # first those that may refuse the request: others may have to be built, which takes minutes
+    # kernels that may refuse the request come first: building others takes minutes
     for name in sorted(names, key=stock_package.is_stock, reverse=True):
         found[name] = kernel_by_name(name, kernel_like, cluster)
         require_able(request, found[name])
@@ -79,10 +79,10 @@ def called(name: str) -> str:
 def kernel_by_name(
     name: str, kernel_like: str = choices.DEFAULT_FLAVOUR, cluster: str | None = None
 ) -> KernelBuild:
-    """The kernel of a name, built now if missing; that of no name, "", is the current one.
+    """The kernel of a name, built now if missing; the name "" is the current kernel.
 
-    A named variant, or a distribution's kernel (stock_package.py), is what it is; otherwise the
-    kernel is that of the flavour. Raises InputError for an unknown name; otherwise as `built`.
+    A named variant, or a distribution's kernel (stock_package.py), has no flavours; any other
+    kernel is of the flavour. Raises InputError for an unknown name; otherwise as `built`.
     """
     if kernel_like not in choices.FLAVOURS:
         accepted = f"accepted is one of {', '.join(choices.FLAVOURS)}"
@@ -123,7 +123,7 @@ def require_able(request: Request, build: KernelBuild) -> None:
 def modules(request: Request, built: KernelBuild, commit: Commit | None = None) -> dict[str, Path]:
     """The user's own schedulers, compiled: module files by the name of the scheduler.
 
-    `commit` is that of a kernel which is one of a commit.
+    `commit` is the commit of the kernel, if it is built from one.
     Raises MptcplabError with the compiler's message, or if a file was changed after it was read.
     """
     found = {}
@@ -150,10 +150,10 @@ def rigs(
 def on_cluster(
     address: str | None, say: Callable[[str], None], key: Path | str | None = None
 ) -> Iterator[Workers | None]:
-    """The workers of a cluster, or, without an address, None: those of this machine.
+    """The workers of a cluster; without an address None, for the workers of this machine.
 
     `say` is called with lines of progress for the user; `key` is the file of the cluster's key,
-    by default that of the environment. Raises MptcplabError; see `cluster.OnCluster`.
+    by default from the environment. Raises MptcplabError; see `cluster.OnCluster`.
     """
     if address is None:
         yield None

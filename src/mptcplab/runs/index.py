@@ -41,7 +41,7 @@ _PATH_METRICS = tuple(name for name in PathFigures.model_fields if name != "name
 # The columns of a path: its values in the direction of the data.
 _LINK = ("rate_bps", "delay_ns", "jitter_ns", "loss", "queue_packets", "queue_bytes")
 _COST = ("wall_s", "start_s", "user_s", "system_s", "memory_bytes")
-#: The columns of each row, in this order, besides the metrics and those of each path.
+#: The columns of each row, in this order, besides metrics and columns of paths.
 FIRST = (
     *("key", "scheduler", "cc", "transport", "path", "seed", "status", "reason"),
     *("workload", "direction", "duration_s", "virtual_s"),
@@ -73,7 +73,7 @@ class Index:
         self._written, self._took_s = time.monotonic(), 0.0
 
     def refresh(self) -> None:
-        """Add the store's runs that the table lacks, and drop those that are gone.
+        """Add the store's runs that the table lacks, and drop removed ones.
 
         Raises MptcplabError for a run that cannot be read, naming the file.
         """
@@ -316,7 +316,7 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 @contextlib.contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """An advisory lock on what is read, changed and written here, against other processes."""
+    """An advisory lock against other processes, while files are read, changed and written."""
     try:
         with files.locked(out):
             yield
@@ -461,7 +461,7 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
     except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
         if asks_series and not _is_of_the_query(error):
             _require_series(out)
-        raise MptcplabError(f"the query cannot be answered: {_told(error)}") from None
+        raise MptcplabError(f"the query cannot be answered: {_message(error)}") from None
     finally:
         database.close()
 
@@ -481,7 +481,7 @@ def _require_query(database: duckdb.DuckDBPyConnection, sql: str) -> None:
     accepted = "accepted is a query of runs and series, such as SELECT, FROM, WITH or PIVOT"
     statements = database.extract_statements(sql)
     if len(statements) != 1:
-        what = f"{len(statements)} statements" if statements else "nothing is asked"
+        what = f"{len(statements)} statements" if statements else "it is empty"
         raise MptcplabError(f"the query cannot be answered: {what}; {accepted}")
     kind = statements[0].type
     is_pivot = kind == duckdb.StatementType.MULTI and _QUERY.match(statements[0].query)
@@ -500,7 +500,7 @@ def _is_of_the_query(error: Exception) -> bool:
     return isinstance(error, (*kinds, duckdb.PermissionException))
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """DuckDB's message; with the excerpt below it if that is from the user's query."""
     import duckdb
 
@@ -514,8 +514,8 @@ def _series(out: Path) -> str:
     """The query that joins the series of all runs that have them as a file into one table."""
     if next((out / "runs").glob(f"[!.]*/{store.SERIES}"), None) is None:
         raise MptcplabError(
-            f"{out}: no run keeps its series as a table; those of mptcplab sweep do, but "
-            "with --keep-records"
+            f"{out}: no run has a table of its series; runs of mptcplab sweep have one, without "
+            "--keep-records"
         )
     # not of a running run
     pattern = _quoted(_pattern(out) / "[!.]*" / store.SERIES)

@@ -73,7 +73,7 @@ def split(command: str, flag: str) -> tuple[str, ...]:
 
 
 def directory() -> str:
-    """The directory in which programs start: that of this process. Raises InputError."""
+    """The directory in which programs start: this process's own. Raises InputError."""
     here = os.getcwd()
     _require_text(here)
     if _is_own(here):
@@ -83,9 +83,7 @@ def directory() -> str:
 
 
 def listen(text: str, server: str) -> str:
-    """The value of --listen, as of a `Program`, beside that of --server; "" is any port. Raises
-    InputError.
-    """
+    """The value of --listen, given --server; "" is any port. Raises InputError."""
     if text and not server:
         message = "nothing listens without --server"
         raise InputError([Problem("--listen", "", text, message)])
@@ -199,7 +197,7 @@ def greeting(scenario: Scenario) -> str:
 def _link(link: Shape) -> str:
     loss = f", loss {units.format_fraction(link.loss)}" if link.loss else ""
     if link.rate_bps == NO_RATE_BPS:
-        # the rate and the queue are those of its links
+        # its links have the rate and the queue
         return f"{units.format_time(link.delay_ns)}{loss}"
     return (
         f"{units.format_rate(link.rate_bps)}, {units.format_time(link.delay_ns)}, "

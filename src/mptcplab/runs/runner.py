@@ -33,8 +33,7 @@ class OutsideError(MptcplabError):
 
 
 def calling(
-    progress: Progress = lambda _share: None,
-    ended: Ended = lambda _count, _scenario, _entry: None,
+    progress: Progress = lambda _share: None, ended: Ended = lambda _count, _scenario, _entry: None
 ) -> Show:
     """Shows progress by calling these functions."""
     return lambda _total: nullcontext((progress, ended))
@@ -51,9 +50,8 @@ class Runner:
     `workers` make them; the default is up to `jobs` processes of this machine. Without
     `keep_records` the store keeps only their series; with `storage`, a URL, it keeps the records
     there (see `archive`). `show` shows the progress. Setting `cancel` ends the running runs, keeps
-    those that have ended, and raises RunCancelledError. With `strict`, the first run that is
-    missing for a reason outside of its scenario, such as a limit or a full disk, raises
-    OutsideError.
+    the ended ones, and raises RunCancelledError. With `strict`, OutsideError is raised for the
+    first run that is missing for a reason outside of its scenario, such as a full disk.
     """
 
     out: Path
@@ -91,10 +89,7 @@ class Runner:
         all_s, ended_s = sum(expected_s[task.key] for task in tasks), 0.0
         count, yielded = 0, 0
         entries: dict[int, Entry] = {}
-        with (
-            self.working(len(tasks)) as workers,
-            self.show(len(tasks)) as (progress, ended),
-        ):
+        with self.working(len(tasks)) as workers, self.show(len(tasks)) as (progress, ended):
             for each in performed(tasks, workers, self.cancel):
                 if each is not None:
                     number, done = each

@@ -93,10 +93,9 @@ def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
 
 
 def link_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[LinkFigures, ...]:
-    """What the shared links of a run carried, and, if programs sent it, what each path did.
+    """The figures of the shared links of a run, and, if programs ran, of each path.
 
-    Programs need not use TCP. Raises RunError if the records do not cover the measured interval, or
-    there is none.
+    Programs need not use TCP. Raises RunError if the records do not cover the measured interval.
     """
     samples = run_files.read_samples(scenario, outcome.directory)
     queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)

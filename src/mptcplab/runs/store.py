@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from mptcplab import files
+from mptcplab.capture import dissect
+from mptcplab.capture.dissect import Packets
 from mptcplab.errors import MptcplabError
 from mptcplab.files import write as write
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, series
 from mptcplab.metrics.records import Records, Samples
-from mptcplab.metrics.run_files import CLIENT_SAMPLES, LINKS_SAMPLES, read_samples
+from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, LINKS_SAMPLES, read_samples
 from mptcplab.metrics.series import Panel, RunSeries
 from mptcplab.runs import documents
 from mptcplab.runs.archive import ARCHIVE
@@ -99,7 +101,7 @@ class Store:
             return False
 
     def result(self, key: str) -> Entry | None:
-        """The entry of a successful run, None if there is none. Raises MptcplabError."""
+        """The entry of a successful run, None without one. Raises MptcplabError."""
         return documents.read_entry(f"{self._runs}/{key}/{RESULT}") if self.has(key) else None
 
     def keys(self) -> list[str]:
@@ -116,11 +118,11 @@ class Store:
     def failure(self, key: str) -> documents.Failure | None:
         """The failure of a run, as given to `keep_failed`. Raises MptcplabError.
 
-        None if there is none: the run may have succeeded in the meantime.
+        None without one: the run may have succeeded in the meantime.
         """
         file = self._failed / f"{key}.json"
         try:
-            return documents.read_failure(file)
+            return documents.read(file, documents.FAILURE)
         except MptcplabError:
             if file.exists():
                 raise
@@ -137,7 +139,7 @@ class Store:
 
     @contextlib.contextmanager
     def new_run(self, key: str) -> Iterator[Path]:
-        """A directory to run in, which becomes that of the stored run at the end.
+        """A directory to run in, which becomes the stored run at the end.
 
         If the body raises, it is removed and a former run of the same key stays as it was. A run
         that somebody else has stored in the meantime stays, too, unless it keeps less: it is the
@@ -209,7 +211,7 @@ def keep_traces(
 class StoredRun:
     """A stored run; `traces` are by the name of their path and "up" or "down".
 
-    `samples` are those of each host, by the name of its namespace.
+    `samples` are by the name of the host's namespace.
     """
 
     directory: Path
@@ -323,12 +325,16 @@ def read_run(directory: Path) -> StoredRun:
             for side, source in sides.items():
                 file = directory / source.file
                 traces[path, side] = link_trace.Source(**dict(source) | {"file": file})
-    return StoredRun(
-        directory,
-        scenario,
-        read_samples(scenario, directory),
-        traces,
-    )
+    return StoredRun(directory, scenario, read_samples(scenario, directory), traces)
+
+
+def read_captures(directory: Path, names: Sequence[str]) -> tuple[Packets, int]:
+    """The packets in captures of a run, by their names, and the start of its workload, in ns.
+
+    Raises MptcplabError if they cannot be read.
+    """
+    start_ns = documents.read(directory / GUEST_OUTCOME, documents.GUEST).start_ns
+    return dissect.read([directory / name for name in names]), start_ns
 
 
 def read_scenario(directory: Path) -> Scenario:
@@ -338,10 +344,5 @@ def read_scenario(directory: Path) -> Scenario:
 
 def write_json(file: Path, content: Mapping[str, Any] | BaseModel) -> None:
     """Write a document, whole or not at all: indented, in the order of its keys."""
-    write(
-        file,
-        (
-            json.dumps(content, indent=1, default=lambda model: model.model_dump(mode="json"))
-            + "\n"
-        ).encode(),
-    )
+    text = json.dumps(content, indent=1, default=lambda model: model.model_dump(mode="json"))
+    write(file, f"{text}\n".encode())

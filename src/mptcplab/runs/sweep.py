@@ -33,7 +33,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import Mistakes, shown
 from mptcplab.runs import arrivals, cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
-from mptcplab.runs.entries import CURRENT, Entry, failed_entry, with_benefits
+from mptcplab.runs.entries import CURRENT, Entry, run_entry, with_benefits
 from mptcplab.runs.index import Index
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
@@ -93,7 +93,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """A point of a sweep, the values of its axes: what is compared there, by the keys of the runs.
+    """A point of a sweep: the values of its axes, and the runs to compare there, by their keys.
 
     Schedulers, congestion controls and seeds are not in the values, also if they are axes.
     """
@@ -116,7 +116,7 @@ class SweepPoint:
         ]
 
     def entries(self, out: Store) -> tuple[list[Entry], list[Entry]]:
-        """The entries of its runs and baselines, of those that are missing, too."""
+        """The entries of its runs and baselines, missing ones included."""
         runs, alone = (
             [_stored(out, key, item) for key, item in items.items()]
             for items in (self.runs, self.baselines)
@@ -129,7 +129,7 @@ def _stored(out: Store, key: str, item: Scenario) -> Entry:
         return entry
     failure = out.failure(key)
     reason = "it was not made" if failure is None else str(failure.entry.reason)
-    return failed_entry(item, reason)
+    return run_entry(item, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Plan:
     def missing(self, table: Index, runner: Runner, how: How) -> tuple[list[str], list[str]]:
         """The keys of the runs to make, and of the failed ones to leave alone.
 
-        `table` is that of the store, up to date: it has no run with a damaged result.
+        `table` is the up-to-date table of the store: it has no run with a damaged result.
         """
         out = Store(runner.out)
         if how.again:
@@ -180,7 +180,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class How:
-    """How a sweep is run. `again`: also what is stored; `fail_fast`: only until a run fails."""
+    """How a sweep is run. `again`: stored runs, too; `fail_fast`: only until a run fails."""
 
     again: bool = False
     retry_failed: bool = False
@@ -260,14 +260,13 @@ def load(file: Path, only: str | None = None, kernels: Sequence[str] = ()) -> Gi
     if not kernels:
         return given
     if "kernel" in found.axes():
-        raise InputError(
-            [Problem("--kernel", "", ", ".join(kernels), f"an axis of {file} already")]
-        )
+        message = f"{file} already has an axis for the kernel"
+        raise InputError([Problem("--kernel", "", ", ".join(kernels), message)])
     return replace(given, template={**given.template, "kernel": list(kernels)})
 
 
 def from_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
-    """A sweep from a table like that of a file; see `load`."""
+    """A sweep from a table like the one in a file; see `load`."""
     extras.require("sweep", "a sweep")
     return _of_table(table, source, folder)
 
@@ -336,7 +335,7 @@ def plan(
     guest: Guest,
     by_name: Callable[[str], KernelBuild],
 ) -> Plan:
-    """All runs of a sweep; `by_name` gives kernels, that of points that name none by "".
+    """All runs of a sweep; `by_name` gives kernels, by "" for points that name none.
 
     Raises InputError, naming the point, for an invalid scenario.
     """
@@ -349,44 +348,37 @@ def plan(
         raise InputError([Problem(given.source, "where", str(sweep.where), "leaves no point")])
     runs: dict[str, Planned] = {}
     points: list[dict[str, Any]] = []
-    alone_keys: dict[str, None] = {}
+    alone_keys: set[str] = set()
+
+    def planned(item: Scenario, request: Request, base: Size, build: KernelBuild) -> str:
+        key = store.run_key(item, build, guest)
+        if key not in runs:
+            size = base if item.transport == request.base.transport else cost.size(item)
+            times = cost.times_as_long(build)
+            size = replace(size, group=cost.group(item, build), times=times)
+            runs[key] = Planned(item, request, size, build)
+        return key
+
     for point in combinations:
         request = _request(given, point, known)
         base = cost.size(request.base)
         values = {name: value for name, value in point.items() if name not in _SAME}
         for build in map(by_name, request.kernels or ("",)):
             experiment.require_able(request, build)
-
-            def key_of(
-                item: Scenario,
-                request: Request = request,
-                base: Size = base,
-                build: KernelBuild = build,
-            ) -> str:
-                key = store.run_key(item, build, guest)
-                if key not in runs:
-                    size = base if item.transport == request.base.transport else cost.size(item)
-                    times = cost.times_as_long(build)
-                    size = replace(size, group=cost.group(item, build), times=times)
-                    runs[key] = Planned(item, request, size, build)
-                return key
-
             named = {KERNEL_NAME: build.name} if build.name else {}
             alone: dict[tuple[str, int], list[str]] = {}
-            if sweep.baselines:
-                for item in request.baselines():
-                    alone.setdefault((item.cc, item.seed), []).append(key_of(item))
+            for item in request.baselines() if sweep.baselines else ():
+                key = planned(item, request, base, build)
+                alone.setdefault((item.cc, item.seed), []).append(key)
             for item in request.runs():
                 own = alone.get((item.cc, item.seed), [])
-                points.append({"key": key_of(item), "alone": own, **values, **named})
-                alone_keys.update(dict.fromkeys(own))
+                key = planned(item, request, base, build)
+                points.append({"key": key, "alone": own, **values, **named})
+                alone_keys.update(own)
         if len(runs) > MAX_RUNS:
             raise InputError([Problem(given.source, "", "", f"more than {MAX_RUNS} runs")])
-    counts = {
-        "points": len(combinations),
-        "runs": len(runs) - len(alone_keys),
-        "baselines": len(alone_keys),
-    }
+    baselines = len(alone_keys)
+    counts = {"points": len(combinations), "runs": len(runs) - baselines, "baselines": baselines}
     return Plan(runs, points, guest, counts)
 
 
@@ -419,7 +411,7 @@ def run(
     out.remove_abandoned()
     table = Index(out.out)
     table.refresh()
-    with _full_disk_told(out):
+    with _full_disk_reported(out):
         index.keep_points(out.out, planned.points)
     missing, left_alone = planned.missing(table, runner, how)
     costs, _ = planned.costs(table)
@@ -441,7 +433,7 @@ def run(
                     _, done = each
                     ended += 1
                     left.ended(done.key, done.took_s)
-                    with _full_disk_told(out):
+                    with _full_disk_reported(out):
                         _keep(done, planned, out, table)
                     if done.entry.status == "ok":
                         made_again += done.killed
@@ -450,24 +442,17 @@ def run(
                         kind[done.key] = str(done.entry.reason)
                         _stop_if(done, out, how)
                 if now - shown_at > _TICK_S or ended == len(order):
-                    shown_at, spent = now, now - started
-                    some = ended > 0
-                    show(
-                        Standing(
-                            ended,
-                            len(reasons),
-                            len(order),
-                            ended / spent if some else None,
-                            left.seconds(now) if some else None,
-                            len(killed),
-                        )
+                    shown_at = now
+                    per_s, left_s = (
+                        (ended / (now - started), left.seconds(now)) if ended else (None, None)
                     )
+                    show(Standing(ended, len(reasons), len(order), per_s, left_s, len(killed)))
     except BaseException:
         # report why it stops, not that a full disk has no room for the table either
         with contextlib.suppress(MptcplabError):
             table.write()
         raise
-    with _full_disk_told(out):
+    with _full_disk_reported(out):
         table.write()
     return SweepOutcome(
         len(planned.runs),
@@ -583,19 +568,17 @@ def closing(outcome: SweepOutcome, out: Path) -> str:
     place = "" if str(out) == "mptcplab-out" else f" --out {out}"
     lines = [
         f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
-        f"now, in {units.duration(outcome.wall_s)}",
+        f"now, in {units.duration(outcome.wall_s)}"
     ]
     lines += counted("failed", outcome.reasons)
     if outcome.failed_before:
         lines.append(f"failed:  {outcome.failed_before} before; --retry-failed runs them again")
     lines += counted("killed", outcome.killed)
     if outcome.killed:
-        lines.append(
-            "         which is no result; the same command tries again, and fewer --jobs take less "
-            "memory"
-        )
+        again = "the same command tries again; fewer --jobs need less memory"
+        lines.append(f"         they have no result; {again}")
     if outcome.made_again:
-        lines.append(f"killed:  {outcome.made_again} times, and made again")
+        lines.append(f"killed:  {outcome.made_again} times; those runs were made again")
     sql = "SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1"
     return "\n".join(
         [
@@ -653,8 +636,8 @@ def _stop_if(done: Done, out: Store, how: How) -> None:
 
 
 @contextlib.contextmanager
-def _full_disk_told(out: Store) -> Iterator[None]:
-    """If the disk is full, say how to go on, whatever it was that had no space."""
+def _full_disk_reported(out: Store) -> Iterator[None]:
+    """Reports a full disk as such, with the way to go on, whatever had no space."""
     try:
         yield
     except (OSError, MptcplabError) as error:

@@ -17,18 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mptcplab.errors import (
-    InputError,
-    MachineError,
-    MptcplabError,
-    RunCancelledError,
-    RunError,
-)
+from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError, RunError
 from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.metrics import run_files, series
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.runs import archive, store
-from mptcplab.runs.entries import Entry, failed_entry, nothing_measured, run_entry
+from mptcplab.runs.entries import Entry, nothing_measured, run_entry
 from mptcplab.runs.single import builds, figures, link_figures, run, udp_figures
 from mptcplab.runs.store import Store
 from mptcplab.scenario.model import Scenario
@@ -60,7 +54,7 @@ class Task:
 
     @classmethod
     def of(cls, scenario: Scenario, rig: Rig, out: Path | None = None) -> Task:
-        """The task of a run, with those of the modules and traces that the scenario uses."""
+        """The task of a run, with only the modules and traces that the scenario uses."""
         paths = {each.name for each in (*scenario.paths, *scenario.links)}
         modules = {
             choice.name: rig.modules[choice.name]
@@ -134,7 +128,7 @@ def _is_outside(error: MptcplabError | OSError) -> bool:
 
 @contextmanager
 def _directory(task: Task) -> Iterator[Path]:
-    """Where a run is made: it becomes that of the stored run, unless it is to come back."""
+    """Where a run is made: it becomes the stored run, unless the run has to come back."""
     if task.out is not None:
         with Store(task.out).new_run(task.key) as directory:
             yield directory
@@ -146,7 +140,7 @@ def _directory(task: Task) -> Iterator[Path]:
 
 def failed(task: Task, reason: str) -> Done:
     """The outcome of a task whose run failed."""
-    return Done(task.key, failed_entry(task.scenario, reason))
+    return Done(task.key, run_entry(task.scenario, reason=reason))
 
 
 def given_up(task: Task, reason: str, killed: int) -> Done:
@@ -161,10 +155,9 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
     measured, about = _program_figures(scenario, outcome)
     entry = run_entry(
         scenario,
-        status="ok",
+        measured,
         virtual_s=outcome.virtual_s,
         wall_s=outcome.wall_s,
-        run_metrics=measured,
         directory=store.place(task.key),
     )
     entry = entry.model_copy(update=about)
@@ -190,10 +183,7 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
 def _keep_series(directory: Path, task: Task) -> None:
     """Replace the records of a run by their time series, on one grid."""
     stored = store.StoredRun(
-        directory,
-        task.scenario,
-        run_files.read_samples(task.scenario, directory),
-        task.rig.traces,
+        directory, task.scenario, run_files.read_samples(task.scenario, directory), task.rig.traces
     )
     found = stored.series()
     for each in directory.iterdir():
@@ -209,9 +199,8 @@ def _program_figures(
 ) -> tuple[RunMetrics | None, dict[str, Any]]:
     """The figures of a run, and what its entry says about programs.
 
-    A program's run is valid even if it made no connection, or one without figures: then there are
-    those of the links, if there are any, and of UDP, if it was captured. A malicious program may
-    have written the records.
+    A program's run is valid even if it made no connection, or one without figures: then only links
+    have figures, and captured UDP. A malicious program may have written the records.
     """
     if not isinstance(scenario.workload, Program):
         return figures(scenario, outcome), {}

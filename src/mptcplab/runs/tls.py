@@ -57,9 +57,7 @@ def make(file: Path) -> None:
         .sign(private, hashes.SHA256())
     )
     content = private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ) + certificate.public_bytes(serialization.Encoding.PEM)
     _write(file, content)
 

@@ -214,7 +214,7 @@ def _no_worker(error: OSError) -> MachineError:
 
 
 def host(sockets: Sequence[int]) -> None:
-    """The process of which all workers are forks: one for each of the sockets; waits for them."""
+    """Forks a worker for each of the sockets, and waits for them."""
     # Ctrl-C is for the program that started this, which then ends the runs
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     for number, own in enumerate(sockets):
@@ -240,7 +240,7 @@ def host(sockets: Sequence[int]) -> None:
 
 
 def _work(connection: Connection) -> None:
-    """Do one task after the other, until there is none, or the client is gone."""
+    """Do one task after the other, until none is left, or the client is gone."""
     cancel = threading.Event()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 

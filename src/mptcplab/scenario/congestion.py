@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Congestion controls: the names and descriptions of those in the lab kernel.
+"""Congestion controls: the names and descriptions of all in the lab kernel.
 
 Descriptions of the kernel's own are in this file. Each of ours is a C file,
 `kernel/mptcp/cc/NAME.c`, whose head comment begins "NAME: " and has the lines "Year: ..." and

@@ -29,7 +29,6 @@ from mptcplab.scenario.limits import (
 )
 
 _LIST_SEPARATOR = "/"  # in flags, where a comma ends the value
-NAME_PATTERN = "[A-Za-z0-9_-]{1,32}"
 _FACTOR_PATTERN = r"x[0-9]{1,9}(?:\.[0-9]{1,9})?"
 
 # Readers: each turns a TOML value into a number in base units, or raises ValueError
@@ -85,28 +84,20 @@ def count(what: str, low: int, high: int) -> Reads:
     return Reads(read, {"anyOf": [number.schema, pattern("^[0-9]{1,18}$")]}, number.accepted)
 
 
-def _rate(what: str, low: str, high: str) -> Reads:
-    low_bps, high_bps = units.parse_rate(low), units.parse_rate(high)
-    zero = [{"const": 0}] if low_bps == 0 else []
-    parse = functools.partial(units.parse_rate, name=what)
-    text = pattern(units.RATE.pattern)
-    return _quantity(what, parse, (low_bps, high_bps), f"{low} to {high}", text, *zero)
+def _measured(kind: units.Quantity, what: str, low: str, high: str) -> Reads:
+    lowest, highest = kind.parse(low, what), kind.parse(high, what)
+    number: list[dict[str, Any]] = [{"const": 0}] if lowest == 0 else []
+    if kind.bare:
+        number = [{"type": "integer", "minimum": lowest, "maximum": highest}]
+    parse = functools.partial(kind.parse, name=what)
+    text = pattern(kind.pattern)
+    return _quantity(what, parse, (lowest, highest), f"{low} to {high}", text, *number)
 
 
-def time(what: str, low: str, high: str) -> Reads:
-    low_ns, high_ns = units.parse_time(low), units.parse_time(high)
-    zero = [{"const": 0}] if low_ns == 0 else []
-    parse = functools.partial(units.parse_time, name=what)
-    text = pattern(units.TIME.pattern)
-    return _quantity(what, parse, (low_ns, high_ns), f"{low} to {high}", text, *zero)
-
-
-def size(what: str, low: str, high: str) -> Reads:
-    low_bytes, high_bytes = units.parse_size(low), units.parse_size(high)
-    number = {"type": "integer", "minimum": low_bytes, "maximum": high_bytes}
-    parse = functools.partial(units.parse_size, name=what)
-    text = pattern(units.SIZE.pattern)
-    return _quantity(what, parse, (low_bytes, high_bytes), f"{low} to {high}", text, number)
+#: Readers of a rate, a time and a size, by their name in messages, the lowest and the highest.
+_rate = functools.partial(_measured, units.RATE)
+time = functools.partial(_measured, units.TIME)
+size = functools.partial(_measured, units.SIZE)
 
 
 def buffer(what: str) -> Reads:
@@ -189,10 +180,46 @@ IP = Reads(
 )
 
 
-def read_name(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(NAME_PATTERN, value):
-        raise ValueError("a name is 1 to 32 letters, digits, - or _")
-    return value
+def _like(
+    regex: str,
+    accepted: str,
+    form: str,
+    made: Callable[[re.Match[str]], Any] = lambda found: found[0],
+) -> Reads:
+    """A text that matches; `form` says so in the message, and `made` is what it is read as."""
+
+    def read(value: object) -> Any:
+        found = re.fullmatch(regex, value) if isinstance(value, str) else None
+        if not found:
+            raise ValueError(form)
+        return made(found)
+
+    return Reads(read, pattern(f"^{regex}$"), accepted)
+
+
+_NAME_PATTERN = "[A-Za-z0-9_-]{1,32}"
+NAME = _like(
+    _NAME_PATTERN,
+    "1 to 32 letters, digits, `-`, `_`",
+    "a name is 1 to 32 letters, digits, - or _",
+)
+
+
+def _one_or_more(item: Mapping[str, Any], **further: Any) -> dict[str, Any]:
+    """The schema of a value, or of a list of such values."""
+    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1, **further}]}
+
+
+def _texts(form: str) -> Callable[[object], tuple[str, ...]]:
+    """Reads a text, or a list of texts; `form` is the message on anything else."""
+
+    def read(value: object) -> tuple[str, ...]:
+        texts = value if isinstance(value, list) else [value]
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise ValueError(form)
+        return tuple(texts)
+
+    return read
 
 
 def names(what: str, most: int) -> Reads:
@@ -202,28 +229,15 @@ def names(what: str, most: int) -> Reads:
         items = value.split(_LIST_SEPARATOR) if isinstance(value, str) else value
         if not isinstance(items, list) or not 1 <= len(items) <= most:
             raise ValueError(f"{what}: a list of 1 to {most} names is expected")
-        names = tuple(read_name(item.strip() if isinstance(item, str) else item) for item in items)
+        names = tuple(NAME.read(item.strip() if isinstance(item, str) else item) for item in items)
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ValueError(f"{twice[0]} is named twice")
         return names
 
-    return Reads(
-        read,
-        {
-            "anyOf": [
-                {"type": "string"},
-                {
-                    "type": "array",
-                    "items": pattern(f"^{NAME_PATTERN}$"),
-                    "minItems": 1,
-                    "maxItems": most,
-                    "uniqueItems": True,
-                },
-            ]
-        },
-        f"1 to {most} names",
-    )
+    several = {"type": "array", "items": NAME.schema, "minItems": 1, "maxItems": most}
+    schema = {"anyOf": [_TEXT, {**several, "uniqueItems": True}]}
+    return Reads(read, schema, f"1 to {most} names")
 
 
 def _read_file(value: object) -> str:
@@ -232,45 +246,35 @@ def _read_file(value: object) -> str:
     return value
 
 
-FILE = Reads(_read_file, {"type": "string"}, "a file")
+_TEXT = {"type": "string"}
+FILE = Reads(_read_file, _TEXT, "a file")
 
 
-def read_schedulers(value: object) -> tuple[str, ...]:
-    names = value if isinstance(value, list) else [value]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise ValueError(
-            'a scheduler is a name, or a list of names, e.g. ["default", "roundrobin"]; parameters '
-            'follow the name, e.g. "roundrobin:num_segments=2"'
-        )
-    return tuple(names)
-
-
-def _read_vary(value: object) -> tuple[str, ...]:
-    texts = value if isinstance(value, list) else [value]
-    if not texts or not all(isinstance(text, str) for text in texts):
-        raise ValueError('a percentage, or a list of them, is expected, e.g. ["2%", "lte.rate=5%"]')
-    return tuple(texts)
-
-
+SCHEDULERS = Reads(
+    _texts(
+        'a scheduler is a name, or a list of names, e.g. ["default", "roundrobin"]; parameters '
+        'follow the name, e.g. "roundrobin:num_segments=2"'
+    ),
+    _one_or_more(_TEXT, uniqueItems=True),
+    "a scheduler, a list of them, or `all`",
+)
 VARY = Reads(
-    _read_vary,
-    {
-        "anyOf": [
-            {"type": "string"},
-            {"type": "array", "items": {"type": "string"}, "minItems": 1},
-        ]
-    },
+    _texts('a percentage, or a list of them, is expected, e.g. ["2%", "lte.rate=5%"]'),
+    _one_or_more(_TEXT),
     "a percentage, at most 90 %, or a list of them",
 )
 
 
-def read_scheduler(value: object) -> str:
+def _read_scheduler(value: object) -> str:
     if not isinstance(value, str) or "," in value:
         raise ValueError("one scheduler is expected, e.g. roundrobin:num_segments=2")
     return value
 
 
-def read_cc(value: object) -> str:
+SCHEDULER = Reads(_read_scheduler, _TEXT, "one scheduler, with parameters")
+
+
+def _read_cc(value: object) -> str:
     accepted = f"cc (congestion control) is {one_of(congestion.names())}"
     if not isinstance(value, str) or value.partition(":")[0].strip() not in congestion.names():
         raise ValueError(f"{accepted}{suggestion(value, congestion.names())}")
@@ -278,21 +282,21 @@ def read_cc(value: object) -> str:
 
 
 CC = Reads(
-    read_cc,
+    _read_cc,
     {"type": "string", "pattern": f"^({'|'.join(congestion.names())})(:[a-z0-9_]+=[a-z0-9]+)*$"},
     ", ".join(f"`{name}`" for name in congestion.names()),
 )
 
 
-def read_ccs(value: object) -> tuple[str, ...]:
+def _read_ccs(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
-        return (read_cc(value),)
+        return (_read_cc(value),)
     if not value:
         raise ValueError('cc is a name, or a list of names, e.g. ["reno", "lia"]')
     found: list[str] = []
     for each in value:
         try:
-            cc = read_cc(each)
+            cc = _read_cc(each)
         except ValueError as error:
             raise ValueError(f"{shown(each)}: {error}" if len(value) > 1 else str(error)) from None
         if cc in found:
@@ -301,35 +305,29 @@ def read_ccs(value: object) -> tuple[str, ...]:
     return tuple(found)
 
 
+CCS = Reads(_read_ccs, _one_or_more(CC.schema, uniqueItems=True), CC.accepted)
+
+
 def read_kernels(value: object) -> tuple[str, ...]:
     """Names of kernels; which there are depends on the machine."""
-    names = value if isinstance(value, list) else [value]
-    if not names or not all(isinstance(each, str) and each.strip() for each in names):
-        raise ValueError('kernel is a name, or a list of names, e.g. ["6.12", "mine"]')
+    form = 'kernel is a name, or a list of names, e.g. ["6.12", "mine"]'
+    names = _texts(form)(value)
+    if not all(each.strip() for each in names):
+        raise ValueError(form)
     for each in names:
         if names.count(each) > 1:
             raise ValueError(f"{shown(each)} is named twice")
-    return tuple(names)
+    return names
 
 
 KERNELS = Reads(
     read_kernels,
-    {
-        "anyOf": [
-            {"type": "string", "minLength": 1},
-            {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1},
-                "minItems": 1,
-                "uniqueItems": True,
-            },
-        ]
-    },
+    _one_or_more({"type": "string", "minLength": 1}, uniqueItems=True),
     "a name of `mptcplab kernel list`, or a list of them",
 )
 
 
-def read_bitrates(value: object) -> tuple[int, ...]:
+def _read_bitrates(value: object) -> tuple[int, ...]:
     values = value.split(_LIST_SEPARATOR) if isinstance(value, str) else value
     if not isinstance(values, list) or not 2 <= len(values) <= MAX_BITRATES:
         raise ValueError(
@@ -340,24 +338,6 @@ def read_bitrates(value: object) -> tuple[int, ...]:
     if any(low >= high for low, high in itertools.pairwise(bitrates)):
         raise ValueError("bitrates rise from one to the next")
     return bitrates
-
-
-def read_gop(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(GOP_PATTERN, value):
-        raise ValueError(
-            "a group of pictures is an I and up to 599 P or B, in the order of sending, "
-            "e.g. IPBBPBB"
-        )
-    return value
-
-
-def read_ratio(value: object) -> tuple[int, int, int]:
-    found = re.fullmatch(RATIO_PATTERN, value) if isinstance(value, str) else None
-    if not found:
-        raise ValueError(
-            "the sizes of I, P and B frames are three whole numbers from 1 to 9999, e.g. 14:5:2"
-        )
-    return int(found[1]), int(found[2]), int(found[3])
 
 
 def table(example: str) -> BeforeValidator:
@@ -401,37 +381,46 @@ def _kind(value: object) -> str:
 
 # The keys
 
-GOP_PATTERN = "I[PB]{0,599}"
-RATIO_PATTERN = "([1-9][0-9]{0,3}):([1-9][0-9]{0,3}):([1-9][0-9]{0,3})"
+GOP = _like(
+    "I[PB]{0,599}",
+    "`I`, then `P` and `B`",
+    "a group of pictures is an I and up to 599 P or B, in the order of sending, e.g. IPBBPBB",
+)
+RATIO = _like(
+    "([1-9][0-9]{0,3}):([1-9][0-9]{0,3}):([1-9][0-9]{0,3})",
+    "three whole numbers, 1 to 9999",
+    "the sizes of I, P and B frames are three whole numbers from 1 to 9999, e.g. 14:5:2",
+    lambda found: tuple(map(int, found.groups())),
+)
 _BITRATE = _rate("a bitrate", "1kbit", "1gbit")
+BITRATES = Reads(
+    _read_bitrates,
+    {"anyOf": [_TEXT, {"type": "array", "minItems": 2, "maxItems": MAX_BITRATES}]},
+    f"2 to {MAX_BITRATES} rates, 1kbit to 1gbit",
+)
 RATE = _rate("a rate", "1kbit", "100gbit")
 DELAY = time("a delay", "0s", "10s")
 Rate = Annotated[int | None, RATE]
 Delay = Annotated[int | None, DELAY]
 Jitter = Annotated[int | None, time("a jitter", "0s", "10s")]
 Cross = Annotated[int | None, _rate("a rate of cross traffic", "0bit", "100gbit")]
+
+
+def _fraction(what: str, highest: float, accepted: str, **limit: float) -> Reads:
+    return _quantity(
+        what,
+        units.parse_fraction,
+        (0, highest),
+        f"{accepted} (1% is 0.01)",
+        pattern(units.FRACTION_PATTERN),
+        {"type": "number", "minimum": 0, **limit},
+    )
+
+
 Loss = Annotated[
-    float | None,
-    _quantity(
-        "a loss",
-        units.parse_fraction,
-        (0, MAX_LOSS),
-        "0% to less than 100% (1% is 0.01)",
-        pattern(units.FRACTION_PATTERN),
-        {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
-    ),
+    float | None, _fraction("a loss", MAX_LOSS, "0% to less than 100%", exclusiveMaximum=1)
 ]
-Part = Annotated[
-    float | None,
-    _quantity(
-        "a fraction",
-        units.parse_fraction,
-        (0, 1),
-        "0% to 100% (1% is 0.01)",
-        pattern(units.FRACTION_PATTERN),
-        {"type": "number", "minimum": 0, "maximum": 1},
-    ),
-]
+Part = Annotated[float | None, _fraction("a fraction", 1, "0% to 100%", maximum=1)]
 _PACKETS = _quantity(
     "a queue",
     units.parse_queue,
@@ -454,7 +443,7 @@ def _read_queue(value: object) -> Any:
 
 
 _QUEUE_SCHEMA = {"anyOf": [_BYTES.schema["anyOf"][0], *_PACKETS.schema["anyOf"]]}
-_DROPS = re.compile("[0-9]{1,10}(?:-[0-9]{1,10})?")
+_DROPS = "[0-9]{1,10}(-[0-9]{1,10})?"
 
 
 def _read_drops(value: object) -> tuple[tuple[int, int], ...]:
@@ -469,7 +458,7 @@ def _read_drops(value: object) -> tuple[tuple[int, int], ...]:
         raise ValueError(f"{len(items)} numbers and ranges; at most {MAX_DROPS} are possible")
     ranges = []
     for item in items:
-        if isinstance(item, bool) or not _DROPS.fullmatch(str(item).strip()):
+        if isinstance(item, bool) or not re.fullmatch(_DROPS, str(item).strip()):
             raise ValueError(form)
         first, _, last = str(item).strip().partition("-")
         ranges.append((int(first), int(last or first)))
@@ -482,28 +471,25 @@ def _read_drops(value: object) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
+_DROPS_SCHEMA = {
+    "anyOf": [
+        pattern(rf"^\s*{_DROPS}\s*(\+\s*{_DROPS}\s*)*$"),
+        {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_DROPS,
+            "items": {
+                "anyOf": [
+                    {"type": "integer", "minimum": 1, "maximum": MAX_DROP_NUMBER},
+                    pattern(rf"^\s*{_DROPS}\s*$"),
+                ]
+            },
+        },
+    ]
+}
 Drops = Annotated[
     tuple[tuple[int, int], ...] | None,
-    Reads(
-        _read_drops,
-        {
-            "anyOf": [
-                pattern(r"^\s*[0-9]{1,10}(-[0-9]{1,10})?\s*(\+\s*[0-9]{1,10}(-[0-9]{1,10})?\s*)*$"),
-                {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": MAX_DROPS,
-                    "items": {
-                        "anyOf": [
-                            {"type": "integer", "minimum": 1, "maximum": MAX_DROP_NUMBER},
-                            pattern(r"^\s*[0-9]{1,10}(-[0-9]{1,10})?\s*$"),
-                        ]
-                    },
-                },
-            ]
-        },
-        "numbers and ranges",
-    ),
+    Reads(_read_drops, _DROPS_SCHEMA, "numbers and ranges"),
 ]
 Queue = Annotated[
     int | None,

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from mptcplab.mistakes import Mistakes, shown, suggestion
+from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.literal import LiteralWorkload
 from mptcplab.scenario.presets import PRESETS
 from mptcplab.scenario.workload import Program
@@ -68,11 +69,7 @@ def parse_connection_flag(text: str) -> dict[str, Any]:
     connection: dict[str, Any] = {"name": name.strip()}
     if not colon:
         raise ValueError(f"no colon after the name; {form}")
-    for item in rest.split(","):
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not value:
-            raise ValueError(f"{shown(item.strip())} is not KEY=VALUE; {form}")
-        _put(connection, key, value, form, ("workload",))
+    _put_all(connection, rest.split(","), form, ("workload",))
     return connection
 
 
@@ -106,7 +103,7 @@ def parse_path_flag(
                 raise ValueError(f"{shown(value)} is not KEY=VALUE; {form}")
         if not value:
             raise ValueError(f"nothing after {shown(key)}; {form}")
-        _put(path, key, value, form)
+        _put(path, key, value, form, DIRECTIONS)
     if by_name and not {"rate", "delay"} <= path.keys() and "link" not in path:
         path.setdefault("preset", path["name"])
     return path
@@ -126,11 +123,7 @@ def parse_event_flag(text: str) -> dict[str, Any]:
     key, equals, name = (part.strip() for part in parts[1].partition("="))
     event: dict[str, Any] = {"at": parts[0], "action": action}
     event |= {"link": name} if equals and key == "link" else {"path": parts[1]}
-    for item in items:
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not value:
-            raise ValueError(f"{shown(item)} is not KEY=VALUE; {form}")
-        _put(event, key, value, form)
+    _put_all(event, items, form, DIRECTIONS)
     return event
 
 
@@ -143,28 +136,25 @@ def parse_workload_flag(text: str) -> dict[str, Any]:
     form = "a workload is KIND[:KEY=VALUE,...], e.g. cbr:size=8KB,rate=500kbit"
     kind, colon, rest = text.partition(":")
     workload: dict[str, Any] = {"kind": kind.strip()}
-    for item in rest.split(",") if colon else ():
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not value:
-            raise ValueError(f"{shown(item.strip())} is not KEY=VALUE; {form}")
-        if key in workload:
-            raise ValueError(f"{shown(key)} is given twice; {form}")
-        workload[key] = value
+    _put_all(workload, rest.split(",") if colon else (), form, ())
     return workload
 
 
-def _put(
-    table: dict[str, Any],
-    key: str,
-    value: str,
-    form: str,
-    inside: Sequence[str] = ("up", "down"),
-) -> None:
-    """Set `key` of a literal table, or of a table inside it (up.rate)."""
-    side, dot, inner = key.partition(".")
+def _put_all(table: dict[str, Any], items: Iterable[str], form: str, inside: Sequence[str]) -> None:
+    """Set keys of a literal table from texts KEY=VALUE; see `_put`."""
+    for item in items:
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{shown(item.strip())} is not KEY=VALUE; {form}")
+        _put(table, key, value, form, inside)
+
+
+def _put(table: dict[str, Any], key: str, value: str, form: str, inside: Sequence[str]) -> None:
+    """Set `key` of a literal table, or of one of the tables `inside` it, such as up.rate."""
+    outer, dot, inner = key.partition(".")
     home: Any = table
-    if dot and side in inside:
-        home = table.setdefault(side, {})
+    if dot and outer in inside:
+        home = table.setdefault(outer, {})
     else:
         inner = key
     if not isinstance(home, dict) or inner in home:

@@ -7,8 +7,8 @@ Here every value is optional, units are read, and nothing is resolved: None mean
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -18,9 +18,9 @@ from mptcplab.scenario.fields import Cross, Delay, Drops, Jitter, Loss, Part, Qu
 from mptcplab.scenario.limits import (
     ACTIONS,
     BOTTLENECKS,
+    DIRECTIONS,
     DISCIPLINES,
     MAX_ALL_PATHS,
-    MAX_BITRATES,
     MAX_CONNECTIONS,
     MAX_EVENTS,
     MAX_LINKS,
@@ -188,14 +188,7 @@ class LiteralDirection(_Literal):
     )
 
 
-_Name = Annotated[
-    str | None,
-    Reads(
-        fields.read_name,
-        fields.pattern(f"^{fields.NAME_PATTERN}$"),
-        "1 to 32 letters, digits, `-`, `_`",
-    ),
-]
+_Name = Annotated[str | None, fields.NAME]
 
 
 class LiteralLink(LiteralDirection):
@@ -388,19 +381,7 @@ class LiteralWorkload(_Literal):
     connections: Annotated[int | None, fields.count("the number of connections", 1, 256)] = _key(
         "Number of connections that load the page.", [1], 6
     )
-    bitrates: Annotated[
-        tuple[int, ...] | None,
-        Reads(
-            fields.read_bitrates,
-            {
-                "anyOf": [
-                    {"type": "string"},
-                    {"type": "array", "minItems": 2, "maxItems": MAX_BITRATES},
-                ]
-            },
-            f"2 to {MAX_BITRATES} rates, 1kbit to 1gbit",
-        ),
-    ] = _key(
+    bitrates: Annotated[tuple[int, ...] | None, fields.BITRATES] = _key(
         "The available bitrates, ascending. By default ten, 235kbit to 5800kbit.",
         [["1mbit", "3mbit"], "1mbit/3mbit"],
     )
@@ -421,22 +402,12 @@ class LiteralWorkload(_Literal):
     fps: Annotated[int | None, fields.count("fps (frames per second)", 1, 240)] = _key(
         "Frames per second.", [30], 25
     )
-    gop: Annotated[
-        str | None,
-        Reads(fields.read_gop, fields.pattern(f"^{fields.GOP_PATTERN}$"), "`I`, then `P` and `B`"),
-    ] = _key(
-        "The group of pictures that repeats, in sending order.",
-        ["IPPPPP"],
-        "IBBPBBPBBPBB",
+    gop: Annotated[str | None, fields.GOP] = _key(
+        "The group of pictures that repeats, in sending order.", ["IPPPPP"], "IBBPBBPBBPBB"
     )
-    ratio: Annotated[
-        tuple[int, int, int] | None,
-        Reads(
-            fields.read_ratio,
-            fields.pattern(f"^{fields.RATIO_PATTERN}$"),
-            "three whole numbers, 1 to 9999",
-        ),
-    ] = _key("Ratio of the sizes of I, P and B frames.", ["6:3:1"], "14:5:2")
+    ratio: Annotated[tuple[int, int, int] | None, fields.RATIO] = _key(
+        "Ratio of the sizes of I, P and B frames.", ["6:3:1"], "14:5:2"
+    )
     deadline: Annotated[int | None, fields.time("a deadline", "1ms", "60s")] = _key(
         "How long after its due time a frame may arrive.", ["50ms"], "150ms"
     )
@@ -460,10 +431,9 @@ class LiteralConnection(_Literal):
     transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(
         "mptcp or tcp. By default that of the scenario.", ["tcp"]
     )
-    scheduler: Annotated[
-        str | None,
-        Reads(fields.read_scheduler, {"type": "string"}, "one scheduler, with parameters"),
-    ] = _key("Its scheduler. By default those of the scenario, one after the other.", ["minrtt"])
+    scheduler: Annotated[str | None, fields.SCHEDULER] = _key(
+        "Its scheduler. By default those of the scenario, one after the other.", ["minrtt"]
+    )
     cc: Annotated[str | None, fields.CC] = _key(
         "Its congestion control. By default those of the scenario, one after the other.", ["reno"]
     )
@@ -486,42 +456,12 @@ class LiteralScenario(_Literal):
 
     model_config = ConfigDict(json_schema_extra={"required": ["path"]})
 
-    scheduler: Annotated[
-        tuple[str, ...] | None,
-        Reads(
-            fields.read_schedulers,
-            {
-                "anyOf": [
-                    {"type": "string"},
-                    {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "minItems": 1,
-                        "uniqueItems": True,
-                    },
-                ]
-            },
-            "a scheduler, a list of them, or `all`",
-        ),
-    ] = _option_key("scheduler", ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]])
-    cc: Annotated[
-        tuple[str, ...] | None,
-        Reads(
-            fields.read_ccs,
-            {
-                "anyOf": [
-                    fields.CC.schema,
-                    {
-                        "type": "array",
-                        "items": fields.CC.schema,
-                        "minItems": 1,
-                        "uniqueItems": True,
-                    },
-                ]
-            },
-            fields.CC.accepted,
-        ),
-    ] = _option_key("cc", ["bbr", ["reno", "lia", "lia:exact=on"]])
+    scheduler: Annotated[tuple[str, ...] | None, fields.SCHEDULERS] = _option_key(
+        "scheduler", ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]]
+    )
+    cc: Annotated[tuple[str, ...] | None, fields.CCS] = _option_key(
+        "cc", ["bbr", ["reno", "lia", "lia:exact=on"]]
+    )
     kernel: Annotated[tuple[str, ...] | None, fields.KERNELS] = _option_key(
         "kernel", ["6.12", ["6.12", "mine"]]
     )
@@ -583,6 +523,13 @@ class LiteralScenario(_Literal):
     workload: Annotated[LiteralWorkload, fields.table("keys such as kind and duration")] = Field(
         default=LiteralWorkload(), description="What the connections carry."
     )
+
+
+def by_direction(table: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """A link, path or event, and its tables up and down, each with the place of its keys."""
+    yield table, ()
+    for direction in DIRECTIONS:
+        yield getattr(table, direction), (direction,)
 
 
 def json_schema() -> dict[str, Any]:
@@ -660,27 +607,22 @@ def _in_utf8(value: Any, place: Place, mistakes: Mistakes) -> Any:
     return value
 
 
-_TABLES: Mapping[str, type[BaseModel]] = {
-    "": LiteralScenario,
-    "path": LiteralPath,
-    "path.up": LiteralDirection,
-    "path.down": LiteralDirection,
-    "link": LiteralLink,
-    "link.up": LiteralDirection,
-    "link.down": LiteralDirection,
-    "link.trace": LiteralTrace,
-    "link.up.trace": LiteralTrace,
-    "link.down.trace": LiteralTrace,
-    "connection": LiteralConnection,
-    "connection.workload": LiteralWorkload,
-    "path.trace": LiteralTrace,
-    "path.up.trace": LiteralTrace,
-    "path.down.trace": LiteralTrace,
-    "event.up": LiteralChange,
-    "event.down": LiteralChange,
-    "event": LiteralEvent,
-    "workload": LiteralWorkload,
-}
+def _tables(model: type[BaseModel], name: str) -> Iterator[tuple[str, type[BaseModel]]]:
+    """A table and all tables within it, by their keys, such as path.up.trace."""
+    yield name, model
+    for key, field in model.model_fields.items():
+        for inner in _models(field.annotation):
+            yield from _tables(inner, f"{name}.{key}".lstrip("."))
+
+
+def _models(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
+
+
+_TABLES = dict(_tables(LiteralScenario, ""))
 # The words of other tools.
 _OTHER_WORDS = {"bandwidth": "rate", "latency": "delay", "limit": "queue", "bytes": "size"}
 

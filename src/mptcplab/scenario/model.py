@@ -98,7 +98,7 @@ class Path(Link):
 
     @property
     def version(self) -> IpVersion:
-        """That of its subflow: IPv6 where there are both, as programs choose (RFC 6724)."""
+        """The version of its subflow: IPv6 where there are both, as programs choose (RFC 6724)."""
         return self.versions[-1]
 
 
@@ -176,8 +176,8 @@ class Pair:
     paths: tuple[Path, ...]
 
     @property
-    def numbers(self) -> range:
-        return range(self.first, self.first + len(self.paths))
+    def numbered(self) -> list[tuple[int, Path]]:
+        return list(enumerate(self.paths, self.first))
 
 
 class Scenario(_Resolved):
@@ -215,6 +215,11 @@ class Scenario(_Resolved):
     seed: int
     seed_delay_ns: int = 0
     vary: tuple[Varied, ...] = Field(default=(), exclude_if=lambda vary: not vary)
+
+    @property
+    def own_and_shared(self) -> tuple[Link, ...]:
+        """All paths, then all links."""
+        return *self.paths, *self.links
 
     def key_text(self) -> str:
         """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it."""

@@ -7,13 +7,14 @@ it to a `Scenario` are collected and reported together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import ValidationError
 
+from mptcplab.errors import InputError, Problem
 from mptcplab.mistakes import Mistakes, first_of, printable
 from mptcplab.scenario import (
     congestion,
@@ -29,6 +30,7 @@ from mptcplab.scenario.flags import Flags, merge
 from mptcplab.scenario.limits import COMPARED_SEEDS, MAX_CAPTURES, MAX_PATHS, MAX_SEED, Transport
 from mptcplab.scenario.literal import LiteralScenario, validate
 from mptcplab.scenario.model import Connection, Scenario
+from mptcplab.scenario.resolve_connections import Schedulers
 from mptcplab.scenario.scheduler import Choice, Scheduler
 from mptcplab.scenario.workload import AnyWorkload, Program
 from mptcplab.traces import link_trace
@@ -164,9 +166,7 @@ def _resolved_request(
     known: Mapping[str, Scheduler] | None,
     single: bool,
 ) -> Request:
-    base = _read_resolved(file, mistakes)
-    mistakes.stop_if_any()
-    assert base, "without a mistake it was read"
+    base = _read_resolved(file, mistakes.source)
     for field in fields(flags):
         if field.name not in _RESOLVED_FLAGS and getattr(flags, field.name):
             place = (field.name,)
@@ -177,14 +177,11 @@ def _resolved_request(
     chosen = Flags(**{name: getattr(flags, name) for name in _RESOLVED_FLAGS})
     merge(chosen, mistakes)
     literal = validate(mistakes)
-    sources: dict[str, FilePath] = {}
+    found = Schedulers(known, mistakes)
     schedulers: tuple[Choice, ...] = (base.scheduler,)
     if literal.scheduler:
-        known = scheduler.known() if known is None else known
-        specs = _specs(literal.scheduler, known)
-        schedulers = resolve_connections.schedulers(
-            specs, known, FilePath(), ("scheduler",), sources, mistakes
-        )
+        specs = found.named(literal.scheduler)
+        schedulers = found.chosen(specs, FilePath(), ("scheduler",))
     elif base.scheduler.digest is not None:
         message = (
             f"its file is not kept with a run; give it as --scheduler ./{base.scheduler.name}.c"
@@ -200,23 +197,23 @@ def _resolved_request(
     mistakes.stop_if_any()
     changes = {"pcap": flags.pcap, "trace": flags.decisions, "states": flags.states}
     base = base.with_(scheduler=schedulers[0], seed=seed).model_copy(update=changes)
-    return Request(base, schedulers, (base.cc,), literal.repeat, sources, {}, kernels)
+    return Request(base, schedulers, (base.cc,), literal.repeat, found.sources, {}, kernels)
 
 
-def _read_resolved(file: FilePath, mistakes: Mistakes) -> Scenario | None:
+def _read_resolved(file: FilePath, source: str) -> Scenario:
+    key = value = ""
     try:
         found = Scenario.model_validate_json(file.read_bytes())
+        if not isinstance(found.workload, Program):
+            return found
+        key, value = "workload", '"program"'
+        message = "mptcplab exec runs a program again"
     except OSError as error:
-        mistakes.add((), f"cannot be read: {error.strerror}")
-        return None
+        message = f"cannot be read: {error.strerror}"
     except ValidationError as error:
-        where, wrong = first_of(error)
+        key, wrong = first_of(error)
         message = f"{wrong}; a .json file is the scenario.json of a run, all others are TOML"
-        mistakes.add((), f"{where}: {message}" if where else message)
-        return None
-    if isinstance(found.workload, Program):
-        mistakes.add(("workload",), "a program is run again by mptcplab exec", "program")
-    return found
+    raise InputError([Problem(source, key, value, message)])
 
 
 def _request(
@@ -239,12 +236,9 @@ def _request(
     )
     traces = resolve_paths.Traces(folder_of("path"), load, mistakes)
     links, paths = resolve_paths.links_and_paths(literal, traces, mistakes)
-    known = scheduler.known() if known is None else known
-    specs = _specs(literal.scheduler or (scheduler.DEFAULT,), known)
-    sources: dict[str, FilePath] = {}
-    schedulers = resolve_connections.schedulers(
-        specs, known, folder_of("scheduler"), ("scheduler",), sources, mistakes
-    )
+    found = Schedulers(known, mistakes)
+    specs = found.named(literal.scheduler or (scheduler.DEFAULT,))
+    schedulers = found.chosen(specs, folder_of("scheduler"), ("scheduler",))
     ccs = literal.cc or (congestion.DEFAULT,)
     kernels = literal.kernel or ()
     if single:
@@ -252,11 +246,9 @@ def _request(
     transport: Transport = literal.transport or "mptcp"
     connections: tuple[Connection, ...] = ()
     if literal.connection:
-        connections = resolve_connections.connections(
-            literal, load, known, folder, sources, mistakes
-        )
+        connections = resolve_connections.connections(literal, load, found, folder, mistakes)
     elif transport == "tcp":
-        _check_tcp(literal, specs, mistakes)
+        _check_tcp(literal, mistakes)
     _check_kept(flags, transport, connections, schedulers, mistakes)
     events = resolve_events.events(literal, connections, transport, load, mistakes)
     resolve_events.check_losses(literal.event, (*paths, *links), mistakes)
@@ -274,8 +266,11 @@ def _request(
         paths, events = resolve_connections.of_connections(
             literal.connection, connections, paths, events
         )
-    if flags.pcap:
-        _check_captures(2 * max(len(connections), 1) + len(paths) + 2 * len(links), mistakes)
+    places = 2 * max(len(connections), 1) + len(paths) + 2 * len(links)
+    if flags.pcap and places > MAX_CAPTURES:
+        message = f"{places} hosts and routers; at most {MAX_CAPTURES} can be captured"
+        mistakes.add(("pcap",), message)
+        mistakes.stop_if_any()
     base = Scenario(
         paths=paths,
         links=links,
@@ -295,7 +290,7 @@ def _request(
         seed_delay_ns=(DEFAULT_SEED_DELAY_NS if literal.seed_delay is None else literal.seed_delay),
         vary=vary,
     )
-    return Request(base, schedulers, ccs, literal.repeat, sources, traces.sources, kernels)
+    return Request(base, schedulers, ccs, literal.repeat, found.sources, traces.sources, kernels)
 
 
 def _check_number_of_paths(literal: LiteralScenario, mistakes: Mistakes) -> None:
@@ -308,26 +303,24 @@ def _check_number_of_paths(literal: LiteralScenario, mistakes: Mistakes) -> None
 
 
 def _check_single(
-    schedulers: Sequence[object],
-    ccs: Sequence[str],
-    kernels: Sequence[str],
-    mistakes: Mistakes,
+    schedulers: Sequence[object], ccs: Sequence[str], kernels: Sequence[str], mistakes: Mistakes
 ) -> None:
     """Report more than one scheduler, congestion control or kernel."""
-    to_compare = "where one is run; to compare: mptcplab compare"
-    if len(schedulers) > 1:
-        mistakes.add(("scheduler",), f"{len(schedulers)} schedulers, {to_compare}")
-    if len(ccs) > 1:
-        mistakes.add(("cc",), f"{len(ccs)} congestion controls, {to_compare}")
-    if len(kernels) > 1:
-        mistakes.add(("kernel",), f"{len(kernels)} kernels, {to_compare}")
+    for key, what, given in (
+        ("scheduler", "schedulers", schedulers),
+        ("cc", "congestion controls", ccs),
+        ("kernel", "kernels", kernels),
+    ):
+        if len(given) > 1:
+            message = f"{len(given)} {what}, where one is expected; mptcplab compare takes several"
+            mistakes.add((key,), message)
 
 
-def _check_tcp(literal: LiteralScenario, specs: Sequence[str], mistakes: Mistakes) -> None:
+def _check_tcp(literal: LiteralScenario, mistakes: Mistakes) -> None:
     if len(literal.path) > 1:
         message = f"plain TCP runs over exactly one path, not over {len(literal.path)}"
         mistakes.add(("transport",), message)
-    if literal.scheduler and tuple(specs) != (scheduler.DEFAULT,):
+    if literal.scheduler not in (None, (scheduler.DEFAULT,)):
         mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
 
 
@@ -369,13 +362,6 @@ def _sample_interval_ns(
     return interval_ns
 
 
-def _check_captures(places: int, mistakes: Mistakes) -> None:
-    if places > MAX_CAPTURES:
-        message = f"{places} hosts and routers; at most {MAX_CAPTURES} can be captured"
-        mistakes.add(("pcap",), message)
-        mistakes.stop_if_any()
-
-
 def _seed(literal: LiteralScenario, default: int, mistakes: Mistakes) -> int:
     """The first seed; reports it if not all seeds fit above it."""
     seed = default if literal.seed is None else literal.seed
@@ -384,8 +370,3 @@ def _seed(literal: LiteralScenario, default: int, mistakes: Mistakes) -> int:
         message = f"the last seed would be {last}; the largest is {MAX_SEED}"
         mistakes.add(("repeat",), message)
     return seed
-
-
-def _specs(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """The requested schedulers, with "all" replaced by the names of all."""
-    return tuple(name for spec in wanted for name in (known if spec == scheduler.ALL else (spec,)))

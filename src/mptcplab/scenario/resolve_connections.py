@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 
 from mptcplab import units
@@ -21,40 +22,48 @@ from mptcplab.scenario.scheduler import Choice, Scheduler, SpecError
 from mptcplab.scenario.workload import AnyWorkload, Program, Video
 
 
-def schedulers(
-    specs: Sequence[str],
-    known: Mapping[str, Scheduler],
-    folder: FilePath,
-    place: Place,
-    sources: dict[str, FilePath],
-    mistakes: Mistakes,
-) -> tuple[Choice, ...]:
-    """The schedulers that can be resolved; the files of the user's own are added to `sources`."""
-    choices: list[Choice] = []
-    for spec in specs:
-        try:
-            choice, found = scheduler.choose(spec, known, folder)
-        except SpecError as error:
-            for message in error.messages:
-                mistakes.add(place, message, spec)
-            continue
-        if found.digest is not None and found.file is not None:
-            source = sources.setdefault(found.name, found.file)
-            if source.resolve() != found.file.resolve():
-                message = f"{source} is another scheduler of the same name; rename one of them"
-                mistakes.add(place, message, spec)
-        if choice in choices:
-            mistakes.add(place, "named twice", spec)
-        choices.append(choice)
-    return tuple(choices)
+class Schedulers:
+    """Finds schedulers among the `known` ones, by default the lab kernel's, and in files.
+
+    `sources` are the files of the user's own schedulers, by name.
+    """
+
+    def __init__(self, known: Mapping[str, Scheduler] | None, mistakes: Mistakes) -> None:
+        self._known = scheduler.known() if known is None else known
+        self._mistakes = mistakes
+        self.sources: dict[str, FilePath] = {}
+
+    def named(self, specs: Iterable[str]) -> list[str]:
+        """The texts, with "all" replaced by the names of all."""
+        each = (self._known if spec == scheduler.ALL else (spec,) for spec in specs)
+        return list(itertools.chain.from_iterable(each))
+
+    def chosen(self, specs: Iterable[str], folder: FilePath, place: Place) -> tuple[Choice, ...]:
+        """The schedulers that can be resolved, with their files in `folder`."""
+        choices: list[Choice] = []
+        for spec in specs:
+            try:
+                choice, found = scheduler.choose(spec, self._known, folder)
+            except SpecError as error:
+                for message in error.messages:
+                    self._mistakes.add(place, message, spec)
+                continue
+            if found.digest is not None and found.file is not None:
+                source = self.sources.setdefault(found.name, found.file)
+                if source.resolve() != found.file.resolve():
+                    message = f"{source} is another scheduler of the same name; rename one of them"
+                    self._mistakes.add(place, message, spec)
+            if choice in choices:
+                self._mistakes.add(place, "named twice", spec)
+            choices.append(choice)
+        return tuple(choices)
 
 
 def connections(
     literal: LiteralScenario,
     load: AnyWorkload | None,
-    known: Mapping[str, Scheduler],
+    schedulers: Schedulers,
     folder: FilePath,
-    sources: dict[str, FilePath],
     mistakes: Mistakes,
 ) -> tuple[Connection, ...]:
     """Every connection; one with a count becomes several, each with copies of its paths.
@@ -71,7 +80,7 @@ def connections(
     for index, each in enumerate(literal.connection):
         place: Place = ("connection", index)
         _check_users(each, place, literal.path, users, mistakes)
-        connection = _connection(literal, each, index, load, known, folder, sources, mistakes)
+        connection = _connection(literal, each, index, load, schedulers, folder, mistakes)
         if each.name is None:
             message = 'every connection has a name, e.g. "background"'
             mistakes.missing((*place, "name"), message)
@@ -138,9 +147,8 @@ def _connection(
     literal: LiteralConnection,
     index: int,
     load: AnyWorkload | None,
-    known: Mapping[str, Scheduler],
+    schedulers: Schedulers,
     folder: FilePath,
-    sources: dict[str, FilePath],
     mistakes: Mistakes,
 ) -> Connection | None:
     """A connection without its copies; None, after reporting a mistake, if it is invalid."""
@@ -156,8 +164,7 @@ def _connection(
         if literal.scheduler is not None:
             mistakes.add((*place, "scheduler"), "plain TCP has no scheduler; leave it out")
     elif literal.scheduler is not None:
-        where = (*place, "scheduler")
-        choices = schedulers([literal.scheduler], known, folder, where, sources, mistakes)
+        choices = schedulers.chosen([literal.scheduler], folder, (*place, "scheduler"))
         if not choices:
             return None
         choice = choices[0]
@@ -230,7 +237,9 @@ def _limited(
     lasting &= wanted.think is None
     open_ended = lasting and wanted.duration is None
     if load.duration_ns is not None and start_ns >= load.duration_ns:
-        message = f"not before the end of the workload, at {units.format_time(load.duration_ns)}"
+        message = (
+            f"it must be before the end of the workload, at {units.format_time(load.duration_ns)}"
+        )
         mistakes.add(("start",), message)
         return None
     if literal.end is not None and not open_ended:
@@ -238,7 +247,7 @@ def _limited(
         mistakes.add(("end",), message)
         return None
     if literal.end is not None and literal.end <= start_ns:
-        message = f"not after its start, at {units.format_time(start_ns)}"
+        message = f"it must be after the start, at {units.format_time(start_ns)}"
         mistakes.add(("end",), message)
         return None
     until_ns = load.duration_ns if literal.end is None else literal.end

@@ -8,8 +8,14 @@ from collections.abc import Collection, Sequence
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, unknown
 from mptcplab.scenario.fields import Factor
-from mptcplab.scenario.limits import MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
-from mptcplab.scenario.literal import LiteralChange, LiteralEvent, LiteralLink, LiteralScenario
+from mptcplab.scenario.limits import DIRECTIONS, MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
+from mptcplab.scenario.literal import (
+    LiteralChange,
+    LiteralEvent,
+    LiteralLink,
+    LiteralScenario,
+    by_direction,
+)
 from mptcplab.scenario.model import (
     LONGEST_NS,
     PRIORITY,
@@ -20,7 +26,7 @@ from mptcplab.scenario.model import (
     Link,
     Path,
 )
-from mptcplab.scenario.resolve_paths import loss_mistake
+from mptcplab.scenario.resolve_paths import CROSS_OF_LINK, loss_mistake
 from mptcplab.scenario.workload import Workload
 
 _CHANGING = ("change", "handover")
@@ -47,7 +53,9 @@ def events(
         place: Place = ("event", index)
         _check_missing(literal, place, mistakes)
         if duration_ns is not None and (literal.at or 0) >= duration_ns:
-            message = f"not before the end of the workload, at {units.format_time(duration_ns)}"
+            message = (
+                f"it must be before the end of the workload, at {units.format_time(duration_ns)}"
+            )
             mistakes.add((*place, "at"), message)
         if literal.action is not None:
             _check_event(literal, place, mistakes)
@@ -56,7 +64,7 @@ def events(
             found.append((index, _event(literal)))
     _check_occurrences([event for _, event in found], duration_ns or LONGEST_NS, mistakes)
     found.sort(key=lambda item: item[1].at_ns)
-    _check_order(found, _ways(whole), mistakes)
+    _check_order(found, _routes(whole), mistakes)
     return tuple(event for _, event in found)
 
 
@@ -74,8 +82,8 @@ def _paths_of_tcp(
     }
 
 
-def _names(those: Sequence[LiteralLink]) -> list[str]:
-    return [each.name for each in those if each.name is not None]
+def _names(links: Sequence[LiteralLink]) -> list[str]:
+    return [link.name for link in links if link.name is not None]
 
 
 def _check_missing(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
@@ -98,11 +106,11 @@ def _check_target(
     if literal.path is not None and literal.link is not None:
         mistakes.add((*place, "link"), "path and link are both given; give one of them")
         return False
-    kind, those = ("path", whole.path) if literal.link is None else ("link", whole.link)
+    kind, links = ("path", whole.path) if literal.link is None else ("link", whole.link)
     name = getattr(literal, kind)
     if name is None:
         return False
-    if name not in (known := _names(those)):
+    if name not in (known := _names(links)):
         mistakes.add((*place, kind), unknown(kind, name, known))
         return False
     if literal.action == "unplug" and kind == "link":
@@ -125,26 +133,25 @@ def _check_occurrences(events: Sequence[Event], duration_ns: int, mistakes: Mist
         mistakes.add(("event",), message)
 
 
-def _ways(whole: LiteralScenario) -> list[list[tuple[str, ...]]]:
-    """The paths of each connection; a path is the names of everything that must be up for it."""
-    ways = {path.name: (path.name, *(path.link or ())) for path in whole.path if path.name}
-    users = [each.paths or () for each in whole.connection] or [tuple(ways)]
-    return [[ways[name] for name in names if name in ways] for names in users]
+def _routes(whole: LiteralScenario) -> list[list[tuple[str, ...]]]:
+    """The paths of each connection, each as the names of its links, its own first."""
+    routes = {path.name: (path.name, *(path.link or ())) for path in whole.path if path.name}
+    users = [each.paths or () for each in whole.connection] or [tuple(routes)]
+    return [[routes[name] for name in names if name in routes] for names in users]
 
 
 def _check_link_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
-    for table, key in ((literal, ()), (literal.up, ("up",)), (literal.down, ("down",))):
+    for table, key in by_direction(literal):
         if table.cross is not None:
-            message = "cross traffic goes from host to host: give it to a path of the link"
-            mistakes.add((*place, *key, "cross"), message)
+            mistakes.add((*place, *key, "cross"), CROSS_OF_LINK)
 
 
 def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
     """Report keys of an event that do not go together."""
     action = literal.action
     values = {
-        (*place, *side, key): getattr(table, key)
-        for side, table in (((), literal), (("up",), literal.up), (("down",), literal.down))
+        (*place, *inner, key): getattr(table, key)
+        for table, inner in by_direction(literal)
         for key in LiteralChange.model_fields
     }
     given = [key for key, value in values.items() if value is not None]
@@ -160,7 +167,9 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
     if literal.lasts is None and action == "unplug" and not mistakes.spoiled((*place, "lasts")):
         mistakes.missing((*place, "lasts"), "an unplug has an end; say how long it lasts")
     if literal.random and literal.every is None:
-        mistakes.add((*place, "random"), "nothing repeats here; the mean time between is every")
+        mistakes.add(
+            (*place, "random"), "nothing repeats here; every is the mean time between two events"
+        )
     if literal.every is None:
         return
     if action == "up":
@@ -169,7 +178,7 @@ def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> Non
         message = "it would not be over when it happens again; say how long it lasts"
         mistakes.add((*place, "every"), message)
     elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:
-        message = f"not longer than it lasts, which is {units.format_time(literal.lasts)}"
+        message = f"it must be longer than the event lasts, {units.format_time(literal.lasts)}"
         mistakes.add((*place, "every"), message)
 
 
@@ -182,11 +191,12 @@ def check_losses(
         path = by_name.get(literal.path or literal.link or "")
         if path is None:
             continue
-        for side, link, own in (("up", path.up, literal.up), ("down", path.down, literal.down)):
+        for direction in DIRECTIONS:
+            shape, own = getattr(path, direction), getattr(literal, direction)
             loss = literal.loss if own.loss is None else own.loss
-            key = ("loss",) if own.loss is None else (side, "loss")
+            key = ("loss",) if own.loss is None else (direction, "loss")
             if loss is not None:
-                message = loss_mistake(loss, link.loss_burst, link.loss_good, link.loss_bad)
+                message = loss_mistake(loss, shape.loss_burst, shape.loss_good, shape.loss_bad)
                 if message:
                     mistakes.add(("event", index, *key), message)
 
@@ -202,7 +212,7 @@ def check_rates(
         message = "the path has no rate of its own; change its link: link = NAME instead of path"
         if literal.action == "handover":
             mistakes.add(("event", index, "action"), message)
-        for table, key in ((literal, ()), (literal.up, ("up",)), (literal.down, ("down",))):
+        for table, key in by_direction(literal):
             if table.rate is not None:
                 mistakes.add(("event", index, *key, "rate"), message)
 
@@ -210,7 +220,7 @@ def check_rates(
 def _event(literal: LiteralEvent) -> Event:
     action = literal.action
     assert action is not None, "events without an action were reported"
-    sides = {"up": literal.up, "down": literal.down} if action in _CHANGING else {}
+    changed = DIRECTIONS if action in _CHANGING else ()
     return Event(
         at_ns=literal.at or 0,
         path=literal.path or literal.link or "",
@@ -218,12 +228,12 @@ def _event(literal: LiteralEvent) -> Event:
         lasts_ns=literal.lasts,
         every_ns=literal.every,
         random=bool(literal.random),
-        **{side: _change(literal, own) for side, own in sides.items()},
+        **{direction: _change(literal, getattr(literal, direction)) for direction in changed},
     )
 
 
 def _change(event: LiteralEvent, own: LiteralChange) -> Change:
-    """The values given for one direction, before those given for both."""
+    """The values for one direction; one given for it goes before one given for both."""
     values = {
         key: getattr(event, key) if getattr(own, key) is None else getattr(own, key)
         for key in LiteralChange.model_fields
@@ -243,12 +253,12 @@ def _change(event: LiteralEvent, own: LiteralChange) -> Change:
 
 def _check_order(
     events: Sequence[tuple[int, Event]],
-    ways: Sequence[Sequence[Sequence[str]]],
+    routes: Sequence[Sequence[Sequence[str]]],
     mistakes: Mistakes,
 ) -> None:
-    """Report events, given with their numbers, that are impossible after those before them.
+    """Report events, given with their numbers, that are impossible after the earlier ones.
 
-    `ways` lists the paths of each connection, and of each path everything that it goes through.
+    `routes` lists the paths of each connection, and for each path the links that it crosses.
     """
     last: dict[str, Event] = {}
     for index, event in events:
@@ -257,7 +267,9 @@ def _check_order(
         before = last.get(event.path)
         state = before.action if before else "up"
         since = f" since {units.format_time(before.at_ns)}" if before else ""
-        kind = "path" if any(event.path == way[0] for all_ in ways for way in all_) else "link"
+        kind = (
+            "path" if any(event.path == route[0] for all_ in routes for route in all_) else "link"
+        )
         if state == "close":
             mistakes.add(("event", index, "action"), f"path {event.path} is closed{since}")
         elif event.action == state:
@@ -266,6 +278,6 @@ def _check_order(
         else:
             last[event.path] = event
     gone = {name for name, event in last.items() if event.action != "up"}
-    if any(all_ and all(gone & set(way) for way in all_) for all_ in ways):
-        message = "no path is left that is up and open, and data could never arrive"
+    if any(all_ and all(gone & set(route) for route in all_) for all_ in routes):
+        message = "no path would be up and open any more, so data could never arrive"
         mistakes.add(("event", events[-1][0], "action"), message)

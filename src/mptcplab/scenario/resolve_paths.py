@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
+from typing import Any
 
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, one_of, unknown
@@ -25,6 +26,7 @@ from mptcplab.scenario.literal import (
     LiteralPath,
     LiteralScenario,
     LiteralTrace,
+    by_direction,
 )
 from mptcplab.scenario.model import LONGEST_NS, Link, Path, Shape
 from mptcplab.scenario.presets import PRESETS
@@ -43,6 +45,16 @@ _RED_PRODUCTS = 4
 
 DEFAULT_RESOLUTION_NS = 10**7
 
+CROSS_OF_LINK = "cross traffic goes from host to host: give it to a path of the link"
+_DROPS_OF_LINK = "packets are counted at the router of a path; give it to the path"
+# The keys that only a path can have, and why.
+_OF_PATHS = {
+    "bottleneck": "a link is between routers; only a path can have its bottleneck at a host",
+    "cross": CROSS_OF_LINK,
+    "drop": _DROPS_OF_LINK,
+    "drop_acks": _DROPS_OF_LINK,
+}
+
 
 class Traces:
     """Reads the traces of paths, each file once; relative paths start at `folder`."""
@@ -50,12 +62,12 @@ class Traces:
     def __init__(self, folder: FilePath, workload: Workload | None, mistakes: Mistakes) -> None:
         self._folder, self._mistakes = folder, mistakes
         self.duration_ns = (workload and workload.duration_ns) or LONGEST_NS
-        #: The traces played, by the name of the path and "up" or "down".
+        #: The traces played, by the name of the path and the direction.
         self.sources: dict[tuple[str, str], link_trace.Source] = {}
         self._read: dict[str, tuple[Sequence[Step], link_trace.Source] | None] = {}
 
     def steps(
-        self, literal: LiteralTrace | None, path: str, side: str, place: Place
+        self, literal: LiteralTrace | None, path: str, direction: str, place: Place
     ) -> Sequence[Step] | None:
         """The steps to play on a path; None, after reporting a mistake, if there is one."""
         if literal is None:
@@ -69,7 +81,7 @@ class Traces:
         read = self._read[key]
         if read is None:
             return None
-        steps, self.sources[path, side] = read
+        steps, self.sources[path, direction] = read
         return steps
 
     def _load(
@@ -79,18 +91,16 @@ class Traces:
         from mptcplab.traces import trace_file, trace_steps
 
         try:
-            found = trace_file.read(
-                file,
-                columns=literal.columns,
-                interval_ns=literal.interval,
-                skip_empty=bool(literal.skip_empty),
-            )
+            how: dict[str, Any] = {
+                "columns": literal.columns,
+                "interval_ns": literal.interval,
+                "skip_empty": bool(literal.skip_empty),
+            }
+            found = trace_file.read(file, **how)
             source = link_trace.Source(
                 file,
                 trace_file.digest(file.read_bytes()),
-                columns=literal.columns,
-                interval_ns=literal.interval,
-                skip_empty=bool(literal.skip_empty),
+                **how,
                 offset_ns=literal.offset or 0,
                 repeat=literal.repeat is not False,
             )
@@ -105,7 +115,7 @@ class Traces:
             resolution_ns=literal.resolution or DEFAULT_RESOLUTION_NS,
         )
         if steps[-1].rate_bps == 0 and literal.repeat is False:
-            message = "it ends without a rate, and is not repeated: data would never arrive"
+            message = "it ends in an outage and does not repeat, so data would never arrive"
             self._mistakes.add(place, message, literal.file)
         return steps, source
 
@@ -119,7 +129,7 @@ def links_and_paths(
     numbers: dict[str, str] = {}
     _check_names("link", whole.link, numbers, mistakes)
     _check_names("path", whole.path, numbers, mistakes)
-    _check_ways(whole, mistakes)
+    _check_links(whole, mistakes)
     own = [_path(each, ("link", i), traces, mistakes) for i, each in enumerate(whole.link)]
     trips_ns = {link.name: link.up.delay_ns + link.down.delay_ns for link in own if link}
     paths: list[Path | None] = []
@@ -145,7 +155,7 @@ def links_and_paths(
     return tuple(links), tuple(path for path in paths if path)
 
 
-def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
+def _check_links(whole: LiteralScenario, mistakes: Mistakes) -> None:
     """Report unknown and unused links, and keys of links that only a path can have."""
     known = [link.name for link in whole.link if link.name is not None]
     used = set()
@@ -157,18 +167,11 @@ def _check_ways(whole: LiteralScenario, mistakes: Mistakes) -> None:
     for index, link in enumerate(whole.link):
         if link.name is not None and link.name not in used:
             mistakes.add(("link", index), "no path has this link", link.name)
-        for table, key in ((link, ()), (link.up, ("up",)), (link.down, ("down",))):
-            place: Place = ("link", index, *key)
-            if table.bottleneck == "host":
-                message = "a link is between routers; only a path can have its bottleneck at a host"
-                mistakes.add((*place, "bottleneck"), message)
-            if table.cross is not None:
-                message = "cross traffic goes from host to host: give it to a path of the link"
-                mistakes.add((*place, "cross"), message)
-            for name in ("drop", "drop_acks"):
-                if getattr(table, name) is not None:
-                    message = "packets are counted at the router of a path; give it to the path"
-                    mistakes.add((*place, name), message)
+        for table, inner in by_direction(link):
+            for key, message in _OF_PATHS.items():
+                value = getattr(table, key)
+                if value is not None and (key, value) != ("bottleneck", "router"):
+                    mistakes.add(("link", index, *inner, key), message)
 
 
 def _check_names(
@@ -207,21 +210,21 @@ def _path(
     """A path or a link; the rest of the route adds `beyond_ns` to the RTT."""
     links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
     preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
-    sides = {
+    directions = {
         "up": _Values(_overridden(literal.up, literal, preset.up, preset)),
         "down": _Values(_overridden(literal.down, literal, preset.down, preset)),
     }
-    for side, values in sides.items():
-        own = getattr(literal, side)
-        where = functools.partial(_given, own, place, side)
-        given = (*place, "trace") if own.trace is None else (*place, side, "trace")
-        trace, of_preset = values.given.trace, getattr(preset, side).trace
+    for direction, values in directions.items():
+        own = getattr(literal, direction)
+        where = functools.partial(_given, own, place, direction)
+        given = (*place, "trace") if own.trace is None else (*place, direction, "trace")
+        trace, of_preset = values.given.trace, getattr(preset, direction).trace
         varies = False
         if trace and of_preset and trace.file in (None, of_preset.file):
             varies = True
             # a trace without a file says how that of the preset is played
             trace = of_preset.model_copy(update=trace.model_dump(exclude_none=True))
-        steps = traces.steps(trace, literal.name or "", side, given)
+        steps = traces.steps(trace, literal.name or "", direction, given)
         if steps is None:
             return None
         if varies:
@@ -230,11 +233,11 @@ def _path(
             _take_first(values, steps, given, traces.duration_ns, mistakes)
         if links:
             _leave_to_links(values, where, mistakes)
-        if not mistakes.spoiled((*place, side, "delay")):
+        if not mistakes.spoiled((*place, direction, "delay")):
             _check_delays(values, where, mistakes)
         _check_losses(values, where, mistakes)
         _check_queue(values, where, mistakes)
-    up, down = sides["up"], sides["down"]
+    up, down = directions["up"], directions["down"]
     if literal.name is None or up.delay_ns is None or down.delay_ns is None:
         return None
     round_trip_ns = beyond_ns + up.delay_ns + down.delay_ns
@@ -286,9 +289,9 @@ def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:
     values.rate_bps, values.queue = NO_RATE_BPS, MAX_QUEUE_PACKETS
 
 
-def _given(own: LiteralDirection, place: Place, side: str, key: str) -> Place:
+def _given(own: LiteralDirection, place: Place, direction: str, key: str) -> Place:
     """Where a value of a direction was given: for this direction, or for the path."""
-    return (*place, side, key) if getattr(own, key) is not None else (*place, key)
+    return (*place, direction, key) if getattr(own, key) is not None else (*place, key)
 
 
 _Where = Callable[[str], Place]
@@ -333,7 +336,7 @@ def _check_losses(values: _Values, where: _Where, mistakes: Mistakes) -> None:
     if not given.loss_burst:
         for key in ("loss_good", "loss_bad"):
             if getattr(given, key) is not None:
-                message = "there is only one state without a loss_burst, e.g. 5"
+                message = "a loss has two states only with a loss_burst, e.g. 5"
                 mistakes.add(where(key), message)
         return
     if good >= bad:

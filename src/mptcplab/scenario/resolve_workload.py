@@ -90,12 +90,19 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
         mistakes.add(("workload", key), message)
     if foreign or any(mistakes.spoiled(("workload", key)) for key in WORKLOAD_KEYS[kind]):
         return None
-    found = _RESOLVERS[kind](literal, folder, mistakes)
-    if found and opens_connections(found) and literal.start is not None:
-        message = "its connections are opened when they are needed; leave it out"
-        _wrong(mistakes, "start", message)
+    try:
+        if kind == "web":
+            found: AnyWorkload = _web(literal, folder)
+        else:
+            found = _RESOLVERS[kind](literal, mistakes)
+        if opens_connections(found) and literal.start is not None:
+            raise _Impossible(
+                "start", "its connections are opened when they are needed; leave it out"
+            )
+    except _Impossible as error:
+        mistakes.add(("workload", error.key), str(error))
         return None
-    return found and found.model_copy(
+    return found.model_copy(
         update={
             "start": literal.start or DEFAULT_START,
             "no_delay": _or(literal.no_delay, found.no_delay),
@@ -103,8 +110,12 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
     )
 
 
-def _wrong(mistakes: Mistakes, key: str, message: str) -> None:
-    mistakes.add(("workload", key), message)
+class _Impossible(Exception):  # noqa: N818
+    """A value of a key that makes a workload impossible, and why."""
+
+    def __init__(self, key: str, why: str) -> None:
+        self.key = key
+        super().__init__(why)
 
 
 def _or(value: T | None, default: T) -> T:
@@ -115,8 +126,8 @@ def _timed(literal: LiteralWorkload, mistakes: Mistakes) -> dict[str, Any]:
     duration_ns = _or(literal.duration, DEFAULT_DURATION_NS)
     warmup_ns = _or(literal.warmup, min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10))
     if warmup_ns >= duration_ns:
-        message = f"not shorter than the duration, which is {units.format_time(duration_ns)}"
-        _wrong(mistakes, "warmup", message)
+        message = f"it must be shorter than the duration, which is {units.format_time(duration_ns)}"
+        mistakes.add(("workload", "warmup"), message)
     return {"duration_ns": duration_ns, "warmup_ns": warmup_ns}
 
 
@@ -124,33 +135,26 @@ def _directed(literal: LiteralWorkload) -> dict[str, Any]:
     return {"direction": literal.direction or "up"}
 
 
-def _resolve_bulk(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) -> Bulk | None:
+def _bulk(literal: LiteralWorkload, mistakes: Mistakes) -> Bulk:
     if literal.size is None:
         return Bulk(**_directed(literal), **_timed(literal, mistakes))
     if literal.duration is not None:
-        _wrong(mistakes, "size", "duration and size are both given; give one of them")
-        return None
+        raise _Impossible("size", "duration and size are both given; give one of them")
     if literal.warmup:
-        _wrong(mistakes, "warmup", "a workload of a given size has no warm-up; leave it out")
+        message = "a workload of a given size has no warm-up; leave it out"
+        mistakes.add(("workload", "warmup"), message)
     return Bulk(**_directed(literal), size_bytes=literal.size)
 
 
-def _resolve_transfers(
-    literal: LiteralWorkload, _folder: Path, mistakes: Mistakes
-) -> Transfers | None:
+def _transfers(literal: LiteralWorkload, _mistakes: Mistakes) -> Transfers:
     count = _or(literal.count, DEFAULT_TRANSFERS)
     fresh = bool(literal.fresh)
-    sides = 2 if literal.direction == "both" else 1
+    transfers = count * _directions(literal)
     each = 1 if literal.direction in (None, "up") and literal.interval is not None else 2
-    if fresh and count * sides > MAX_CONNECTIONS:
-        message = (
-            f"{count * sides} connections, one for each transfer; at most {MAX_CONNECTIONS} are "
-            "possible"
-        )
-        _wrong(mistakes, "count", message)
-        return None
-    if not _few_enough(each * count * sides, "count", mistakes):
-        return None
+    if fresh and transfers > MAX_CONNECTIONS:
+        limit = f"at most {MAX_CONNECTIONS} are possible"
+        raise _Impossible("count", f"{transfers} connections, one for each transfer; {limit}")
+    _check_number(each * transfers, "count")
     return Transfers(
         **_directed(literal),
         transfer_bytes=_or(literal.size, DEFAULT_TRANSFER_BYTES),
@@ -160,10 +164,9 @@ def _resolve_transfers(
     )
 
 
-def _resolve_cbr(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) -> Cbr | None:
+def _cbr(literal: LiteralWorkload, mistakes: Mistakes) -> Cbr:
     if literal.rate is not None and literal.interval is not None:
-        _wrong(mistakes, "interval", "rate and interval are both given; give one of them")
-        return None
+        raise _Impossible("interval", "rate and interval are both given; give one of them")
     rate_bps = literal.rate
     if literal.interval is None:
         rate_bps = _or(rate_bps, DEFAULT_BLOCK_RATE_BPS)
@@ -174,10 +177,8 @@ def _resolve_cbr(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) ->
     else:
         assert rate_bps is not None
         blocks = -(-timed["duration_ns"] * rate_bps // (size * 8 * 10**9))
-    sides = 2 if literal.direction == "both" else 1
     blamed = "duration" if literal.interval is None else "interval"
-    if not _few_enough(blocks * sides, blamed, mistakes):
-        return None
+    _check_number(blocks * _directions(literal), blamed)
     return Cbr(
         **_directed(literal),
         **timed,
@@ -187,9 +188,7 @@ def _resolve_cbr(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) ->
     )
 
 
-def _resolve_requests(
-    literal: LiteralWorkload, _folder: Path, mistakes: Mistakes
-) -> Requests | None:
+def _requests(literal: LiteralWorkload, mistakes: Mistakes) -> Requests:
     sizes: dict[str, Any] = {
         "request_bytes": _or(literal.request, DEFAULT_REQUEST_BYTES),
         "response_bytes": _or(literal.response, DEFAULT_RESPONSE_BYTES),
@@ -198,38 +197,34 @@ def _resolve_requests(
         for key in ("interval", "random", "duration", "warmup"):
             if getattr(literal, key):
                 message = "with a think time, a request waits for the last response; leave it out"
-                _wrong(mistakes, key, message)
+                mistakes.add(("workload", key), message)
         count = _or(literal.count, DEFAULT_REQUESTS)
         return Requests(
             **sizes, interval_ns=None, random=False, think_ns=literal.think, count=count
         )
     if literal.count is not None:
         message = "requests at an interval are sent for a duration; a count goes with think"
-        _wrong(mistakes, "count", message)
-        return None
+        raise _Impossible("count", message)
     interval_ns = _or(literal.interval, DEFAULT_REQUEST_INTERVAL_NS)
     timed = _timed(literal, mistakes)
     number = -(-timed["duration_ns"] // interval_ns)
     if literal.random and number > _MAX_RANDOM_REQUESTS:
         message = f"{number} requests on average; at most {_MAX_RANDOM_REQUESTS} are possible"
-        _wrong(mistakes, "interval", message)
-        return None
-    if not _few_enough(2 * number, "interval", mistakes):
-        return None
+        raise _Impossible("interval", message)
+    _check_number(2 * number, "interval")
     random = bool(literal.random)
     return Requests(
         **sizes, **timed, interval_ns=interval_ns, random=random, think_ns=None, count=None
     )
 
 
-def _resolve_web(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> Web | None:
+def _web(literal: LiteralWorkload, folder: Path) -> Web:
     objects = web_page.MEDIAN
     if literal.page is not None:
         try:
             objects = web_page.read(folder / literal.page)
         except PageError as error:
-            _wrong(mistakes, "page", str(error))
-            return None
+            raise _Impossible("page", str(error)) from None
     return Web(
         objects=objects,
         request_bytes=_or(literal.request, DEFAULT_GET_BYTES),
@@ -238,15 +233,14 @@ def _resolve_web(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> 
     )
 
 
-def _resolve_video(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) -> Video | None:
+def _video(literal: LiteralWorkload, _mistakes: Mistakes) -> Video:
     segment_ns = _or(literal.segment, DEFAULT_SEGMENT_NS)
     buffer_ns = _or(literal.buffer, max(DEFAULT_BUFFER_NS, 2 * segment_ns))
     # A request waits until the buffer has room for a segment: it is never fuller then.
     room_ns = buffer_ns - segment_ns
     if room_ns < segment_ns:
-        message = f"less than two segments, which are {units.format_time(2 * segment_ns)}"
-        _wrong(mistakes, "buffer", message)
-        return None
+        message = f"it must hold two segments, which are {units.format_time(2 * segment_ns)}"
+        raise _Impossible("buffer", message)
     reservoir_ns = _or(literal.reservoir, buffer_ns * _RESERVOIR[0] // _RESERVOIR[1])
     cushion_ns = _or(
         literal.cushion,
@@ -257,11 +251,9 @@ def _resolve_video(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) 
             f"reservoir and cushion exceed the buffer less a segment, which is "
             f"{units.format_time(room_ns)}: the highest bitrate would never be reached"
         )
-        _wrong(mistakes, "reservoir" if literal.cushion is None else "cushion", message)
-        return None
+        raise _Impossible("reservoir" if literal.cushion is None else "cushion", message)
     segments = -(-_or(literal.duration, DEFAULT_VIDEO_NS) // segment_ns)
-    if not _few_enough(2 * segments, "duration", mistakes):
-        return None
+    _check_number(2 * segments, "duration")
     found = Video(
         segments=segments,
         segment_ns=segment_ns,
@@ -272,17 +264,15 @@ def _resolve_video(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) 
         cushion_ns=cushion_ns,
     )
     if len(set(found.sizes)) < len(found.sizes):
-        _wrong(mistakes, "bitrates", "two of them have segments of the same size in bytes")
-        return None
+        raise _Impossible("bitrates", "two of them have segments of the same size in bytes")
     return found
 
 
-def _resolve_frames(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes) -> Frames | None:
+def _frames(literal: LiteralWorkload, mistakes: Mistakes) -> Frames:
     timed = _timed(literal, mistakes)
     fps = _or(literal.fps, DEFAULT_FPS)
-    sides = 2 if literal.direction == "both" else 1
-    if not _few_enough(-(-timed["duration_ns"] * fps // 10**9) * sides, "duration", mistakes):
-        return None
+    frames = -(-timed["duration_ns"] * fps // 10**9)
+    _check_number(frames * _directions(literal), "duration")
     return Frames(
         **_directed(literal),
         **timed,
@@ -294,20 +284,20 @@ def _resolve_frames(literal: LiteralWorkload, _folder: Path, mistakes: Mistakes)
     )
 
 
-def _few_enough(number: int, blamed: str, mistakes: Mistakes) -> bool:
-    if number > MAX_MESSAGES:
-        message = f"{number} messages; at most {MAX_MESSAGES} are possible"
-        _wrong(mistakes, blamed, message)
-    return number <= MAX_MESSAGES
+def _directions(literal: LiteralWorkload) -> int:
+    return 2 if literal.direction == "both" else 1
 
 
-_Resolver = Callable[[LiteralWorkload, Path, Mistakes], AnyWorkload | None]
-_RESOLVERS: dict[str, _Resolver] = {
-    "bulk": _resolve_bulk,
-    "transfers": _resolve_transfers,
-    "cbr": _resolve_cbr,
-    "requests": _resolve_requests,
-    "web": _resolve_web,
-    "video": _resolve_video,
-    "frames": _resolve_frames,
+def _check_number(messages: int, blamed: str) -> None:
+    if messages > MAX_MESSAGES:
+        raise _Impossible(blamed, f"{messages} messages; at most {MAX_MESSAGES} are possible")
+
+
+_RESOLVERS: dict[str, Callable[[LiteralWorkload, Mistakes], AnyWorkload]] = {
+    "bulk": _bulk,
+    "transfers": _transfers,
+    "cbr": _cbr,
+    "requests": _requests,
+    "video": _video,
+    "frames": _frames,
 }

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.mistakes import no_such_file, printable, shown, suggestion
+from mptcplab.mistakes import read_bytes, shown, suggestion
 
 # The name that is replaced in the templates, also where it is part of another word.
 _TEMPLATE_NAME = re.compile(r"(?<![a-z])mine(?![a-z])")
@@ -71,7 +71,6 @@ _MOVED = {
     ("redundant", "spare_backups"): "opportunistic or whenidle",
 }
 
-_MAX_FILE_BYTES = 1 << 20
 _U32_MAX = 2**32 - 1
 _BOOLEANS = {"on": 1, "off": 0, "1": 1, "0": 0, "true": 1, "false": 0}
 
@@ -233,15 +232,7 @@ def read(file: Path, taken: Mapping[str, Scheduler]) -> Scheduler:
 
     Raises ValueError, which says what is wrong with the file.
     """
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(_MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
-        raise ValueError(no_such_file(file)) from None
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror or error}") from None
-    if len(content) > _MAX_FILE_BYTES:
-        raise ValueError("larger than 1 MiB; a scheduler is a short C file")
+    content = read_bytes(file, 1, "a scheduler is a short C file")
     try:
         check_name(file.stem, taken)
     except ValueError as error:
@@ -411,8 +402,17 @@ def _without_comments(text: str) -> str:
 
 _TABLE = re.compile(r"\bstruct\s+mps_param\s+\w+\s*\[\s*\w*\s*\]\s*=\s*\{")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+\(?(\w+)\)?[ \t]*$", re.MULTILINE)
-_TOKEN = re.compile(r'\s*("(?:\\.|[^"\\\n])*"|\w+|\S)')
 _NUMBER = re.compile("(0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)[uUlL]*")
+_QUOTED = r'"(?:\\.|[^"\\\n])*"'
+# A number or a macro; or a text, which may be in parts that the compiler joins.
+_ARGUMENT = rf"\s*(?:{_QUOTED}(?:\s*{_QUOTED})*|\w+)\s*"
+_ENTRY = re.compile(
+    rf"(?:\[\s*\w+\s*\]\s*=\s*)?(\w+)\s*\(({_ARGUMENT}(?:,{_ARGUMENT})*)\)\s*(?:,\s*|(?=\}}))"
+)
+_ENTRY_EXPECTED = (
+    'MPS_BOOL("name", default, "meaning") or MPS_UINT("name", minimum, maximum, default, "unit", '
+    f'"meaning") is expected, with numbers up to {_U32_MAX}, and commas between the parameters'
+)
 
 
 def parameters_in(text: str) -> tuple[Parameter, ...]:
@@ -421,96 +421,46 @@ def parameters_in(text: str) -> tuple[Parameter, ...]:
     table = _TABLE.search(code)
     if not table:
         return ()
-    names = {"U32_MAX": "0xffffffff", **dict(_DEFINE.findall(code))}
-    entries = _Entries(code, table.end(), names)
-    found: list[Parameter] = []
-    for parameter in entries:
-        if parameter.name == RECOVERY.name:
-            raise entries.error(f"{parameter.name} is a parameter that all schedulers have")
-        if parameter.name in [other.name for other in found]:
-            raise entries.error(f"two parameters are called {parameter.name}")
-        if not _PARAMETER_NAME.fullmatch(parameter.name):
-            raise entries.error(f"{shown(parameter.name)} is no name; {_PARAMETER_NAME_ACCEPTED}")
-        if not parameter.minimum <= parameter.default <= parameter.maximum:
-            raise entries.error(f"the default of {parameter.name} is out of its own range")
-        found.append(parameter)
-    return tuple(found)
+    macros = {"U32_MAX": str(_U32_MAX), **dict(_DEFINE.findall(code))}
+    found: dict[str, Parameter] = {}
+    rest = code[table.end() :].lstrip()
+    while not rest.startswith("}"):
+        try:
+            entry = _ENTRY.match(rest)
+            if not entry:
+                raise ValueError(_ENTRY_EXPECTED)
+            parameter = _parameter(entry[1], re.findall(_ARGUMENT, entry[2]), macros)
+            if parameter.name in found:
+                raise ValueError(f"two parameters are called {parameter.name}")
+        except ValueError as error:
+            line = code.count("\n", 0, len(code) - len(rest)) + 1
+            raise ValueError(f"line {line}: in the table of parameters: {error}") from None
+        found[parameter.name] = parameter
+        rest = rest[entry.end() :]
+    return tuple(found.values())
 
 
-class _Entries:
-    """Reads the entries of a parameter table, from `position` (after its brace) on."""
+def _parameter(kind: str, arguments: Sequence[str], macros: Mapping[str, str]) -> Parameter:
+    match kind, [_argument(each.strip(), macros) for each in arguments]:
+        case "MPS_BOOL", [str(name), int(default), str(meaning)]:
+            parameter = Parameter(name, "bool", 0, 1, default, "", meaning)
+        case "MPS_UINT", [str(name), int(low), int(high), int(default), str(unit), str(meaning)]:
+            parameter = Parameter(name, "uint", low, high, default, unit, meaning)
+        case _:
+            raise ValueError(_ENTRY_EXPECTED)
+    if name == RECOVERY.name:
+        raise ValueError(f"{name} is a parameter that all schedulers have")
+    if not _PARAMETER_NAME.fullmatch(name):
+        raise ValueError(f"{shown(name)} is no name; {_PARAMETER_NAME_ACCEPTED}")
+    if not parameter.minimum <= default <= parameter.maximum:
+        raise ValueError(f"the default of {name} is out of its own range")
+    return parameter
 
-    def __init__(self, code: str, position: int, names: Mapping[str, str]) -> None:
-        self._code, self._position, self._names = code, position, names
-        self._token = ""
-        self._next()
 
-    def __iter__(self) -> Iterator[Parameter]:
-        while self._token != "}":
-            if self._accept("["):
-                self._next()  # the index
-                self._expect("]")
-                self._expect("=")
-            kind = self._token
-            self._next()
-            self._expect("(")
-            if kind == "MPS_BOOL":
-                name, default = self._text(), self._number(",")
-                yield Parameter(name, "bool", 0, 1, default, "", self._last_text())
-            elif kind == "MPS_UINT":
-                name = self._text()
-                minimum, maximum, default = (self._number(",") for _ in range(3))
-                unit = self._text()
-                yield Parameter(name, "uint", minimum, maximum, default, unit, self._last_text())
-            else:
-                raise self.error(f"MPS_BOOL or MPS_UINT is expected, not {printable(kind)}")
-            if not self._accept(",") and self._token != "}":
-                raise self.error("a comma is expected between parameters")
-
-    def error(self, message: str) -> ValueError:
-        line = self._code.count("\n", 0, self._position) + 1
-        return ValueError(f"line {line}: in the table of parameters: {message}")
-
-    def _next(self) -> None:
-        found = _TOKEN.match(self._code, self._position)
-        if not found:
-            raise self.error("its end is missing")
-        self._token, self._position = found[1], found.end()
-
-    def _accept(self, token: str) -> bool:
-        if self._token != token:
-            return False
-        self._next()
-        return True
-
-    def _expect(self, token: str) -> None:
-        if not self._accept(token):
-            raise self.error(f"{token} is expected, not {printable(self._token)}")
-
-    def _string(self) -> str:
-        """One or more string literals, joined as the compiler does."""
-        if not self._token.startswith('"'):
-            raise self.error(f"a text in quotes is expected, not {printable(self._token)}")
-        text = ""
-        while self._token.startswith('"'):
-            text += re.sub(r"\\(.)", r"\1", self._token[1:-1])
-            self._next()
-        return text
-
-    def _text(self) -> str:
-        text = self._string()
-        self._expect(",")
-        return text
-
-    def _last_text(self) -> str:
-        text = self._string()
-        self._expect(")")
-        return text
-
-    def _number(self, after: str) -> int:
-        number = _NUMBER.fullmatch(self._names.get(self._token, self._token))
-        if not number or int(number[1], 0) > _U32_MAX:
-            raise self.error(f"a number up to {_U32_MAX} is expected, not {printable(self._token)}")
-        self._next()
-        self._expect(after)
-        return int(number[1], 0)
+def _argument(text: str, macros: Mapping[str, str]) -> str | int | None:
+    """A text, or a number; None if it is no number that C would take."""
+    if text.startswith('"'):
+        return "".join(re.sub(r"\\(.)", r"\1", part[1:-1]) for part in re.findall(_QUOTED, text))
+    number = _NUMBER.fullmatch(macros.get(text, text))
+    value = int(number[1], 0) if number else _U32_MAX + 1
+    return value if value <= _U32_MAX else None

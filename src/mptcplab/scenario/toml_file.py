@@ -8,34 +8,18 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from mptcplab.mistakes import Mistakes, no_such_file, printable
-
-_MAX_FILE_BYTES = 1 << 20
+from mptcplab.mistakes import Mistakes, printable, read_text
 
 
 def read(file: Path, mistakes: Mistakes) -> dict[str, Any]:
     """The content of a file as a table; an empty one, after reporting why, if it is unreadable."""
-    if "\0" in str(file):
-        mistakes.add((), "this is not the name of a file")
+    try:
+        text = read_text(file, 1, "a short TOML file is expected")
+    except ValueError as error:
+        mistakes.add((), str(error))
         return {}
     try:
-        with file.open("rb") as stream:
-            raw = stream.read(_MAX_FILE_BYTES + 1)
-        if len(raw) > _MAX_FILE_BYTES:
-            mistakes.add((), "larger than 1 MiB; a short TOML file is expected")
-            return {}
-        # Some editors begin a UTF-8 file with a byte order mark.
-        text = raw.decode("utf-8-sig")
         return tomllib.loads(text)
-    except FileNotFoundError:
-        message = no_such_file(file)
-    except IsADirectoryError:
-        message = "this is a directory; a TOML file is expected"
-    except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        message = f"line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})"
     except tomllib.TOMLDecodeError as error:
         message = _syntax_message(text, str(error))
     except (ValueError, RecursionError):

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from mptcplab import units
 from mptcplab.errors import InputError, Problem
-from mptcplab.mistakes import one_of, shown
+from mptcplab.mistakes import shown
 from mptcplab.scenario.limits import (
     MAX_QUEUE_PACKETS,
     MIN_RED_PACKETS,
@@ -26,7 +26,7 @@ from mptcplab.traces import link_trace
 
 L = TypeVar("L", bound=Link)
 
-#: What is said, and of which link and key; None: of all.
+#: Parts that were given, by link and key; None stands for all.
 _Said = dict[tuple[str | None, str | None], float]
 
 #: The uncertain values; jitter and reordering scale with the delay.
@@ -37,7 +37,7 @@ MOST = 0.9
 
 _FLAG = "--uncertain"
 _STREAM = 1 << 18
-_FORM = "it is a percentage, or KEY=, PATH= or PATH.KEY= and one, e.g. 20%, loss=50%, lte.rate=40%"
+_FORM = "a percentage is expected, alone or after KEY=, PATH= or PATH.KEY=, e.g. 20% or loss=50%"
 # A loss is stored in billionths, see units.parse_fraction.
 _LOSS_DIGITS = 9
 #: With everything lost, nothing would ever arrive.
@@ -75,7 +75,7 @@ def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:
         problems.append(Problem(_FLAG, "", shown(item), message))
 
     said: _Said = {(None, None): units.parse_fraction(DEFAULT)}
-    parts = _parts(texts, said, (*base.paths, *base.links), report)
+    parts = _parts(texts, said, base.own_and_shared, report)
     if problems:
         raise InputError(problems)
     return Uncertainty({(name, key): part for name, key, part in parts})
@@ -101,7 +101,7 @@ def drawn(scenario: Scenario) -> Scenario:
     from mptcplab.scenario.randomness import generator  # NumPy takes as long as all else here
 
     shares: dict[tuple[str, str], float] = {}
-    for number, link in enumerate((*scenario.paths, *scenario.links)):
+    for number, link in enumerate(scenario.own_and_shared):
         random = generator(scenario.seed, _STREAM + number)
         shares |= {(link.name, key): random.uniform(-1, 1) for key in KEYS}
     factors = {(name, key): 1 + part * shares[name, key] for name, key, part in scenario.vary}
@@ -170,8 +170,10 @@ def _place(what: str, names: Sequence[str]) -> tuple[str | None, str | None]:
         return what, None
     if name in names and key in KEYS:
         return name, key
-    of = f", nor of {one_of(tuple(names))}" if names else ""  # none if all have mistakes
-    raise ValueError(f"neither {one_of(KEYS)}{of}; {_FORM}")
+    known = f"keys are {', '.join(KEYS)}"
+    if names:  # unless all have mistakes
+        known += f"; paths and links are {', '.join(names)}"
+    raise ValueError(f"unknown key or path: {known}; {_FORM}")
 
 
 def _part(text: str) -> float:

@@ -25,13 +25,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from mptcplab import units
-from mptcplab.mistakes import printable, shown, suggestion
+from mptcplab.mistakes import printable, read_text, shown, suggestion
 
 MAX_OBJECTS = 5000
 MAX_OBJECT_BYTES = 10**9
 MAX_DELAY_NS = 60 * 10**9
 _MAX_NAME = 100
-_MAX_FILE_BYTES = 4 << 20
+_MAX_FILE_MIB = 4
 _KEYS = ("name", "size", "depends", "delay")
 
 
@@ -105,18 +105,13 @@ def read(file: Path) -> tuple[Object, ...]:
 
 def _load(file: Path) -> dict[str, Any]:
     try:
-        with file.open("rb") as stream:
-            raw = stream.read(_MAX_FILE_BYTES + 1)
-        if len(raw) > _MAX_FILE_BYTES:
-            raise PageError(f"larger than {_MAX_FILE_BYTES >> 20} MiB; a page is a short file")
-        text = raw.decode("utf-8-sig")
-        data = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise PageError(f"cannot be read: {error.strerror or error}") from None
-    except PageError:
-        raise
-    except (ValueError, RecursionError) as error:  # raised by the parsers and by decode()
-        kind = "JSON" if file.suffix == ".json" else "TOML"
+        text = read_text(file, _MAX_FILE_MIB, "a page is a short file, TOML or JSON")
+    except ValueError as error:
+        raise PageError(str(error)) from None
+    kind, load = ("JSON", json.loads) if file.suffix == ".json" else ("TOML", tomllib.loads)
+    try:
+        data: Any = load(text)
+    except (ValueError, RecursionError) as error:
         raise PageError(f"not valid {kind}: {printable(str(error))[:200]}") from None
     if not isinstance(data, dict):
         raise PageError('a page in JSON is { "object": [ ... ] }')

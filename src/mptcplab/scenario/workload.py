@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mptcplab.scenario.limits import Direction, Start
+from mptcplab.scenario.limits import DIRECTIONS, Direction, Start
 from mptcplab.scenario.web_page import Object
 
 if TYPE_CHECKING:
@@ -267,9 +267,10 @@ def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) ->
         if message.after is not None:
             due_ns = complete[message.after - 1] + message.delay_ns
         size = message.sizes[0] if message.sizes else 0
-        side = message.direction
-        free_ns[side] = max(due_ns, free_ns[side]) + size * 8 * 10**9 // rates_bps[side]
-        complete.append(free_ns[side])
+        direction = message.direction
+        begins_ns = max(due_ns, free_ns[direction])
+        free_ns[direction] = begins_ns + size * 8 * 10**9 // rates_bps[direction]
+        complete.append(free_ns[direction])
     least_ns = workload.duration_ns or 0
     if isinstance(workload, Program):
         least_ns = workload.time_limit_ns or 0
@@ -279,32 +280,28 @@ def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) ->
 
 
 def _directions(workload: Workload) -> tuple[Direction, ...]:
-    match workload.direction:
-        case "both":
-            return ("up", "down")
-        case one:
-            return (one,)
+    return DIRECTIONS if workload.direction == "both" else (workload.direction,)
 
 
 def _bulk(workload: Bulk) -> list[Message]:
     sizes = () if workload.size_bytes is None else (workload.size_bytes,)
-    return [Message(1, side, sizes, label="bulk") for side in _directions(workload)]
+    return [Message(1, each, sizes, label="bulk") for each in _directions(workload)]
 
 
 def _transfers(workload: Transfers) -> list[Message]:
     """Each direction has its own connections: replies would wait behind transfers."""
     found: list[Message] = []
-    sides = _directions(workload)
-    for number, side in enumerate(sides):
+    directions = _directions(workload)
+    for number, direction in enumerate(directions):
         last = None
         for i in range(workload.count):
-            connection = 1 + number + (i * len(sides) if workload.fresh else 0)
+            connection = 1 + number + (i * len(directions) if workload.fresh else 0)
             due: dict[str, Any] = {"at_ns": i * (workload.interval_ns or 0)}
             if last is not None and workload.interval_ns is None:
                 due = {"after": last}
-            transfer = Message(connection, side, (workload.transfer_bytes,), label="transfer")
+            transfer = Message(connection, direction, (workload.transfer_bytes,), label="transfer")
             # A download is requested; an upload gets a reply if something waits for its end.
-            if side == "down":
+            if direction == "down":
                 found.append(Message(connection, "up", (_REPLY_BYTES,), label=REQUEST, **due))
                 found.append(replace(transfer, after=len(found)))
             else:
@@ -318,9 +315,9 @@ def _transfers(workload: Transfers) -> list[Message]:
 
 def _cbr(workload: Cbr) -> list[Message]:
     return [
-        Message(1, side, (workload.block_bytes,), at_ns=at_ns, label="block")
+        Message(1, direction, (workload.block_bytes,), at_ns=at_ns, label="block")
         for at_ns in _block_times(workload)
-        for side in _directions(workload)
+        for direction in _directions(workload)
     ]
 
 
@@ -437,20 +434,20 @@ def _frames(workload: Frames) -> list[Message]:
         if needed is not None:
             importance[needed] += importance[i]
             last_ns[needed] = max(last_ns[needed], last_ns[i])
-    sides = _directions(workload)
+    directions = _directions(workload)
 
     def message(i: int, place: int) -> Message:
         needed = needs[i]
         return Message(
             1,
-            sides[place],
+            directions[place],
             (sizes[kinds[i]],),
             at_ns=due_ns[i],
             deadline_ns=workload.deadline_ns,
-            needs=None if needed is None else needed * len(sides) + place + 1,
+            needs=None if needed is None else needed * len(directions) + place + 1,
             importance=importance[i],
             expires_ns=last_ns[i] - due_ns[i] + workload.deadline_ns,
             label=f"frame {kinds[i]}",
         )
 
-    return [message(i, place) for i in range(count) for place in range(len(sides))]
+    return [message(i, place) for i in range(count) for place in range(len(directions))]

@@ -16,6 +16,7 @@ from mptcplab import units
 from mptcplab.errors import InputError, Problem
 from mptcplab.mistakes import one_of, printable, shown, suggestion
 from mptcplab.traces.radio import ENVIRONMENTS, MATERIALS, Building, Cell, Drive
+from mptcplab.units import NS_PER_S
 
 _NO_BUILDING = "none"
 _NUMBER = re.compile(r"\s*([-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(.*)", re.DOTALL)
@@ -23,11 +24,24 @@ _NUMBER = re.compile(r"\s*([-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(.*)", re.DOTAL
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a value is read and written; `parse` raises ValueError, which says what is accepted."""
+    """How a value is read and written, and in words what is accepted."""
 
-    parse: Callable[[str], Any]
+    read: Callable[[str], Any]
     format: Callable[[Any], str]
     accepted: str
+    limits: tuple[float, float] | None = None
+
+    def between(self, low: float, high: float) -> _Kind:
+        """The same in a range."""
+        accepted = f"{self.format(low)} to {self.format(high)}"
+        return replace(self, accepted=accepted, limits=(low, high))
+
+    def parse(self, text: str) -> Any:
+        """Raises ValueError, which says what is accepted."""
+        value = self.read(text)
+        if self.limits and not self.limits[0] <= value <= self.limits[1]:
+            raise ValueError(f"out of range; it is {self.accepted}")
+        return value
 
 
 def _measure(**scales: float) -> _Kind:
@@ -119,22 +133,6 @@ class DriveKey:
         value = getattr(owner, self.field)
         return value if self.index is None else value[self.index]
 
-    def accepted(self) -> str:
-        """The range or, without one, the form, in words."""
-        if self.field not in self.of.LIMITS:
-            return self.kind.accepted
-        low, high = self.of.LIMITS[self.field]
-        return f"{self.kind.format(low)} to {self.kind.format(high)}"
-
-    def parse(self, text: str) -> Any:
-        """Raises ValueError, which says what is accepted."""
-        value = self.kind.parse(text)
-        if self.field in self.of.LIMITS:
-            low, high = self.of.LIMITS[self.field]
-            if not low <= value <= high:
-                raise ValueError(f"out of range; it is {self.accepted()}")
-        return value
-
 
 _OURS = ("ours",)
 _NS3 = ("default of ns-3's mmWave module", "default of ns-3's LTE module")
@@ -148,55 +146,59 @@ SETTINGS = (
              ("the paper, section III",), 0),
     DriveKey("speed.north", Drive, "velocity_mps", _SPEED, "of the car; negative: to the south",
              ("the paper, section III",), 1),
-    DriveKey("height", Drive, "height_ut_m", _LENGTH, "of the car's antenna",
+    DriveKey("height", Drive, "height_ut_m", _LENGTH.between(1.5, 22.5), "of the car's antenna",
              ("TR 38.901, section 7.2",)),
-    DriveKey("duration", Drive, "duration_ns", _TIME, "of the drive, whole steps",
-             ("the paper, section III",)),
-    DriveKey("step", Drive, "step_ns", _TIME, "how long each row of the trace holds", _OURS),
-    DriveKey("wire_delay", Drive, "wire_delay_ns", _TIME, "one way, from the mast to the server",
-             _OURS),
-    DriveKey("building.west", Building, "x_m", _LENGTH, "its western wall, east of the mast",
-             _OURS, 0),
-    DriveKey("building.east", Building, "x_m", _LENGTH, "its eastern wall, east of the mast",
-             _OURS, 1),
+    DriveKey("duration", Drive, "duration_ns", _TIME.between(1, 24 * 3600 * NS_PER_S),
+             "of the drive, whole steps", ("the paper, section III",)),
+    DriveKey("step", Drive, "step_ns", _TIME.between(1, 3600 * NS_PER_S),
+             "how long each row of the trace holds", _OURS),
+    DriveKey("wire_delay", Drive, "wire_delay_ns", _TIME.between(0, 3600 * NS_PER_S),
+             "one way, from the mast to the server", _OURS),
+    DriveKey("building.west", Building, "x_m", _LENGTH, "its western wall, east of the mast", _OURS,
+             0),
+    DriveKey("building.east", Building, "x_m", _LENGTH, "its eastern wall, east of the mast", _OURS,
+             1),
     DriveKey("building.south", Building, "y_m", _LENGTH, "its southern wall, north of the mast",
              _OURS, 0),
     DriveKey("building.north", Building, "y_m", _LENGTH, "its northern wall, north of the mast",
              _OURS, 1),
-    DriveKey("building.height", Building, "height_m", _LENGTH, "from the ground", _OURS),
-    DriveKey("building.walls", Building, "walls", _COUNT, "that a wave goes through", _OURS),
+    DriveKey("building.height", Building, "height_m", _LENGTH.between(0.0, 1000.0),
+             "from the ground", _OURS),
+    DriveKey("building.walls", Building, "walls", _COUNT.between(0, 100),
+             "that a wave goes through", _OURS),
     DriveKey("building.materials", Building, "materials", _MATERIALS,
-             "of a wall, with their shares",
-             ("TR 38.901, table 7.4.3-2, low-loss model",)),
+             "of a wall, with their shares", ("TR 38.901, table 7.4.3-2, low-loss model",)),
     DriveKey("environment", Cell, "environment", _choice(*ENVIRONMENTS),
-             "urban micro or macro cell",
+             "urban micro or macro cell", _OURS),
+    DriveKey("height", Cell, "height_m", _LENGTH.between(1.5, 1000.0), "of the antenna on the mast",
              _OURS),
-    DriveKey("height", Cell, "height_m", _LENGTH, "of the antenna on the mast", _OURS),
-    DriveKey("frequency", Cell, "frequency_hz", _FREQUENCY, "of the carrier", _NS3),
-    DriveKey("bandwidth", Cell, "bandwidth_hz", _FREQUENCY, "that carries symbols",
-             ("200 MHz, TS 38.101-2", "20 MHz, TS 36.101")),
-    DriveKey("power", Cell, "power_dbm", _POWER, "of the transmitter", _NS3),
-    DriveKey("gain_bs", Cell, "gain_bs_dbi", _GAIN, "of the antenna on the mast",
-             ("64 elements, ns-3", "ns-3")),
-    DriveKey("gain_ut", Cell, "gain_ut_dbi", _GAIN, "of the car's antenna",
+    DriveKey("frequency", Cell, "frequency_hz", _FREQUENCY.between(0.5e9, 100e9), "of the carrier",
+             _NS3),
+    DriveKey("bandwidth", Cell, "bandwidth_hz", _FREQUENCY.between(1.0, 10e9),
+             "that carries symbols", ("200 MHz, TS 38.101-2", "20 MHz, TS 36.101")),
+    DriveKey("power", Cell, "power_dbm", _POWER.between(-200.0, 200.0), "of the transmitter", _NS3),
+    DriveKey("gain_bs", Cell, "gain_bs_dbi", _GAIN.between(-200.0, 200.0),
+             "of the antenna on the mast", ("64 elements, ns-3", "ns-3")),
+    DriveKey("gain_ut", Cell, "gain_ut_dbi", _GAIN.between(-200.0, 200.0), "of the car's antenna",
              ("16 elements, ns-3", "ns-3")),
-    DriveKey("noise_figure", Cell, "noise_figure_db", _DECIBEL, "of the car's receiver",
-             ("ours", "ns-3")),
+    DriveKey("noise_figure", Cell, "noise_figure_db", _DECIBEL.between(-200.0, 200.0),
+             "of the car's receiver", ("ours", "ns-3")),
     DriveKey("blockage", Cell, "blockage", _choice("nlos", "through"), "what the building does",
              ("the paper, section IV",)),
     DriveKey("link", Cell, "link", _choice("cqi", "shannon"), "how SINR becomes bits",
              ("TS 38.214", "TR 36.942, annex A")),
-    DriveKey("share", Cell, "share", _SHARE, "of the symbols, with data for the car",
-             ("ours, TS 38.306", "FDD")),
-    DriveKey("slot", Cell, "slot_ns", _TIME, "of a block", ("TS 38.211", "TS 36.211")),
-    DriveKey("harq_slots", Cell, "harq_slots", _COUNT, "until a block is sent again",
-             ("ours", "TS 36.213")),
-    DriveKey("harq_retransmissions", Cell, "harq_retransmissions", _COUNT, "of a block, at most",
-             _OURS),
-    DriveKey("recovery", Cell, "recovery_ns", _TIME, "when the sight, or the cell, comes or goes",
-             ("ours", "no beam to lose")),
-    DriveKey("radio_delay", Cell, "radio_delay_ns", _TIME, "one way, of the radio access",
-             ("ITU-R M.2410-0", "ITU-R M.2134")),
+    DriveKey("share", Cell, "share", _SHARE.between(0.0, 1.0),
+             "of the symbols, with data for the car", ("ours, TS 38.306", "FDD")),
+    DriveKey("slot", Cell, "slot_ns", _TIME.between(1, NS_PER_S), "of a block",
+             ("TS 38.211", "TS 36.211")),
+    DriveKey("harq_slots", Cell, "harq_slots", _COUNT.between(1, 100),
+             "until a block is sent again", ("ours", "TS 36.213")),
+    DriveKey("harq_retransmissions", Cell, "harq_retransmissions", _COUNT.between(0, 100),
+             "of a block, at most", _OURS),
+    DriveKey("recovery", Cell, "recovery_ns", _TIME.between(0, 3600 * NS_PER_S),
+             "when the sight, or the cell, comes or goes", ("ours", "no beam to lose")),
+    DriveKey("radio_delay", Cell, "radio_delay_ns", _TIME.between(0, 3600 * NS_PER_S),
+             "one way, of the radio access", ("ITU-R M.2410-0", "ITU-R M.2134")),
 )  # fmt: skip
 
 
@@ -252,7 +254,7 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
         else:
             of, setting = known[key]
             try:
-                parsed = setting.parse(value)
+                parsed = setting.kind.parse(value)
             except ValueError as error:
                 refuse(text, str(error))
                 continue
@@ -294,7 +296,7 @@ def listing(drive: Drive) -> str:
         number = names.index(of) if of in names else 0
         source = setting.sources[min(number, len(setting.sources) - 1)]
         value = setting.kind.format(setting.value(owners[of]))
-        lines.append(f"{key}={value}  ({setting.accepted()})")
+        lines.append(f"{key}={value}  ({setting.kind.accepted})")
         lines.append(f"    {setting.meaning}; source: {source}")
     return "\n".join(lines)
 

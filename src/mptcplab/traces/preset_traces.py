@@ -2,7 +2,7 @@
 """The traces of presets that vary: an hour of each, drawn once, in the CSV files of presets/.
 
 `python -m mptcplab.traces.preset_traces` writes them anew. Runs read the files, so that a path is
-the same whatever draws random numbers; `presets.py` has the source of each number here.
+the same whatever draws random numbers; `presets.toml` has the source of each number here.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ of 5G and 4G Networks" (2022), section III: both base stations on one mast, a ca
 while. docs/radio.md lists the source of every formula and default, and what is not modelled.
 x points east, y north, z up, in metres; the mast is at the origin. Losses and gains are in dB,
 powers in dBm. Shadowing is a loss: positive is weaker. Only shadowing is random; each cell has a
-random stream of its own, determined by the seed and the cell's name. Any value out of range raises
-ValueError with the quantity, its value and what is accepted.
+random stream of its own, determined by the seed and the cell's name. Module `drive_settings` has
+the range of each parameter; values that do not fit together raise ValueError.
 
 "TR 38.901" is 3GPP's, version 19.4; its `hBS` and `hUT` are the heights of base station and car.
 """
@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,6 @@ Booleans = npt.NDArray[np.bool_]
 # the environment 1 m for UMi, and for UMa below a height of 13 m (it is random above).
 _LIGHT_M_PER_S = 3.0e8
 _ENVIRONMENT_HEIGHT_M = 1.0
-_UMA_HEIGHT_LIMIT_M = 13.0
 
 # Boltzmann's constant times 290 K, per Hz, as 3GPP rounds it (TR 36.942, TR 38.901 section 7.8).
 _THERMAL_NOISE_DBM_PER_HZ = -174.0
@@ -79,17 +78,6 @@ _TARGET_BLOCK_ERROR_RATE = 0.1
 _WATERFALL_DB_PER_DECADE = 1.0
 
 
-# Defined here because the cells below are checked when this module is imported.
-def _within(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; it is from {low:g} to {high:g}")
-
-
-def _within_limits(thing: Drive | Building | Cell) -> None:
-    for name, (low, high) in thing.LIMITS.items():
-        _within(name, getattr(thing, name), low, high)
-
-
 @dataclass(frozen=True)
 class Building:
     """A box with vertical walls, parallel to the axes, on the ground.
@@ -106,16 +94,10 @@ class Building:
     walls: int = 2
     materials: tuple[tuple[str, float], ...] = (("glass", 0.3), ("plywood", 0.7))
 
-    LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "height_m": (0.0, 1000.0),
-        "walls": (0, 100),
-    }
-
     def __post_init__(self) -> None:
         for name, (low, high) in (("x_m", self.x_m), ("y_m", self.y_m)):
             if not -math.inf < low < high < math.inf:
                 raise ValueError(f"{name} is {(low, high)}; it is the lower end and a higher one")
-        _within_limits(self)
         wall_loss(1e9, self.materials)
 
 
@@ -150,33 +132,6 @@ class Cell:
     radio_delay_ns: int
     height_m: float = 10.0
     environment: Literal["umi", "uma"] = "umi"
-
-    LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "height_m": (1.5, 1000.0),
-        "frequency_hz": (0.5e9, 100e9),
-        "bandwidth_hz": (1.0, 10e9),
-        "power_dbm": (-200.0, 200.0),
-        "gain_bs_dbi": (-200.0, 200.0),
-        "gain_ut_dbi": (-200.0, 200.0),
-        "noise_figure_db": (-200.0, 200.0),
-        "share": (0.0, 1.0),
-        "slot_ns": (1, NS_PER_S),
-        "harq_slots": (1, 100),
-        "harq_retransmissions": (0, 100),
-        "recovery_ns": (0, 3600 * NS_PER_S),
-        "radio_delay_ns": (0, 3600 * NS_PER_S),
-    }
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise ValueError("name is empty; every cell has one")
-        if self.environment not in ("umi", "uma"):
-            raise ValueError(f"environment is {self.environment!r}; it is umi or uma")
-        if self.blockage not in ("nlos", "through"):
-            raise ValueError(f"blockage is {self.blockage!r}; it is nlos or through")
-        if self.link not in ("cqi", "shannon"):
-            raise ValueError(f"link is {self.link!r}; it is cqi or shannon")
-        _within_limits(self)
 
 
 # The paper names the technology (mmWave module of ns-3.33) but no numbers. docs/radio.md has the
@@ -235,13 +190,6 @@ class Drive:
     step_ns: int = 100 * NS_PER_MS  # ours: 1.67 m, a sixth of the shortest correlation distance
     wire_delay_ns: int = 5 * NS_PER_MS  # ours
 
-    LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "height_ut_m": (1.5, 22.5),  # TR 38.901, table 7.4.1-1
-        "duration_ns": (1, 24 * 3600 * NS_PER_S),
-        "step_ns": (1, 3600 * NS_PER_S),
-        "wire_delay_ns": (0, 3600 * NS_PER_S),
-    }
-
     def __post_init__(self) -> None:
         names = [cell.name for cell in self.cells]
         if len(set(names)) != len(names):
@@ -249,7 +197,6 @@ class Drive:
         for name in ("start_m", "velocity_mps"):
             if not all(math.isfinite(value) for value in getattr(self, name)):
                 raise ValueError(f"{name} is {getattr(self, name)}; it is two finite numbers")
-        _within_limits(self)
         if self.duration_ns % self.step_ns:
             raise ValueError(
                 f"duration_ns is {self.duration_ns}; it is a multiple of step_ns, {self.step_ns}"
@@ -283,18 +230,6 @@ class RadioTrace:
             assert getattr(self, column.name).shape == shape, column.name
 
 
-class PathLoss(Protocol):
-    """Path loss in dB from horizontal distance in m, frequency in Hz, both ends' heights in m."""
-
-    def __call__(
-        self,
-        distance_2d_m: npt.ArrayLike,
-        frequency_hz: float,
-        height_bs_m: float,
-        height_ut_m: float,
-    ) -> Floats: ...
-
-
 class Shadowing(NamedTuple):
     """Standard deviation and correlation distance of shadowing."""
 
@@ -303,12 +238,39 @@ class Shadowing(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """The path losses and the shadowing of one environment, with line of sight and without."""
+    """Path loss and shadowing of one environment, with line of sight and without.
 
-    path_loss_los: PathLoss
-    path_loss_nlos: PathLoss
+    `los_db`: at 1 m and 1 GHz, per decade of distance, and per decade less beyond the breakpoint.
+    `nlos_db`: the first two likewise, per decade of frequency, and less per metre of the car's
+    height above 1.5 m. The table holds up to a height of the car of `highest_ut_m`.
+    """
+
+    los_db: tuple[float, float, float]
+    nlos_db: tuple[float, float, float, float]
+    highest_ut_m: float
     shadowing_los: Shadowing
     shadowing_nlos: Shadowing
+
+
+# TR 38.901: path loss and deviations, table 7.4.1-1 (not the optional formulas); correlation
+# distances, table 7.5-6. Urban micro cells (street canyon) are for a base station at 10 m, urban
+# macro cells at 25 m; for these, above a height of 13 m, the breakpoint is random.
+ENVIRONMENTS: Mapping[str, Environment] = {
+    "umi": Environment(
+        (32.4, 21.0, 9.5),
+        (22.4, 35.3, 21.3, 0.3),
+        22.5,
+        Shadowing(4.0, 10.0),
+        Shadowing(7.82, 13.0),
+    ),
+    "uma": Environment(
+        (28.0, 22.0, 9.0),
+        (13.54, 39.08, 20.0, 0.6),
+        13.0,
+        Shadowing(4.0, 37.0),
+        Shadowing(6.0, 50.0),
+    ),
+}
 
 
 def drive(scenario: Drive, seed: int) -> dict[str, RadioTrace]:
@@ -353,27 +315,21 @@ def write_scenario(
     except ValueError as error:
         message = f"path loss is undefined on part of this route: {error}"
         raise InputError([Problem("scenario drive", "", "", message)]) from None
-    unusable = []
-    for name, trace in traces.items():
-        if trace.rate_bps.max() < MIN_RATE_BPS:
-            low, high = trace.sinr_db.min(), trace.sinr_db.max()
-            message = f"the car is always out of its reach: its SINR is {low:.0f} to "
-            unusable.append(Problem("scenario drive", "", name, f"{message}{high:.0f} dB"))
-        if trace.delay_ns.max() > MAX_DELAY_NS:
-            longest = units.format_time(int(trace.delay_ns.max()))
-            message = f"its delay is up to {longest}; a path has at most "
-            most = units.format_time(MAX_DELAY_NS)
-            unusable.append(Problem("scenario drive", "", name, message + most))
+    unusable = [
+        Problem("scenario drive", "", name, why)
+        for name, trace in traces.items()
+        for why in _why_unusable(trace)
+    ]
     if unusable:
         raise InputError(unusable)
     toml = directory / "drive.toml"
-    files = {name: directory / f"{name}.csv" for name in traces}
+    files = [*(directory / f"{name}.csv" for name in traces), toml]
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"cannot create the directory: {error.strerror or error}"
         raise InputError([Problem("scenario drive", "", str(directory), message)]) from None
-    there = [file for file in (*files.values(), toml) if file.exists()]
+    there = [file for file in files if file.exists()]
     if there:
         message = "exists already; nothing was written"
         raise InputError([Problem("scenario drive", "", str(file), message) for file in there])
@@ -384,16 +340,24 @@ def write_scenario(
         + f"\n{paths}"
         f'[workload]\nduration = "{units.format_time(drive_.duration_ns)}"\nwarmup = "0s"\n'
     )
-    every = [*files.values(), toml]
     try:
-        for name, trace in traces.items():
-            write_csv(trace, files[name])
+        for file, trace in zip(files, traces.values(), strict=False):
+            write_csv(trace, file)
         toml.write_text(text, encoding="ascii")
     except OSError as error:
-        for file in every:
+        for file in files:
             file.unlink(missing_ok=True)
         raise MptcplabError(f"cannot write to {directory}: {error.strerror or error}") from error
-    return every
+    return files
+
+
+def _why_unusable(trace: RadioTrace) -> Iterator[str]:
+    if trace.rate_bps.max() < MIN_RATE_BPS:
+        low, high = trace.sinr_db.min(), trace.sinr_db.max()
+        yield f"the car is always out of its reach: its SINR is {low:.0f} to {high:.0f} dB"
+    if trace.delay_ns.max() > MAX_DELAY_NS:
+        longest = units.format_time(int(trace.delay_ns.max()))
+        yield f"its delay is up to {longest}; a path has at most {units.format_time(MAX_DELAY_NS)}"
 
 
 def has_line_of_sight(
@@ -413,10 +377,10 @@ def has_line_of_sight(
     slabs = (building.x_m, building.y_m, (0.0, building.height_m))
     enters, leaves = np.zeros(len(position)), np.ones(len(position))
     for origin, end, (low, high) in zip(origins, ends, slabs, strict=True):
-        way = end - origin
-        level = way == 0
+        span = end - origin
+        level = span == 0
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            a, b = (low - origin) / way, (high - origin) / way
+            a, b = (low - origin) / span, (high - origin) / span
         inside = low < origin < high
         enters = np.maximum(enters, np.where(level, 0.0 if inside else 1.0, np.minimum(a, b)))
         leaves = np.minimum(leaves, np.where(level, 1.0 if inside else 0.0, np.maximum(a, b)))
@@ -427,80 +391,50 @@ def has_line_of_sight(
 def breakpoint_distance(frequency_hz: float, height_bs_m: float, height_ut_m: float) -> float:
     """Horizontal distance, in m, beyond which path loss with line of sight grows faster.
 
-    TR 38.901, table 7.4.1-1, note 1: d'BP = 4 h'BS h'UT fc / c, heights less 1 m. For UMi, and for
-    UMa below a height of 13 m. Heights must be more than 1 m.
+    TR 38.901, table 7.4.1-1, note 1: d'BP = 4 h'BS h'UT fc / c, heights less 1 m.
     """
-    for name, height_m in (("height_bs_m", height_bs_m), ("height_ut_m", height_ut_m)):
-        if not height_m > _ENVIRONMENT_HEIGHT_M:
-            raise ValueError(f"{name} is {height_m}; it is more than {_ENVIRONMENT_HEIGHT_M} m")
     effective_bs_m = height_bs_m - _ENVIRONMENT_HEIGHT_M
     effective_ut_m = height_ut_m - _ENVIRONMENT_HEIGHT_M
     return 4 * effective_bs_m * effective_ut_m * frequency_hz / _LIGHT_M_PER_S
 
 
-def path_loss_umi_los(
-    distance_2d_m: npt.ArrayLike, frequency_hz: float, height_bs_m: float, height_ut_m: float
+def path_loss_los(
+    environment: Environment,
+    distance_2d_m: npt.ArrayLike,
+    frequency_hz: float,
+    height_bs_m: float,
+    height_ut_m: float,
 ) -> Floats:
-    """Path loss in dB of an urban micro cell (street canyon) with line of sight.
+    """Path loss in dB with line of sight, of the shape of the horizontal distances.
 
-    TR 38.901, table 7.4.1-1, UMi LOS. Distances (any shape, which the result has) from 10 m to
-    5 km, 0.5 to 100 GHz, the car's height from 1.5 to 22.5 m. The table is for a base station at
-    10 m.
+    Distances are from 10 m to 5 km, frequencies from 0.5 to 100 GHz, the car's height from 1.5 m.
     """
-    d_m = _checked(distance_2d_m, frequency_hz, height_ut_m, 22.5)
-    return _path_loss_los(d_m, frequency_hz, height_bs_m, height_ut_m, 32.4, 21.0, 9.5)
+    d_m = _checked(distance_2d_m, frequency_hz, height_ut_m, environment.highest_ut_m)
+    constant_db, slope_db, beyond_db = environment.los_db
+    d3d_m = _distance_3d(d_m, height_bs_m, height_ut_m)
+    breakpoint_m = breakpoint_distance(frequency_hz, height_bs_m, height_ut_m)
+    free_db = constant_db + 20 * math.log10(frequency_hz / 1e9)
+    near_db = free_db + slope_db * np.log10(d3d_m)
+    # beyond the breakpoint it starts where it ends before
+    turn_db = beyond_db * math.log10(breakpoint_m**2 + (height_bs_m - height_ut_m) ** 2)
+    far_db = free_db + 40 * np.log10(d3d_m) - turn_db
+    return np.where(d_m <= breakpoint_m, near_db, far_db)
 
 
-def path_loss_umi_nlos(
-    distance_2d_m: npt.ArrayLike, frequency_hz: float, height_bs_m: float, height_ut_m: float
+def path_loss_nlos(
+    environment: Environment,
+    distance_2d_m: npt.ArrayLike,
+    frequency_hz: float,
+    height_bs_m: float,
+    height_ut_m: float,
 ) -> Floats:
-    """Path loss in dB of an urban micro cell without line of sight: at least that with it.
-
-    TR 38.901, table 7.4.1-1, UMi NLOS (not the optional formula); ranges as path_loss_umi_los.
-    """
-    los = path_loss_umi_los(distance_2d_m, frequency_hz, height_bs_m, height_ut_m)
+    """Path loss in dB without line of sight, at least that with it; ranges as path_loss_los."""
+    los = path_loss_los(environment, distance_2d_m, frequency_hz, height_bs_m, height_ut_m)
+    constant_db, slope_db, frequency_db, height_db = environment.nlos_db
     d3d_m = _distance_3d(distance_2d_m, height_bs_m, height_ut_m)
-    frequency_db = 21.3 * math.log10(frequency_hz / 1e9)
-    nlos = 35.3 * np.log10(d3d_m) + 22.4 + frequency_db - 0.3 * (height_ut_m - 1.5)
+    frequency_db *= math.log10(frequency_hz / 1e9)
+    nlos = constant_db + slope_db * np.log10(d3d_m) + frequency_db - height_db * (height_ut_m - 1.5)
     return np.maximum(los, nlos)
-
-
-def path_loss_uma_los(
-    distance_2d_m: npt.ArrayLike, frequency_hz: float, height_bs_m: float, height_ut_m: float
-) -> Floats:
-    """Path loss in dB of an urban macro cell with line of sight.
-
-    TR 38.901, table 7.4.1-1, UMa LOS. Distances (any shape, which the result has) from 10 m to
-    5 km, 0.5 to 100 GHz, the car's height from 1.5 to 13 m: above, the breakpoint is random. The
-    table is for a base station at 25 m.
-    """
-    d_m = _checked(distance_2d_m, frequency_hz, height_ut_m, _UMA_HEIGHT_LIMIT_M)
-    return _path_loss_los(d_m, frequency_hz, height_bs_m, height_ut_m, 28.0, 22.0, 9.0)
-
-
-def path_loss_uma_nlos(
-    distance_2d_m: npt.ArrayLike, frequency_hz: float, height_bs_m: float, height_ut_m: float
-) -> Floats:
-    """Path loss in dB of an urban macro cell without line of sight: at least that with it.
-
-    TR 38.901, table 7.4.1-1, UMa NLOS (not the optional formula); ranges as path_loss_uma_los.
-    """
-    los = path_loss_uma_los(distance_2d_m, frequency_hz, height_bs_m, height_ut_m)
-    d3d_m = _distance_3d(distance_2d_m, height_bs_m, height_ut_m)
-    frequency_db = 20 * math.log10(frequency_hz / 1e9)
-    nlos = 13.54 + 39.08 * np.log10(d3d_m) + frequency_db - 0.6 * (height_ut_m - 1.5)
-    return np.maximum(los, nlos)
-
-
-# Deviations: TR 38.901, table 7.4.1-1; correlation distances: table 7.5-6.
-ENVIRONMENTS: Mapping[str, Environment] = {
-    "umi": Environment(
-        path_loss_umi_los, path_loss_umi_nlos, Shadowing(4.0, 10.0), Shadowing(7.82, 13.0)
-    ),
-    "uma": Environment(
-        path_loss_uma_los, path_loss_uma_nlos, Shadowing(4.0, 37.0), Shadowing(6.0, 50.0)
-    ),
-}
 
 
 def wall_loss(frequency_hz: float, materials: tuple[tuple[str, float], ...]) -> float:
@@ -591,8 +525,6 @@ def harq_delay_slots(error_rate: npt.ArrayLike, round_slots: int, retransmission
     `error_rate` has any shape, which the result has, too; rates are from 0 to 1.
     """
     p = np.asarray(error_rate, dtype=np.float64)
-    if not np.all((p >= 0) & (p <= 1)):
-        raise ValueError("an error rate is not from 0 to 1")
     exponents = np.arange(round_slots * retransmissions) // round_slots + 1
     in_time = 1 - p[..., np.newaxis] ** exponents
     no_later = np.cumprod(in_time[..., ::-1], axis=-1)
@@ -639,14 +571,14 @@ def _path_loss(scenario: Drive, cell: Cell, position_m: Floats, los: Booleans) -
     environment = ENVIRONMENTS[cell.environment]
     distance_2d_m = np.hypot(position_m[:, 0], position_m[:, 1])
     ends = (cell.frequency_hz, cell.height_m, scenario.height_ut_m)
-    clear = environment.path_loss_los(distance_2d_m, *ends)
+    clear = path_loss_los(environment, distance_2d_m, *ends)
     if scenario.building is None:
         return clear
     if cell.blockage == "through":
         building = scenario.building
         blocked = clear + building.walls * wall_loss(cell.frequency_hz, building.materials)
     else:
-        blocked = environment.path_loss_nlos(distance_2d_m, *ends)
+        blocked = path_loss_nlos(environment, distance_2d_m, *ends)
     return np.where(los, clear, blocked)
 
 
@@ -698,25 +630,6 @@ def _generator(seed: int, cell: str, state: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(sequence))
 
 
-def _path_loss_los(
-    distance_2d_m: Floats,
-    frequency_hz: float,
-    height_bs_m: float,
-    height_ut_m: float,
-    constant_db: float,
-    slope_db: float,
-    beyond_db: float,
-) -> Floats:
-    """PL1 up to the breakpoint and PL2 beyond it, which starts where PL1 ends."""
-    d3d_m = _distance_3d(distance_2d_m, height_bs_m, height_ut_m)
-    breakpoint_m = breakpoint_distance(frequency_hz, height_bs_m, height_ut_m)
-    free_db = constant_db + 20 * math.log10(frequency_hz / 1e9)
-    near_db = free_db + slope_db * np.log10(d3d_m)
-    turn_db = beyond_db * math.log10(breakpoint_m**2 + (height_bs_m - height_ut_m) ** 2)
-    far_db = free_db + 40 * np.log10(d3d_m) - turn_db
-    return np.where(distance_2d_m <= breakpoint_m, near_db, far_db)
-
-
 def _distance_3d(distance_2d_m: npt.ArrayLike, height_bs_m: float, height_ut_m: float) -> Floats:
     distance: Floats = np.hypot(distance_2d_m, height_bs_m - height_ut_m)
     return distance
@@ -730,8 +643,12 @@ def _checked(
     outside = distance[~((distance >= 10) & (distance <= 5000))]
     if outside.size:
         raise ValueError(f"distance_2d_m is {outside.flat[0]}; it is from 10 to 5000 m")
-    _within("frequency_hz", frequency_hz, 0.5e9, 100e9)
-    _within("height_ut_m", height_ut_m, 1.5, highest_m)
+    for name, value, low, high in (
+        ("frequency_hz", frequency_hz, 0.5e9, 100e9),
+        ("height_ut_m", height_ut_m, 1.5, highest_m),
+    ):
+        if not low <= value <= high:
+            raise ValueError(f"{name} is {value}; it is from {low:g} to {high:g}")
     return distance
 
 

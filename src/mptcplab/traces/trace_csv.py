@@ -234,8 +234,8 @@ def _columns(
         found = _named_columns(header, kinds, line)
         if not found:
             raise TraceError(
-                f"line {line}: neither kind of trace; {ACCEPTED}, or say with columns what "
-                "the columns are"
+                f"line {line}: neither kind of trace; {ACCEPTED}; or name the columns with "
+                "`columns`"
             )
     else:
         unknown = [key for key in asked if key not in _KINDS]

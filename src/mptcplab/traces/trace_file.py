@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mptcplab import units
-from mptcplab.mistakes import no_such_file
+from mptcplab.mistakes import read_text
 from mptcplab.traces import trace_csv
 from mptcplab.traces.link_trace import ACCEPTED, MAHIMAHI_ACCEPTED, MAX_RATE_BPS, TraceError
 from mptcplab.traces.trace_csv import MAX_LENGTH_NS, complaint, quoted
@@ -24,7 +23,7 @@ OPPORTUNITY_BYTES = 1500
 #: chose 100 ms: links down to 120 kbit/s have none, and those of mobile networks are longer.
 MAX_SPREAD_MS = 100
 
-MAX_FILE_BYTES = 64 << 20
+MAX_FILE_MIB = 64
 
 _MS = 10**6
 
@@ -50,7 +49,10 @@ def read(
     """
     if interval_ns is not None and not 0 < interval_ns <= MAX_LENGTH_NS:
         raise TraceError(f"interval {interval_ns} ns: out of range; it is 1ns to 366 days")
-    text = _read_text(file)
+    try:
+        text = read_text(file, MAX_FILE_MIB, f"a trace has at most {MAX_FILE_MIB} MiB; {ACCEPTED}")
+    except ValueError as error:
+        raise TraceError(str(error)) from None
     first = text.lstrip().partition("\n")[0].strip()
     if not first:
         raise TraceError(f"no rows; {ACCEPTED}")
@@ -62,30 +64,6 @@ def read(
 def digest(content: bytes) -> str:
     """A hash that identifies the content of a file."""
     return hashlib.sha256(content).hexdigest()
-
-
-def _read_text(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            raw = stream.read(MAX_FILE_BYTES + 1)
-        if len(raw) > MAX_FILE_BYTES:
-            raise TraceError(f"larger than {units.SIZE.format(MAX_FILE_BYTES)}; cut it to a part")
-        return raw.decode("utf-8-sig")
-    except FileNotFoundError:
-        message = no_such_file(file)
-    except IsADirectoryError:
-        message = f"this is a directory; {ACCEPTED}"
-    except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-    except UnicodeDecodeError as error:
-        # Positions count after a byte order mark, if there is one.
-        line = error.object.count(b"\n", 0, error.start) + 1
-        message = f"line {line}: not UTF-8 text (byte 0x{error.object[error.start]:02x})"
-    except TraceError:
-        raise
-    except ValueError:
-        message = "this is not the name of a file"
-    raise TraceError(message)
 
 
 def _read_mahimahi(text: str) -> Trace:
@@ -122,7 +100,7 @@ def _read_mahimahi(text: str) -> Trace:
     rate_bps = _divide(count * (OPPORTUNITY_BYTES * 8 * 1000), at_ms - begin_ms)
     if rate_bps.max() > MAX_RATE_BPS:
         line = int(lines[np.argmax(rate_bps)]) + 1
-        raise TraceError(f"line {line}: so many of these exceed 100gbit, the highest rate")
+        raise TraceError(f"line {line}: this many packets at once exceed 100gbit, the highest rate")
     outage = np.zeros_like(rate_bps)
     real = np.stack([begin_ms > before_ms, np.ones(len(at_ms), dtype=bool)], axis=1).ravel()
     return Trace(

@@ -30,6 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../programs.h"
+
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
 #endif
@@ -46,22 +48,6 @@ struct mptcp_unit {
 	uint32_t id, bytes, depends_on, importance;
 	uint64_t deadline_ns, expires_ns;
 };
-
-static void check(bool good, const char *what)
-{
-	if (!good) {
-		perror(what);
-		exit(1);
-	}
-}
-
-static void put(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY);
-
-	check(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), file);
-	close(fd);
-}
 
 static long get(const char *file)
 {

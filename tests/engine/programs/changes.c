@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../programs.h"
+
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
 #endif
@@ -34,7 +36,6 @@
 #define REFUSED_PORT	5098
 #define OTHER_PORT	5099
 #define FIRST_PORT	5100
-#define SECOND_NS	1000000000LL
 #define START_NS	(20 * SECOND_NS)
 /* 8192 ticks: timers of seconds are rounded to so many of them that all of it is the same */
 #define PERIOD_NS	32768000000LL
@@ -53,29 +54,6 @@ enum moment {
 	FALLBACK,	/* to TCP, which asks no scheduler */
 	PARAMETER,	/* the option, with the scheduler that the socket has; BEFORE is a parameter's */
 };
-
-static void check(bool good, const char *what)
-{
-	if (!good) {
-		perror(what);
-		exit(1);
-	}
-}
-
-static void sleep_until(long long ns)
-{
-	struct timespec when = { .tv_sec = ns / SECOND_NS, .tv_nsec = ns % SECOND_NS };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
-}
-
-static void put(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY);
-
-	check(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), file);
-	close(fd);
-}
 
 static void set_sysctl(const char *name)
 {

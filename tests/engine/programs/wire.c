@@ -28,11 +28,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../programs.h"
+
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
 #endif
 #define FIRST_PORT	5100
-#define SECOND_NS	1000000000LL
 #define PERIOD_NS	(20 * SECOND_NS)
 #define MESSAGES	5
 #define LARGEST		100000
@@ -64,35 +65,12 @@ struct situation {
 static struct situation situations[SITUATIONS];
 static int count;
 
-static void check(bool good, const char *what)
-{
-	if (!good) {
-		perror(what);
-		exit(1);
-	}
-}
-
 static long long now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
-static void sleep_until(long long ns)
-{
-	struct timespec when = { .tv_sec = ns / SECOND_NS, .tv_nsec = ns % SECOND_NS };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
-}
-
-static void put(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY);
-
-	check(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), file);
-	close(fd);
 }
 
 static void set_checksums(bool on)

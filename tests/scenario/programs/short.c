@@ -29,6 +29,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../programs.h"
+
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
 #endif
@@ -57,14 +59,6 @@ static const struct {
 	{ "rs1", "acks", "1" }, { "rs1", "acks", "2" },
 	{ "rs1", "data", "1" },
 };
-
-static void check(bool good, const char *what)
-{
-	if (!good) {
-		perror(what);
-		exit(1);
-	}
-}
 
 static enum mode mode_of(int number)
 {

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the commands do: a module for each group of them."""
+"""The work of the commands."""

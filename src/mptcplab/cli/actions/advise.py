@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from mptcplab.advice import advise, advise_report
-from mptcplab.cli.actions import asked, common
+from mptcplab.cli.actions import common
 from mptcplab.runs import experiment
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
@@ -21,32 +21,22 @@ from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
 _TIMES = ("duration", "warmup")
 
 
-def advise_on(
-    file: Path | None,
-    uncertain: Sequence[str],
-    goals: tuple[Sequence[Any], Sequence[Any]],
-    options: Mapping[str, Any],
-    *,
-    quick: bool,
-    count: int | None,
-) -> None:
-    """Make the runs that advice needs, write it, and show it.
-
-    `goals` are those that are judged, and what is given up.
-    """
-    only, give_up = goals
+def advise_on(file: Path | None, options: Mapping[str, Any]) -> None:
+    """Make the runs that advice needs, write it, and show it."""
     wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
     if file is None and _has_direction(options["workload"]):
         wanted["direction"] = options["direction"] or "down"
-    request = asked.request(file, wanted, single=False)
+    request = common.request(file, wanted, single=False)
     advise.check(request)
-    asked.require_no_kernels(request, "advice is for the current kernel")
-    known_to = uncertainty.parse(uncertain, request.base)
+    common.require_no_kernels(request, "advice is for the current kernel")
+    known_to = uncertainty.parse(options["uncertain"], request.base)
     timed = file is not None or any(options[name] is not None for name in _TIMES)
     timed = timed or (options["workload"] or "").partition(":")[0] == WORKLOADS[0]
-    effort = advise.effort(request.base, quick=quick, count=count, is_timed=timed)
+    effort = advise.effort(
+        request.base, quick=options["quick"], count=options["count"], is_timed=timed
+    )
     ccs = request.ccs if options["cc"] else congestion.names()
-    question = advise.Question(request, ccs, known_to, effort, only, give_up)
+    question = advise.Question(request, ccs, known_to, effort, options["goals"], options["give_up"])
     most_runs = advise.most_runs(question)
 
     (rig,) = experiment.rigs(request, common.limits(options))

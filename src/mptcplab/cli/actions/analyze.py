@@ -21,7 +21,7 @@ from mptcplab.runs.store import RESULT
 def analyze_files(files: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
     """Compute the figures of some captures, and show them or write them.
 
-    A directory stands for the captures in it. Raises InputError for those of several runs.
+    A directory stands for its captures. Raises InputError for captures of several runs.
     """
     # a file counts once, also if its directory is given as well
     found = {each.resolve(): each for file in files for each in _captures(file)}
@@ -44,7 +44,7 @@ def _captures(file: Path) -> list[Path]:
         return [file]
     found = sorted(each for each in file.iterdir() if each.suffix in (".pcapng", ".pcap"))
     if not found:
-        reason = "no capture in it, as *.pcapng or *.pcap; run and exec keep some with --pcap"
+        reason = "it has no capture, *.pcapng or *.pcap; run and exec keep captures with --pcap"
         raise InputError([Problem(str(file), "", "", reason)])
     return found
 
@@ -56,7 +56,7 @@ def _require_one_run(files: Sequence[Path]) -> None:
     runs = dict.fromkeys(file.parent for file in files if (file.parent / RESULT).exists())
     if len(runs) > 1:
         first, *others = runs
-        reason = f"another run than {first}; each run is analysed on its own"
+        reason = f"a different run from {first}; analyse each run on its own"
         raise InputError([Problem(str(other), "", "", reason) for other in others])
 
 

@@ -60,18 +60,20 @@ def find(
         quiet=not sys.stderr.isatty(),
     )
     so_far = _so_far(document.resumed(out, question), retry=options["retry_skipped"])
-    told = terminal.Progress(repository, common.say)
-    told.begin(good, bad, so_far.tried)
+    progress = terminal.Progress(repository, common.say)
+    progress.begin(good, bad, so_far.tried)
 
     def tried(commit: str) -> Tried:
         nonlocal so_far
         made = judge(commit)
         so_far = so_far.model_copy(update={"tried": (*so_far.tried, made)})
         document.keep(out, so_far)
-        told.tried(made)
+        progress.tried(made)
         return made
 
-    candidates, first_bad = search.search(repository, good, bad, so_far.tried, tried, told.trying)
+    candidates, first_bad = search.search(
+        repository, good, bad, so_far.tried, tried, progress.trying
+    )
     if len(candidates) > 1:
         document.keep(out, so_far.model_copy(update={"candidates": tuple(candidates)}))
         raise terminal.undecided(repository, candidates, first_bad, so_far.tried)
@@ -83,7 +85,7 @@ def find(
 
 
 def _so_far(kept: Bisection, *, retry: bool) -> Bisection:
-    """What is known of a bisection, without what it came to: that is found again at once."""
+    """A bisection so far, without its result, which is found again at once."""
     tried = [each for each in kept.tried if not (retry and each.verdict == "skipped")]
     return Bisection(question=kept.question, tried=tuple(tried))
 

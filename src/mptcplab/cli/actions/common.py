@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,12 @@ import click
 from click.core import ParameterSource
 
 from mptcplab import files, units
-from mptcplab.errors import MptcplabError, RunCancelledError, from_program
+from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError, from_program
 from mptcplab.lab.choices import Limits
-from mptcplab.scenario import congestion
+from mptcplab.scenario import congestion, resolve
+from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.resolve import Request
 
 if TYPE_CHECKING:
     from mptcplab.lab.kernel import KernelBuild
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from mptcplab.runs.runner import Ended, Progress, Runner
 
 _SHARE_THAT_TELLS = 0.02
-_PAUSE_S = 10.0
 
 
 def limits(options: Mapping[str, Any]) -> Limits:
@@ -55,11 +57,34 @@ def running(options: Mapping[str, Any], **more: Any) -> Iterator[Runner]:
     address, key = options.get("cluster"), options.get("cluster_key")
     jobs = click.get_current_context().get_parameter_source("jobs")
     if address is not None and jobs is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--jobs is for this machine; with --cluster its threads count")
+        raise click.UsageError(
+            "--jobs is for this machine; a cluster runs as many as it has threads"
+        )
     if address is None and key is not None:
         raise click.UsageError("--cluster-key is for --cluster ADDRESS")
     with experiment.on_cluster(address, say, key) as workers, interruptible() as cancel:
         yield runner(options, workers=workers, cancel=cancel, **more)
+
+
+def flags(options: Mapping[str, Any]) -> Flags:
+    """The options that describe a scenario."""
+    names = Flags.__dataclass_fields__
+    return Flags(**{name: value for name, value in options.items() if name in names})
+
+
+def request(file: Path | None, options: Mapping[str, Any], *, single: bool) -> Request:
+    """The request of a file, of options, or of both."""
+    given = flags(options)
+    if file is None:
+        return resolve.from_flags(given, single=single)
+    return resolve.load_file(file, given, single=single)
+
+
+def require_no_kernels(request: Request, why: str) -> None:
+    """Raises InputError, with the reason, if a request names kernels."""
+    if request.kernels:
+        names = ", ".join(request.kernels)
+        raise InputError([Problem("kernel", "", names, f"{why}; leave it out")])
 
 
 def title(item: Scenario, kernel: str | None = None) -> str:
@@ -84,7 +109,7 @@ def say_slow(
     if not stock:
         return
     if not scenarios:
-        say(f"runs in virtual machines take some {cost.TIMES_AS_LONG:g} times as long as others")
+        say(f"runs in virtual machines take about {cost.TIMES_AS_LONG:g} times as long as others")
         return
     sizes = [cost.size(item, kernel) for kernel in stock for item in scenarios]
     took = units.duration(cost.guess(sizes, at_a_time))
@@ -113,20 +138,16 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _title(item: Scenario, entry: Entry) -> str:
-    return title(item, entry.kernel)
-
-
 @contextmanager
 def progress(
     total: int,
     *,
     pause_s: float = 0.0,
-    titled: Callable[[Scenario, Entry], str] = _title,
+    titled: Callable[[Scenario, Entry], str] = lambda item, entry: title(item, entry.kernel),
 ) -> Iterator[tuple[Progress, Ended]]:
     """A bar with the time left on a terminal, else a line per run; always on standard error.
 
-    With `pause_s`, no line comes sooner than that after the one before, but for runs that failed.
+    With `pause_s`, lines are at least that far apart, except for runs that failed.
     `titled` gives the short name of a run.
     """
     from rich.console import Console
@@ -176,9 +197,8 @@ def progress(
         yield moved, ended
 
 
-def rare_progress(total: int) -> AbstractContextManager[tuple[Progress, Ended]]:
-    """As `progress`, for hundreds of runs: away from a terminal a line every 10 s at most."""
-    return progress(total, pause_s=_PAUSE_S)
+#: As `progress`, for hundreds of runs: away from a terminal a line every 10 s at most.
+rare_progress = partial(progress, pause_s=10.0)
 
 
 @contextmanager

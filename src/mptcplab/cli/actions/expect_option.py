@@ -62,7 +62,7 @@ def read(
     """
     junit: Path | None = options["junit"]
     if junit is not None and not options["expect"]:
-        raise click.UsageError("--junit is the report about --expect; give what you expect, too")
+        raise click.UsageError("--junit reports on --expect; give an expectation, too")
     wanted: Sequence[CompiledExpectation] = ()
     called = [experiment.called(name) for name in kernels] if options["expect"] else []
     for runs, baselines in settings:

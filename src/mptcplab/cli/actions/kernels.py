@@ -33,7 +33,7 @@ def compare_kernels(
     and 4 if the kernels differ.
     """
     if options["equal"] and (files or options["only"] is not None):
-        raise click.UsageError("--equal is for the project's own set, all of it")
+        raise click.UsageError("--equal is for the project's own set as a whole")
     if options["equal"] and options["but"] is not None:
         raise click.UsageError("--equal is for all fields; leave out --but")
     but = _fields(options["but"])
@@ -53,10 +53,10 @@ def compare_kernels(
         with common.running(options, show=partial(common.progress, titled=titled)) as runner:
             made = compare.make(todo, runner)
 
-    def told(count: int, of: Compared) -> None:
+    def report(count: int, of: Compared) -> None:
         common.say(f"[{count}/{len(pairs)}] {of.scenario}: {terminal.verdict(of)}")
 
-    compared = compare.compare(pairs, a, b, out, made, told, but)
+    compared = compare.compare(pairs, a, b, out, made, report, but)
     write_json(out.out / document.DOCUMENT, compared)
     _show(compared, out.out, as_json=options["as_json"])
     if compared.having("failed"):
@@ -84,7 +84,7 @@ def _chosen(found: Sequence[cases.KernelCase], only: str | None) -> list[cases.K
     chosen = [each for each in found if only is None or only in each.name]
     if not chosen:
         names = "\n    ".join(each.name for each in found)
-        message = f"no scenario has a name with this; names are\n    {names}"
+        message = f"no name of a scenario contains this; the names are\n    {names}"
         raise InputError([Problem("--only", "", str(only), message)])
     return chosen
 
@@ -94,7 +94,10 @@ def _fields(text: str | None) -> list[str]:
     asked = [] if text is None else [name.strip() for name in text.split(",")]
     problems = [
         Problem(
-            "--but", "", name, f"no field of a packet; accepted are {', '.join(difference.FIELDS)}"
+            "--but",
+            "",
+            name,
+            f"no field of a packet; accepted are {', '.join(difference.FIELDS)}",
         )
         for name in asked
         if name not in difference.FIELDS

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,7 @@ from rich.console import Console
 from mptcplab import marked
 from mptcplab.cli.actions import common, sweeps
 from mptcplab.errors import MptcplabError
-from mptcplab.leaderboard import outputs, play, standings
-from mptcplab.leaderboard.sets import QUARTER
+from mptcplab.leaderboard import QUARTER, outputs, play, standings
 from mptcplab.report import palette
 from mptcplab.runs import experiment, single, store, sweep
 from mptcplab.runs.store import Store
@@ -28,20 +27,16 @@ _WIDTH = 100
 _FEW = 3
 
 
-def rank(
-    scenarios: tuple[Any, int],
-    schedulers: Sequence[str],
-    options: Mapping[str, Any],
-    *,
-    only: bool,
-    chance: int,
-    docs: Path | None,
-) -> None:
-    """Make the runs that are missing, and show who is first.
-
-    `scenarios` are the name of a set, and how many of it.
-    """
-    what = play.asked(*scenarios, [each for each in schedulers if each], only=only, chance=chance)
+def rank(options: Mapping[str, Any]) -> None:
+    """Make the runs that are missing, and show who is first."""
+    specs = [each for each in (options["scheduler"] or "").split(",") if each]
+    what = play.asked(
+        options["set_name"],
+        options["count"],
+        specs,
+        only=options["only"],
+        chance=options["chance"],
+    )
     lab_kernel, lab_guest = experiment.built()
     planned = play.plan(what, lab_kernel, lab_guest)
     out, as_json = options["out"], options["as_json"]
@@ -65,8 +60,8 @@ def rank(
     document = outputs.write(board, what, builds, failures, out)
     pictures = [out / f"{outputs.PICTURE}.{form}" for form in palette.FORMATS[:2]]
     outputs.write_chart(board, what, pictures)
-    if docs is not None:
-        _publish(board, what, scenarios[1], docs, builds)
+    if options["docs"] is not None:
+        _publish(board, what, options["docs"], builds)
     if as_json:
         click.echo(json.dumps(document, indent=1))
     else:
@@ -89,12 +84,12 @@ def _counted(failures: Mapping[str, str]) -> list[str]:
 
 
 def _publish(
-    board: standings.Board, what: play.Asked, count: int, docs: Path, builds: Mapping[str, str]
+    board: standings.Board, what: play.Asked, docs: Path, builds: Mapping[str, str]
 ) -> None:
     """Write the page's part, and the chart beside it."""
     picture = Path("images") / f"{outputs.PICTURE}.svg"
     store.make_directory(docs.parent / picture.parent)
-    words = ["--count", str(count)] if count != QUARTER else []
+    words = ["--count", str(len(what.drawn))] if len(what.drawn) != QUARTER else []
     words += ["--chance", str(what.chance)] if what.chance else []
     for spec in map(what.spec, what.asked):
         words += ["--scheduler", spec]

@@ -82,7 +82,7 @@ def _builds(names: str | None, cluster: str | None) -> tuple[list[KernelBuild], 
         raise InputError([Problem("--kernel", "", names, str(error))]) from None
     for name in asked:
         if stock_package.is_stock(name):
-            # experiment by experiment it is seen what it can run
+            # each experiment finds out whether it can run there
             continue
         if kernel.VARIANTS.get(kernel_names.find(name).variant) != ():
             message = "experiments of papers need a kernel of the variant lab"
@@ -120,7 +120,7 @@ def _parts(everything: Sequence[Published], options: Mapping[str, Any]) -> dict[
 
 
 def show(names: Sequence[str], out: Path, *, quick: bool) -> None:
-    """Show the results of experiments, and what they lack; if one has none, the others follow."""
+    """Show the results of experiments, and their missing runs; one without results is skipped."""
     everything = catalogue.chosen(names)
     failed = False
     for name in everything:
@@ -140,7 +140,7 @@ def show(names: Sequence[str], out: Path, *, quick: bool) -> None:
 
 
 def _missing(found: Reproduced) -> Iterator[str]:
-    """What a full result lacks, and how long that takes."""
+    """The runs that a full result still needs, and how long they take."""
     for part, missing in found.missing.items():
         own = found.published.experiment.part(part)
         took = "unknown" if missing.cpu_s is None else units.duration(missing.cpu_s)
@@ -157,6 +157,8 @@ def publish(directory: Path, out: Path) -> None:
     everything = [catalogue.load(name) for name in catalogue.names()]
     now = stale.now(directory / data.DATA)
     if now is None:
-        common.say("the kernel is not built: it is not known what is stale; mptcplab kernel build")
+        common.say(
+            "the kernel is not built, and stale results are not marked; mptcplab kernel build"
+        )
     for file in publishing.publish(directory, out, now, everything):
         click.echo(f"written: {file}")

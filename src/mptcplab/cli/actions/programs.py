@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import click
 from rich.console import Console
 
-from mptcplab.cli.actions import asked, common
+from mptcplab.cli.actions import common
 from mptcplab.errors import MptcplabError, RunCancelledError, from_program
 from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
@@ -34,23 +34,11 @@ from mptcplab.scenario.workload import Program
 _MOST_FLOWS = 16
 
 
-def execute(
-    words: Sequence[str],
-    file: Path | None,
-    server: str,
-    listen: str,
-    time_limit: str | None,
-    options: Mapping[str, Any],
-) -> None:
+def execute(words: Sequence[str], file: Path | None, options: Mapping[str, Any]) -> None:
     """Run a program on the client, and exit with its status."""
-    wanted = Program(
-        client=program.find(words),
-        server=program.split(server, "--server"),
-        directory=program.directory(),
-        time_limit_ns=program.time_limit_ns(time_limit),
-        listen=program.listen(listen, server),
-    )
-    scenario, rig = _ready(file, options, wanted)
+    client = program.find(words)
+    limit_ns = program.time_limit_ns(options["time_limit"])
+    scenario, rig = _ready(file, options, client=client, time_limit_ns=limit_ns)
     out: Path = options["out"]
     as_json: bool = options["as_json"]
     with (
@@ -65,31 +53,22 @@ def execute(
     sys.exit(_show_program(entry, scenario, words[0], out, table=not as_json))
 
 
-def shell(
-    file: Path | None,
-    server: str,
-    listen: str,
-    time_limit: str | None,
-    options: Mapping[str, Any],
-) -> None:
+def shell(file: Path | None, options: Mapping[str, Any]) -> None:
     """Run the commands of a terminal, or of standard input, on the client."""
     typed = sys.stdin.isatty()
-    wanted = Program(
+    scenario, rig = _ready(
+        file,
+        options,
         client=program.find(["bash", "-i"] if typed else ["bash"]),
-        server=program.split(server, "--server"),
-        directory=program.directory(),
-        time_limit_ns=None if typed else program.time_limit_ns(time_limit),
+        time_limit_ns=None if typed else program.time_limit_ns(options["time_limit"]),
         input="terminal" if typed else "file",
         term=os.environ.get("TERM", "linux") if typed else None,
-        listen=program.listen(listen, server),
         records=False,
     )
-    scenario, rig = _ready(file, options, wanted)
     with (
         tempfile.TemporaryDirectory(prefix="mptcplab-shell-") as name,
-        _outputs(sys.stdout) as shown,
+        _outputs(sys.stdout) as (outputs, cancel),
     ):
-        outputs, cancel = shown
         directory = Path(name)
         if typed:
             common.say(program.greeting(scenario))
@@ -99,10 +78,16 @@ def shell(
     sys.exit(outcome.guest["client_status"])
 
 
-def _ready(file: Path | None, options: Mapping[str, Any], wanted: Program) -> tuple[Scenario, Rig]:
-    """The run of this program, and what it is made with; --plan only prints its commands."""
-    request = asked.request(file, {**options, "program": wanted}, single=True)
-    item = request.runs()[0]
+def _ready(file: Path | None, options: Mapping[str, Any], **client: Any) -> tuple[Scenario, Rig]:
+    """The run of a program, and what it is made with; --plan only prints its commands."""
+    wanted = Program(
+        server=program.split(options["server"], "--server"),
+        directory=program.directory(),
+        listen=program.listen(options["listen"], options["server"]),
+        **client,
+    )
+    request = common.request(file, {**options, "program": wanted}, single=True)
+    (item,) = request.runs()
     if options["only_plan"]:
         click.echo(plan.render(item))
         click.get_current_context().exit()
@@ -134,7 +119,7 @@ def _show_program(entry: Entry, item: Scenario, name: str, out: Path, *, table: 
         common.say(f"no figures of connections: {entry.no_figures}")
         assert isinstance(item.workload, Program)
         if not item.pcap:
-            common.say("with --pcap there are figures of each flow of UDP")
+            common.say("--pcap gives figures of each flow of UDP")
         if not item.workload.server:
             common.say("no program ran on the server; --server COMMAND starts one there")
     elif table:

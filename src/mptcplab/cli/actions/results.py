@@ -7,7 +7,6 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,9 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.report import catalogue_tables
-from mptcplab.runs import arrivals, index
-from mptcplab.runs.entries import Document
-from mptcplab.runs.store import Store
+from mptcplab.runs import index
 
 _WIDE = 10_000
 
@@ -26,17 +23,6 @@ def list_runs(out: Path, *, as_json: bool) -> None:
     """Show how many runs there are of each kind."""
     found = index.overview(index.read(out))
     _show_answer(found, "json" if as_json else "table")
-
-
-def schema() -> None:
-    """Show the JSON Schema of the document of a comparison."""
-    click.echo(json.dumps(Document.model_json_schema(), indent=2))
-
-
-def fetch(keys: Sequence[str], out: Path) -> None:
-    """Fetch records that are kept elsewhere."""
-    fetched = arrivals.fetch(Store(out), keys)
-    click.echo(f"records of {fetched} runs fetched")
 
 
 def query(sql: str, out: Path, form: str | None, parquet: Path | None) -> None:

@@ -68,7 +68,7 @@ def _check_reports(options: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Keeps other calls from the output directory: they would remove what is run there.
+    """Keeps other calls from the output directory: they would remove its runs.
 
     Raises MptcplabError if it cannot be written to, or another call is at work there.
     """
@@ -78,7 +78,7 @@ def _alone(out: Path) -> Iterator[None]:
             stack.enter_context(files.locked(out, wait=False))
         except BlockingIOError:
             raise MptcplabError(
-                f"another mptcplab selftests is at work in {out}: wait for its end, or choose "
+                f"another mptcplab selftests works in {out}: wait for its end, or choose "
                 "another directory with --out"
             ) from None
         yield
@@ -87,7 +87,7 @@ def _alone(out: Path) -> Iterator[None]:
 def _suites(
     names: Sequence[str], wanted: Wanted, listed: Expectations, options: Mapping[str, Any]
 ) -> list[Suite]:
-    """Builds what is missing, runs all that is wanted, and judges it."""
+    """Builds missing kernels, runs the scripts, and judges them."""
     program: Path | None = options["packetdrill"]
     packets = [packetdrill.prepare(program, options["packetdrill_scripts"])] if program else []
     doctor.require(*doctor.RUN_CHECKS)
@@ -106,7 +106,7 @@ def _suites(
 
 
 def _given(options: Mapping[str, Any]) -> list[Script]:
-    """What can be run: the kernel's scripts, and those of packetdrill that there is a program for.
+    """The scripts that can run: the kernel's, and packetdrill's if there is a program for them.
 
     Raises click.UsageError for scripts of packetdrill without it.
     """
@@ -155,12 +155,12 @@ def _require(suites: Sequence[Suite]) -> None:
     broken = [suite for suite in suites if suite.broken]
     if broken:
         raise MptcplabError(
-            f"{len(broken)} of {len(suites)} scripts did not come to their end: "
+            f"{len(broken)} of {len(suites)} scripts did not end: "
             f"{broken[0].title}: {broken[0].broken}"
         )
     wrong = [suite for suite in suites if suite.problems()]
     if wrong:
         raise NotMetError(
-            f"{len(wrong)} of {len(suites)} scripts are not as they must be: "
+            f"{len(wrong)} of {len(suites)} scripts are not as expected: "
             f"{wrong[0].title}: {wrong[0].problems()[0]}"
         )

@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from mptcplab.cli.actions import asked, common, expect_option
+from mptcplab.cli.actions import common, expect_option
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import guest
 from mptcplab.report import expectation_verdicts, tables
@@ -51,8 +51,8 @@ def compare(
     baseline: bool,
     dry_run: bool,
 ) -> None:
-    """A comparison at each value of some keys, or, without any, what it would run."""
-    given = sweep.from_flags(file, asked.flags(options), axes, baselines=baseline)
+    """A comparison at each value of some keys; without keys, the list of its runs."""
+    given = sweep.from_flags(file, common.flags(options), axes, baselines=baseline)
     # a comparison of a single setting makes all of its runs
     how = How(again=not axes, limits=common.limits(options))
     _sweep(given, how, options, dry_run=dry_run)

@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab sweep."""
+"""Run a scenario with many combinations of values from FILE.
+
+The values are a grid, ranges, or points that fill a space: docs/sweep.md.
+
+Stored runs are not repeated: an interrupted sweep resumes. The exit status is 1 while any run is
+missing or failed.
+
+\b
+mptcplab sweep sweep.toml --dry-run
+mptcplab sweep sweep.toml
+mptcplab results query 'SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1'
+"""
 
 from __future__ import annotations
 
@@ -11,13 +22,13 @@ import click
 from mptcplab.cli import options
 
 
-@click.command("sweep")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.command("sweep", help=__doc__)
+@click.argument("file", type=options.PLACE)
 @click.option(
     "--only",
     metavar="FORMULA",
-    help="Make only the runs for which this holds, e.g. 'rate >= 20 and scheduler == \"blest\"'; "
-    "a formula over the axes, as where in the file.",
+    help="Make only the runs that meet this formula over the axes, like where in the file, e.g. "
+    "'rate >= 20 and scheduler == \"blest\"'.",
 )
 @options.dry_run_option
 @click.option("--no-cache", "again", is_flag=True, help="Repeat runs that are stored already.")
@@ -42,19 +53,7 @@ from mptcplab.cli import options
 @options.storage_option
 @options.out_option
 @options.json_option
-def sweep_command(file: Path, **options: Any) -> None:
-    """Run a scenario with many combinations of values from FILE.
-
-    They are a grid, ranges, or points that fill a space: docs/sweep.md.
-
-    Stored runs are not repeated, so an interrupted sweep resumes. The exit status is 1 as long as
-    any run is missing or failed.
-
-    \b
-    mptcplab sweep sweep.toml --dry-run
-    mptcplab sweep sweep.toml
-    mptcplab results query 'SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1'
-    """
+def command(file: Path, **options: Any) -> None:
     from mptcplab.cli.actions import sweeps
 
     sweeps.sweep_file(file, options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab papers."""
+"""Published experiments: run them again, see which claims hold."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import click
 
 from mptcplab.cli import completion, options
 
-
-@click.group("papers")
-def papers_group() -> None:
-    """Published experiments: run them again, see which claims hold."""
+command = click.Group("papers", help=__doc__)
 
 
 _papers_out = options.out_option_of(
     Path("papers-out"), "Directory for the runs; runs found there are reused."
 )
-_quick_option = click.option("--quick", is_flag=True, help="A thinner grid: minutes, not hours.")
+_quick_option = click.option(
+    "--quick", is_flag=True, help="Run a thinner grid: minutes, not hours."
+)
 _variants_option = click.option(
     "--variants",
     is_flag=True,
-    help="Also run the quick part of each variant, and of each other value that was assumed.",
+    help="Also run the quick part of each variant, and of other values of each assumption.",
 )
 _variant_option = click.option(
     "--variant",
@@ -34,11 +33,11 @@ _variant_option = click.option(
 )
 
 
-@papers_group.command("list")
+@command.command("list")
 def papers_list() -> None:
     """List the experiments, with the number of runs of each.
 
-    These are all of the published setting, those of --quick, and those of the variants.
+    The numbers are for the published setting, for --quick, and for the variants.
     """
     from mptcplab.papers import catalogue
 
@@ -51,7 +50,7 @@ def papers_list() -> None:
         click.echo(line)
 
 
-@papers_group.command("run")
+@command.command("run")
 @click.argument(
     "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
 )
@@ -71,19 +70,19 @@ def papers_list() -> None:
 def papers_run(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments, and judge the papers' claims by them.
 
-    Give PAPER/FIGURE for one, PAPER for all of a paper, or all. An interrupted experiment resumes
-    where it stopped.
+    Name one experiment as PAPER/FIGURE, a whole paper as PAPER, or everything as all. An
+    interrupted experiment resumes where it stopped.
     """
     from mptcplab.cli.actions import papers
 
     papers.run(names, options)
 
 
-@papers_group.command("show")
+@command.command("show")
 @click.argument(
     "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
 )
-@click.option("--quick", is_flag=True, help="The results of the thinner grid.")
+@click.option("--quick", is_flag=True, help="Show the results of the thinner grid.")
 @_papers_out
 def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
     """Show the results of experiments that were run before."""
@@ -92,14 +91,14 @@ def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
     papers.show(names, out, quick=quick)
 
 
-@papers_group.command("publish")
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@command.command("publish")
+@click.argument("directory", type=options.DIRECTORY)
 @_papers_out
 def papers_publish(directory: Path, out: Path) -> None:
     """Write a page per paper, a summary, and all data, into DIRECTORY.
 
-    What was not run here, but is in DIRECTORY/data, is taken from there: experiments can be run
-    over several sittings. Pages say what is missing, or was run with another kernel.
+    It reads experiments that were not run here from DIRECTORY/data: several sittings can share the
+    work. The pages name missing experiments, and runs with another kernel.
     """
     from mptcplab.cli.actions import papers
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab scenario."""
+"""Scenario files."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from mptcplab.cli import options
 from mptcplab.report import catalogue_tables
 from mptcplab.scenario import limits, literal, presets
 from mptcplab.traces import drive_settings, radio
 
-
-@click.group("scenario")
-def scenario_group() -> None:
-    """Scenario files."""
+command = click.Group("scenario", help=__doc__)
 
 
-@scenario_group.command("schema")
+@command.command("schema")
 def scenario_schema() -> None:
     """Print the JSON Schema of a scenario file."""
     click.echo(json.dumps(literal.json_schema(), indent=2))
 
 
-@scenario_group.command("presets")
+@command.command("presets")
 def scenario_presets() -> None:
     """List the presets of paths, with their values and sources."""
     Console().print(catalogue_tables.preset_table(presets.PRESETS.values()))
@@ -43,8 +41,8 @@ def _list_settings(context: click.Context, _option: click.Parameter, wanted: boo
     context.exit()
 
 
-@scenario_group.command("drive")
-@click.argument("directory", type=click.Path(path_type=Path))
+@command.command("drive")
+@click.argument("directory", type=options.PLACE)
 @click.option("--seed", type=click.IntRange(0, limits.MAX_SEED), default=1, show_default=True)
 @click.option(
     "--set",

@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab selftests."""
+"""Run the kernel's own MPTCP tests, which have to pass.
+
+It runs the scripts of the kernel's source, tools/testing/selftests/net/mptcp, with upstream's
+MPTCP, and then with ours. A list has the tests that cannot pass with a scheduler, with reasons. A
+kernel that was built with --engine-only has upstream's MPTCP alone. docs/selftests.md
+
+The exit status is 0 if nothing is worse than upstream, 4 if something is or if repeats differ,
+and 1 if a script did not end. After Ctrl-C the same command resumes.
+
+\b
+mptcplab selftests --only simult_flows --scheduler minrtt,blest
+mptcplab selftests --kernel mine --strict --junit selftests.xml
+"""
 
 from __future__ import annotations
 
@@ -11,10 +23,8 @@ import click
 from mptcplab.cli import completion, options
 from mptcplab.scenario import option_keys
 
-_FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
-
-@click.command("selftests")
+@click.command("selftests", help=__doc__)
 @options.listed_option(
     "--kernel",
     metavar="NAME,...",
@@ -40,63 +50,45 @@ _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
     type=click.IntRange(1, 10_000),
     default=1,
     show_default=True,
-    help="Run each this often, and compare: everything that is printed has to be the same.",
+    help="Run each script this often; everything that it prints has to be the same.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**63 - 1),
     default=1,
     show_default=True,
-    help="Of all randomness.",
+    help="Seed of all randomness.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="What fails upstream, too, counts: for the CI of a kernel tree.",
+    help="Also count tests that fail upstream: for the CI of a kernel tree.",
 )
 @click.option(
     "--tap",
-    type=_FILE,
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE",
     help="Also write a document in TAP, version 13; - prints it instead of the table.",
 )
-@click.option(
-    "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also write a JUnit report, for CI.",
-)
+@options.junit_option("Also write a JUnit report, for CI.")
 @click.option(
     "--packetdrill",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FILE,
     metavar="PROGRAM",
-    help="Also run our scripts of packetdrill, with this program of yours.",
+    help="Also run our packetdrill scripts, with this program.",
 )
 @click.option(
     "--packetdrill-scripts",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=options.DIRECTORY,
     metavar="DIR",
-    help="And all scripts in this directory, with a tenth of their tolerances.",
+    help="Also run all scripts in this directory, with a tenth of their tolerances.",
 )
 @options.jobs_option
 @options.out_option_of(
     Path("selftests-out"),
-    "Directory for what the scripts print, and results.txt; what ran before is found there.",
+    "Directory for the output of scripts, and results.txt; scripts that ended are found there.",
 )
-def selftests_command(kernel: str | None, scheduler: str | None, **given: Any) -> None:
-    """Run the kernel's own MPTCP tests, which have to pass.
-
-    The scripts of the kernel's source, tools/testing/selftests/net/mptcp, first with upstream's
-    MPTCP, then with ours; what cannot pass with a scheduler is listed with the reason. A kernel
-    that was built with --engine-only has upstream's alone. docs/selftests.md
-
-    The exit status is 0 if nothing is worse than upstream, 4 if something is or if repeats differ,
-    and 1 if a script did not come to its end. After Ctrl-C the same command resumes.
-
-    \b
-    mptcplab selftests --only simult_flows --scheduler minrtt,blest
-    mptcplab selftests --kernel mine --strict --junit selftests.xml
-    """
+def command(kernel: str | None, scheduler: str | None, **given: Any) -> None:
     from mptcplab.cli.actions import selftests
 
     asked = ([] if each is None else each.split(",") for each in (kernel, scheduler))

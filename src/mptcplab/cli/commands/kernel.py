@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""mptcplab kernel and doctor: what runs need."""
+"""The lab kernel: Linux, built as an ordinary program."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,36 +15,32 @@ from rich.console import Console
 from rich.table import Table
 
 from mptcplab.cli import completion, options
-from mptcplab.lab import doctor, kernel, kernel_names, stock_package
+from mptcplab.lab import kernel, kernel_names, stock_package
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import Named, Piece
-from mptcplab.runs import tls
 
 _WIDE = 1000
 
-
-@click.group("kernel")
-def kernel_group() -> None:
-    """The lab kernel: Linux, built as an ordinary program."""
+command = click.Group("kernel", help=__doc__)
 
 
-@kernel_group.command("build")
+@command.command("build")
 @click.option(
     "--source",
-    type=click.Path(path_type=Path),
+    type=options.PLACE,
     help="Archive or directory of a Linux source; remembered for later builds unless it gets a "
     "name.  [Debian's package linux-source-6.12]",
 )
 @click.option(
     "--name",
     shell_complete=completion.kernels,
-    help="Name for this kernel, for --kernel NAME of runs; of one that has it already, build it.",
+    help="Name for this kernel, for --kernel NAME of runs; a kernel that has it already is built.",
 )
 @click.option(
     "--engine-only",
     "variant",
     flag_value=kernel.ENGINE_ONLY,
-    help="Without our schedulers and mends of MPTCP, for a source that their patches do not fit.",
+    help="Without our schedulers and fixes of MPTCP, for a source that their patches do not fit.",
 )
 @click.option(
     "--variant",
@@ -83,8 +78,8 @@ def kernel_build(
             kernel_names.keep(named)
     if kernel.came_along(built):
         click.echo(
-            f"kernel {built.id} came with mptcplab: nothing to build; --source ARCHIVE builds one, "
-            "and mptcplab doctor says what that needs"
+            f"kernel {built.id} came with mptcplab: nothing to build; --source ARCHIVE builds "
+            "another, and mptcplab doctor lists the programs for it"
         )
     elif known == built:
         click.echo(f"kernel {built.id} is up to date")
@@ -93,7 +88,7 @@ def kernel_build(
 
 
 def _named(name: str, source: Path | None, variant: str | None) -> Named:
-    """What a name is to stand for, with what is not given as it was."""
+    """The kernel that a name shall stand for; whatever is not given stays as it was."""
     before = kernel_names.known().get(name)
     if before is None or not before.is_series:
         kernel_names.check(name)
@@ -106,48 +101,37 @@ def _named(name: str, source: Path | None, variant: str | None) -> Named:
     )
 
 
-@kernel_group.command("list")
+@command.command("list")
 def kernel_list() -> None:
     """List the kernels, their names, and which are current.
 
-    A run uses the current one, or with --kernel those of some names, and builds them if they are
-    missing. Those of distributions' packages are listed once a run has used them.
+    A run uses the current kernel, or the kernels that --kernel names, and builds missing ones. The
+    kernel of a distribution's package is listed once a run has used it.
     """
     of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
     names = {each.name: (each, each.current()) for each in kernel_names.known().values()}
     table = Table(box=None, pad_edge=False)
     for head in ("id", "name", "series", "variant", "like", "size", "built", "current", "source"):
         table.add_column(head, no_wrap=True)
+
+    def add(build: KernelBuild, name: str, series: object, source: object) -> None:
+        size = _size(kernel_names.size_bytes(build.image.parent))
+        put_s = build.image.stat().st_mtime
+        made = datetime.fromtimestamp(put_s).strftime("%Y-%m-%d %H:%M")
+        made = "with mptcplab" if kernel.came_along(build) else made
+        about = (str(series), build.variant, kernel.configured_flavour(build), size, made)
+        table.add_row(build.id, name, *about, "yes" if build in of_now else "", str(source))
+
     for build in kernel.built():
         own = [named for named, current in names.values() if current == build]
-        made = "with mptcplab" if kernel.came_along(build) else _made(build)
         about = kernel.about(build.image.parent)
-        series = [about.series] if about else [each.name for each in own if each.is_series]
-        source = [about.source] if about else [each.source for each in own]
-        table.add_row(
-            build.id,
-            ", ".join(each.name for each in own),
-            *(series[:1] or [""]),
-            build.variant,
-            kernel.configured_flavour(build),
-            _size(kernel_names.size_bytes(build.image.parent)),
-            made,
-            "yes" if build in of_now else "",
-            str(source[0]) if source else "",
-        )
+        series = about.series if about else next((e.name for e in own if e.is_series), "")
+        source = about.source if about else next((each.source for each in own), "")
+        add(build, ", ".join(each.name for each in own), series, source)
     for kept in stock_package.kept():
         assert kept.build.stock is not None
-        table.add_row(
-            kept.build.id,
-            kept.build.name,
-            ".".join(map(str, stock_package.series(kept.build.stock))),
-            kept.build.variant,
-            kernel.configured_flavour(kept.build),
-            _size(kernel_names.size_bytes(kept.build.image.parent)),
-            _made(kept.build),
-            "",
-            ", ".join(map(str, kept.packages)),
-        )
+        of = ".".join(map(str, stock_package.series(kept.build.stock)))
+        add(kept.build, kept.build.name, of, ", ".join(map(str, kept.packages)))
     for named, current in names.values():
         if current is None:
             what = (named.name if named.is_series else "", named.variant, "", "", "not built", "")
@@ -159,16 +143,11 @@ def kernel_list() -> None:
         click.echo(f"distributions' ({kernel.STOCK}) are in {stock_package.packages_dir()}")
 
 
-def _made(build: KernelBuild) -> str:
-    """When a kernel was put into the cache."""
-    return datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
-
-
-@kernel_group.command("compare")
+@command.command("compare")
 @click.argument("a", metavar="A", shell_complete=completion.compared_kernels)
 @click.argument("b", metavar="B", shell_complete=completion.compared_kernels)
-@click.argument("files", metavar="[SCENARIO.toml]...", type=click.Path(path_type=Path), nargs=-1)
-@click.option("--only", metavar="TEXT", help="Only the scenarios whose names contain it.")
+@click.argument("files", metavar="[SCENARIO.toml]...", type=options.PLACE, nargs=-1)
+@click.option("--only", metavar="TEXT", help="Run only scenarios whose names contain this.")
 @click.option(
     "--but",
     metavar="FIELD,...",
@@ -178,25 +157,25 @@ def _made(build: KernelBuild) -> str:
 @click.option(
     "--equal",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="If nothing differs, add that to FILE, such as docs/results/data/equal.json, so that "
-    "published results do not count as stale.",
+    type=options.FILE,
+    help="If nothing differs, note it in FILE, such as docs/results/data/equal.json; published "
+    "results then do not count as stale.",
 )
 @options.jobs_option
-@options.out_option_of(Path("kernel-compare-out"), "Directory for the runs and what differs.")
+@options.out_option_of(Path("kernel-compare-out"), "Directory for the runs and the differences.")
 @options.wall_limit_option
 @options.disk_limit_option
 @options.json_option
 def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> None:
     """Say where two kernels differ: in packets, records and figures.
 
-    Each scenario is run with both, on the project's own set of some hundred or on your files. What
-    is said of each that differs is the first packet that does, and the figures. A and B are names
-    (mptcplab kernel list), ids of kernels in the cache, or `current`; ID+GUEST has an old kernel
-    run the guest program that was made for it. docs/kernels.md
+    It runs each scenario with both kernels: the project's own set of about a hundred, or your
+    files. For each scenario that differs, it shows the first packet that differs, and the figures.
+    A and B are names (mptcplab kernel list), ids of kernels in the cache, or `current`; with
+    ID+GUEST an old kernel runs the guest program that was made for it. docs/kernels.md
 
-    Runs that are there are not made again, so after Ctrl-C the same command resumes. The exit
-    status is 0 if nothing differs but by random numbers, 4 if something does, 1 if a run failed.
+    It makes no run twice: after Ctrl-C the same command resumes. The exit status is 0 if nothing
+    differs but random numbers, 4 if something does, 1 if a run failed.
 
     \b
     mptcplab kernel compare 6.12 7.3
@@ -208,13 +187,12 @@ def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> Non
     kernels.compare_kernels((a, b), files, given)
 
 
-@kernel_group.command("remove")
+@command.command("remove")
 @click.argument("name", shell_complete=completion.kernels)
 def kernel_remove(name: str) -> None:
-    """Remove a kernel by its name, with what only it needs.
+    """Remove a kernel by its name, and the files that only it needs.
 
-    Those that were built for its selftests go, too. What was built of a series of Linux is removed,
-    and its source stays.
+    The kernels for its selftests go, too. The source of a series of Linux stays.
     """
     named = kernel_names.find(name, "NAME", to_remove=True)
     _say_gone(kernel_names.remove(name), "freed")
@@ -222,13 +200,12 @@ def kernel_remove(name: str) -> None:
         click.echo(f"{name} can be built again: its source is {named.source}")
 
 
-@kernel_group.command("prune")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@command.command("prune")
+@click.option("--dry-run", is_flag=True, help="Only list the files to remove.")
 def kernel_prune(dry_run: bool) -> None:
-    """Remove what is for no name, and no run uses without a name.
+    """Remove all kernels that have no name and are not current.
 
-    These are old kernels, their modules, unpacked sources with their objects, and what was taken
-    out of distributions' packages.
+    Their modules, unpacked sources with objects, and files from distributions' packages go, too.
     """
     if dry_run:
         _say_gone(kernel_names.unneeded(), "would be freed")
@@ -244,37 +221,3 @@ def _say_gone(pieces: Sequence[Piece], freed: str) -> None:
 
 def _size(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:.1f} MB"
-
-
-@click.group("cluster")
-def cluster_group() -> None:
-    """Clusters that run scenarios: make the key that protects one."""
-
-
-@cluster_group.command("key")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-def cluster_key_command(file: Path) -> None:
-    """Make the key of a cluster.
-
-    Whoever has FILE can run code on all its machines, and nobody else can. docs/cluster.md.
-
-    \b
-    mptcplab cluster key cluster.pem
-    dask scheduler --protocol tls --tls-ca-file cluster.pem --tls-cert cluster.pem
-    dask worker tls://HOST:8786 --tls-ca-file cluster.pem --tls-cert cluster.pem --nthreads 1
-    mptcplab sweep FILE.toml --cluster tls://HOST:8786 --cluster-key cluster.pem
-    """
-    tls.make(file)
-    click.echo(f"key:  {file}")
-    click.echo("next: copy it to each machine of the cluster, as a file that only you can read")
-
-
-@click.command("doctor")
-def doctor_command() -> None:
-    """Say what this machine lacks, and the command that fixes it."""
-    built = kernel.current()
-    came_along = built is not None and kernel.came_along(built)
-    identity = built.id if built else None
-    found = doctor.checks(identity, came_along=came_along, source=kernel.source_check())
-    Console().print(doctor.table(found), crop=False)
-    sys.exit(doctor.exit_status(found))

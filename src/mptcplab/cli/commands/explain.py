@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Say why runs did not reach the sum of their paths.
+
+RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
+directory OUT, or a document, to explain each successful run. Each of several connections is
+explained on its own. docs/explain.md says how to read it.  [mptcplab-out]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mptcplab.cli import completion, options
+
+
+@click.command("explain", help=__doc__)
+@click.argument("places", metavar="[RUN]...", type=options.PLACE, nargs=-1)
+@click.option(
+    "--scheduler",
+    "-s",
+    "schedulers",
+    metavar="NAME[:PARAM=VALUE...],...",
+    multiple=True,
+    shell_complete=completion.OF_OPTIONS["--scheduler"],
+    help="Only runs of these schedulers; without parameters, of all their forms.",
+)
+@options.json_option
+def command(places: tuple[Path, ...], schedulers: tuple[str, ...], *, as_json: bool) -> None:
+    from mptcplab.cli.actions import stored
+
+    names = [name for each in schedulers for name in each.split(",") if name]
+    stored.explain_runs(places or (options.DEFAULT_OUT,), names, as_json=as_json)

@@ -169,10 +169,10 @@ class Linux:
 
     def __init__(self) -> None:
         """Takes that of an earlier call from the cache. Raises MptcplabError."""
-        path, digest = kernel.source()
-        self.path = doctor.cache_dir() / "bisect-check" / f"{digest[:12]}.git"
+        source = kernel.Source.chosen()
+        self.path = doctor.cache_dir() / "bisect-check" / f"{source.digest[:12]}.git"
         if not self.path.exists():
-            self._make(path, digest)
+            self._make(source.path, source.digest)
         self.repository = Repository(self.path)
         base = self.repository.commit("base")
         assert base

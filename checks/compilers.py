@@ -29,8 +29,8 @@ from mptcplab import resources
 from mptcplab.errors import status_of
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild, Objects
-from mptcplab.lab.kernel_make import CLANG, GCC
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_make import CLANG, GCC, Make
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY
 
 #: Looked for, besides the one that the lab uses.
@@ -93,10 +93,10 @@ def build(compiler: str) -> Built:
     return Built(made, program, calls, tuple(sorted({*looked, *_of_guest(compiler)})))
 
 
-def _of_kernel(objects: Objects, compiler: str) -> Iterator[Finding]:
+def _of_kernel(objects: Make, compiler: str) -> Iterator[Finding]:
     """What is found in our files of the kernel, with the flags of each from make's .cmd files."""
     commands = []
-    for note in sorted((objects.objects / OWN_DIRECTORY).rglob(".*.o.cmd")):
+    for note in sorted((objects.obj / OWN_DIRECTORY).rglob(".*.o.cmd")):
         line = note.read_text().partition("\n")[0].partition(" := ")[2].partition(" ; ")[0]
         words = [word for word in shlex.split(line) if not word.startswith("-Wp,-MMD")]
         if "-c" not in words:
@@ -107,7 +107,7 @@ def _of_kernel(objects: Objects, compiler: str) -> Iterator[Finding]:
         if compiler == GCC and doctor.find_tool("sparse"):
             rest = [word for word in (*words[1:at], *words[at + 2 :]) if word != "-c"]
             commands.append([*_SPARSE, *rest])
-    yield from _looked(commands, objects.objects, f"{OWN_DIRECTORY}/")
+    yield from _looked(commands, objects.obj, f"{OWN_DIRECTORY}/")
 
 
 def _of_guest(compiler: str) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ from checks.expansion import (
 from mptcplab import resources
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import choices, kernel
-from mptcplab.lab.kernel import Objects
+from mptcplab.lab.kernel_make import Make
 
 #: The list of known differences.
 KNOWN = Path(__file__).with_name("same_arithmetic.toml")
@@ -149,7 +149,7 @@ class Findings:
 def compare(
     flavour: str,
     headers: DebianHeaders,
-    objects: Objects,
+    objects: Make,
     known: Known,
     *,
     leave_out: Sequence[str] = (),
@@ -165,7 +165,7 @@ def compare(
         own = headers.flavours[flavour]
         altered = work / "altered" / _AUTOCONF
         altered.parent.mkdir(parents=True)
-        altered.write_text(without((objects.objects / _AUTOCONF).read_text(), leave_out))
+        altered.write_text(without((objects.obj / _AUTOCONF).read_text(), leave_out))
         debian = Side(
             _DEBIAN_INCLUDES,
             {"common": headers.common, "own": own},
@@ -174,7 +174,7 @@ def compare(
         )
         lab = Side(
             _LAB_INCLUDES,
-            {"common": headers.common, "source": objects.source, "objects": objects.objects},
+            {"common": headers.common, "source": objects.source, "objects": objects.obj},
             ("-D__arch_um__",),
             work / "altered/include",
         )
@@ -186,7 +186,7 @@ def compare(
             _expansions_of_all(side.renamed(keeper, work / word), work, known)
             for word, side in (("debian", debian), ("lab", lab))
         ]
-        configurations = [(each / _AUTO_CONF).read_text() for each in (own, objects.objects)]
+        configurations = [(each / _AUTO_CONF).read_text() for each in (own, objects.obj)]
     found.lines = len(made[0].keys() | made[1].keys())
     judge = Judge(known, _texts(made, headers), differing(*configurations) | {*leave_out})
     found.unknown = list(judge.unknown(*made))

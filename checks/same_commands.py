@@ -28,7 +28,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -204,8 +203,9 @@ class Version:
         self._cpus: asyncio.Queue[int] = asyncio.Queue()
         for cpu in os.sched_getaffinity(0):
             self._cpus.put_nowait(cpu)
-        with tarfile.open(fileobj=io.BytesIO(git(repository, "archive", tree))) as archive:
-            archive.extractall(self._source, filter="tar")
+        self._source.mkdir()
+        archive = git(repository, "archive", tree)
+        subprocess.run(["tar", "-x"], cwd=self._source, input=archive, check=True)
         program = directory / "bin" / "mptcplab"
         program.parent.mkdir()
         program.write_text(f"#!{sys.executable}\nfrom mptcplab.cli import main\n\nmain()\n")

@@ -9,11 +9,13 @@ version: `prebuilt/SOURCES.md`.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 from mptcplab import __version__
@@ -21,6 +23,7 @@ from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import doctor, guest, kernel, prebuilt
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.prebuilt import Prebuilt
 
 ROOT = Path(__file__).parents[1]
 #: Where the build hook (scripts/wheel_data.py) finds the programs.
@@ -109,18 +112,26 @@ def _gather(directory: Path, built: KernelBuild, program: Guest) -> None:
         shutil.copy(built.image.with_name(name), directory / "kernel" / name)
     shutil.copy(program.program, directory / prebuilt.GUEST)
     kernel.make_module_kit(built, directory / prebuilt.MODULE_KIT)
-    source, digest, version = kernel.source_of(built)
-    prebuilt.write(directory, built.id, program.id, digest, version, kernel.compiler_version())
-    if source != doctor.DEBIAN_SOURCE:
+    source = kernel.source_of(built)
+    about = Prebuilt(
+        kernel=built.id,
+        guest=program.id,
+        source=source.digest,
+        version=source.version,
+        compiler=kernel.compiler_version(),
+        sha256={name: prebuilt.digest(directory / name) for name in prebuilt.FILES},
+    )
+    (directory / prebuilt.ABOUT).write_text(json.dumps(asdict(about), indent=1) + "\n")
+    if source.path != doctor.DEBIAN_SOURCE:
         raise MptcplabError(
-            f"the kernel is made from {source}, not from a package whose version can be named;"
+            f"the kernel is made from {source.path}, not from a package whose version can be named;"
             f" choose Debian's: mptcplab kernel build --source {doctor.DEBIAN_SOURCE}"
         )
     (directory / "SOURCES.md").write_text(
         _SOURCES.format(
             kernel_source=_source_package(doctor.DEBIAN_PACKAGE),
-            archive=source.name,
-            archive_sha256=digest,
+            archive=source.path.name,
+            archive_sha256=source.digest,
             library_source=_source_package("libc6-dev"),
             compiler=kernel.compiler_version(),
             version=__version__,

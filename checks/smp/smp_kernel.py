@@ -96,24 +96,25 @@ def build(
     Raises MachineError if the machine lacks something, MptcplabError if the build fails.
     """
     doctor.require(*doctor.BUILD_CHECKS)
-    source, digest, version = kernel.current_source()
+    source = kernel.Source.chosen()
     fragments = {
         f"{name}.config": _NOT_ON_X86.sub(b"", (resources.KERNEL / f"{name}.config").read_bytes())
         for name in KINDS[kind]
     }
     fragments |= {
-        str(path.relative_to(resources.KERNEL)): path.read_bytes() for path in config_files(version)
+        str(path.relative_to(resources.KERNEL)): path.read_bytes()
+        for path in config_files(source.version)
     }
     patches, own = {}, {}
     if framework:
-        files = (path for path in patch_files(version) if path.parent.name == _PATCHES)
+        files = (path for path in patch_files(source.version) if path.parent.name == _PATCHES)
         patches = {path.name: path.read_bytes() for path in files}
         own = kernel.own_files()
     else:
         fragments = {name: _OWN_OPTIONS.sub(b"", text) for name, text in fragments.items()}
     if planted:
         own = _with_race(own)
-    inputs = [digest, *map(digests, (fragments, patches, own)), kernel.compiler_version()]
+    inputs = [source.digest, *map(digests, (fragments, patches, own)), kernel.compiler_version()]
     text = json.dumps([*inputs, _ARGUMENTS], sort_keys=True)
     identity = hashlib.sha256(text.encode()).hexdigest()[:12]
     place = kernel.place() / "smp" / identity
@@ -121,11 +122,11 @@ def build(
     if found.image.exists():
         return found
     with BuildProgress(quiet) as progress, kernel.building(progress) as lock:
-        tree = kernel.place() / "trees" / f"{digest[:12]}-smp"
-        if not is_unpacked(tree, digest):
+        tree = kernel.place() / "trees" / f"{source.digest[:12]}-smp"
+        if not is_unpacked(tree, source.digest):
             doctor.require_disk()
-            progress.step("unpack", str(source))
-            unpack(source, digest, tree, lock)
+            progress.step("unpack", str(source.path))
+            unpack(source.path, source.digest, tree, lock)
         progress.step("patch", f"{len(patches)} patches")
         patch(tree, patches, lock)
         synchronise(tree / "src" / OWN_DIRECTORY, own)

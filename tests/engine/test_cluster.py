@@ -343,7 +343,7 @@ def test_a_file_that_was_changed_on_a_worker_is_not_used(
             with pytest.raises(MachineError) as error:
                 done_by(on, tasks(2))
         assert "the cluster has no worker left that can make runs\n  tcp://" in str(error.value)
-        assert "is not what was sent: its SHA-256 is" in str(error.value)
+        assert "differs from the sent file: its SHA-256 is" in str(error.value)
 
 
 def test_records_are_kept_on_shared_storage_and_fetched(

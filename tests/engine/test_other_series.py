@@ -34,9 +34,7 @@ def lab_kernel(request: pytest.FixtureRequest) -> KernelBuild:
 
 
 @pytest.mark.parametrize("scheduler", kernel.schedulers())
-def test_every_byte_arrives_though_a_path_goes_and_returns(
-    run_scenario: RunScenario, scheduler: str
-) -> None:
+def test_every_byte_survives_an_outage(run_scenario: RunScenario, scheduler: str) -> None:
     run = run_scenario(
         *LOSSY, scheduler=scheduler, duration="6s", event=("2s:a:down,lasts=1s", "4s:b:down")
     )
@@ -46,9 +44,7 @@ def test_every_byte_arrives_though_a_path_goes_and_returns(
 
 
 @pytest.mark.parametrize("cc", congestion.names())
-def test_every_byte_arrives_with_each_congestion_control(
-    run_scenario: RunScenario, cc: str
-) -> None:
+def test_each_congestion_control_works(run_scenario: RunScenario, cc: str) -> None:
     run = run_scenario(*LOSSY, scheduler="minrtt", cc=cc, duration="6s")
     assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
 

@@ -41,8 +41,8 @@ def test_a_cache_that_cannot_be_written_to_is_used(
         assert (refused.returncode, refused.stderr.splitlines()) == (
             1,
             [
-                f"mptcplab: cannot write to {cache}/kernel: Permission denied; kernels built "
-                "there can be used, but none can be built",
+                f"mptcplab: cannot write to {cache}/kernel: Permission denied; you can use "
+                "the kernels there, but build none",
                 "  to fix it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to",
             ],
         )

@@ -45,95 +45,47 @@ mps_scheduler(ops);
 /* The names "one", "two" and "a/b" stand here, too, where nothing is wrong. */
 MODULE_LICENSE("GPL");
 """
-PARAMETER, OPS, LAST = 14, 17, 23
+PARAMETER, TABLE, LAST = 14, 21, 23
 GOOD = '{ .name = "two", .max = 9, .def = 5, .unit = "", .meaning = "" },'
+NAMES = "accepted are 1 to 15 letters, digits and _"
 
-
-def parameter(old: str, new: str) -> str:
-    assert old in GOOD
-    return GOOD.replace(old, new)
-
-
-#: The second parameter, the last field (after those that it replaces), the line, and what is said.
-WRONG = {
-    "no next_segment": (GOOD, ".next_segment = NULL", 18, ".next_segment is NULL; it is required"),
-    "an empty name": (
-        GOOD,
-        ".name = {}",
-        19,
-        ".name; accepted are 1 to 15 letters, digits and _",
-    ),
-    "a name of two words": (
-        GOOD,
-        ".name = { 'i', ' ', 'x' }",
-        19,
-        ".name; accepted are 1 to 15 letters, digits and _",
-    ),
-    "another owner": (
-        GOOD,
-        ".owner = NULL",
+#: The last field, after those that it replaces: the line, and the message.
+FIELDS = {
+    ".next_segment = NULL": (18, ".next_segment is NULL; it is required"),
+    ".name = {}": (19, f".name; {NAMES}"),
+    ".name = { 'i', ' ', 'x' }": (19, f".name; {NAMES}"),
+    ".owner = NULL": (20, ".owner is NULL; it must be THIS_MODULE, wrong"),
+    # a function of the kernel's code does not make it another owner
+    ".owner = NULL, .next_segment = mps_reinject": (
         20,
         ".owner is NULL; it must be THIS_MODULE, wrong",
     ),
-    "another owner, of the kernel's code": (
-        GOOD,
-        ".next_segment = mps_reinject, .owner = NULL",
-        20,
-        ".owner is NULL; it must be THIS_MODULE, wrong",
-    ),
-    "a large connection": (
-        GOOD,
-        ".conn_size = 1UL << 40",
+    ".conn_size = 1UL << 40": (
         LAST,
         ".conn_size is 1099511627776 bytes; accepted is at most 65536",
     ),
-    "a large subflow": (
-        GOOD,
-        ".subflow_size = 65537",
-        LAST,
-        ".subflow_size is 65537 bytes; accepted is at most 65536",
-    ),
-    "40 parameters": (GOOD, ".num_params = 40", 22, ".num_params is 40; accepted is at most 32"),
-    "no table": (GOOD, ".params = NULL", 22, ".num_params is 2, and .params is NULL"),
-    "no number": (GOOD, ".num_params = 0", 22, ".num_params is 0, and .params is not NULL"),
-    "no name": (parameter('"two"', "NULL"), "", 21, "params[1]: .name is NULL"),
-    "a directory": (
-        parameter('"two"', '"a/b"'),
-        "",
-        PARAMETER,
-        'params[1]: .name is "a/b"; accepted are letters, digits and _, at most 255',
-    ),
-    "twice": (
-        parameter('"two"', '"one"'),
-        "",
-        PARAMETER,
-        'params[1] "one": params[0] has the same .name',
-    ),
-    "no unit": (
-        parameter('.unit = ""', ".unit = NULL"),
-        "",
-        PARAMETER,
-        'params[1] "two": .unit is NULL',
-    ),
-    "no meaning": (
-        parameter('.meaning = ""', ".meaning = NULL"),
-        "",
-        PARAMETER,
-        'params[1] "two": .meaning is NULL',
-    ),
-    "no value": (
-        parameter(".max", ".min = 10, .max"),
-        "",
-        PARAMETER,
-        'params[1] "two": .min is 10, more than .max, 9',
-    ),
-    "a default outside": (
-        parameter(".def = 5", ".def = 10"),
-        "",
-        PARAMETER,
-        'params[1] "two": .def is 10; accepted is 0 to 9',
-    ),
+    ".subflow_size = 65537": (LAST, ".subflow_size is 65537 bytes; accepted is at most 65536"),
+    ".num_params = 40": (22, ".num_params is 40; accepted is at most 32"),
+    ".params = NULL": (22, ".num_params is 2, and .params is NULL"),
+    ".num_params = 0": (22, ".num_params is 0, and .params is not NULL"),
 }
+#: A part of the second parameter, its replacement, the line, and the message.
+PARAMETERS = (
+    ('"two"', "NULL", TABLE, ": .name is NULL"),
+    (
+        *('"two"', '"a/b"', PARAMETER),
+        ': .name is "a/b"; accepted are letters, digits and _, at most 255',
+    ),
+    ('"two"', '"one"', PARAMETER, ' "one": params[0] has the same .name'),
+    ('.unit = ""', ".unit = NULL", PARAMETER, ' "two": .unit is NULL'),
+    ('.meaning = ""', ".meaning = NULL", PARAMETER, ' "two": .meaning is NULL'),
+    (".max", ".min = 10, .max", PARAMETER, ' "two": .min is 10, more than .max, 9'),
+    (".def = 5", ".def = 10", PARAMETER, ' "two": .def is 10; accepted is 0 to 9'),
+)
+WRONG = [
+    *((GOOD, field, line, why) for field, (line, why) in FIELDS.items()),
+    *((GOOD.replace(a, b), "", line, f"params[1]{why}") for a, b, line, why in PARAMETERS),
+]
 
 
 def run(build: KernelBuild, guest: Guest, folder: Path, text: str) -> str:
@@ -170,8 +122,8 @@ def test_a_good_one_is_registered(
     assert not run(lab_kernel, lab_guest, tmp_path, source(GOOD, ""))
 
 
-@pytest.mark.parametrize(("second", "field", "line", "why"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_with_its_place(
+@pytest.mark.parametrize(("second", "field", "line", "why"), WRONG, ids=[w[3] for w in WRONG])
+def test_what_is_wrong_is_reported_with_its_place(
     lab_kernel: KernelBuild,
     lab_guest: Guest,
     tmp_path: Path,

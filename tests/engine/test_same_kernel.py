@@ -33,9 +33,7 @@ OF_A_HOST = {
 MOST_OF_A_SOCKET = {"6.12": "212992", "7.3": "4194304"}
 
 
-def test_what_is_derived_from_memory_is_that_of_a_host_with_8_gib(
-    run_program: RunProgram, series: str
-) -> None:
+def test_memory_is_as_on_a_host_with_8_gib(run_program: RunProgram, series: str) -> None:
     of_a_host = OF_A_HOST | {
         f"net.core.{name}": MOST_OF_A_SOCKET[series] for name in ("rmem_max", "wmem_max")
     }

@@ -63,9 +63,7 @@ def readelf(path: Path, *options: str) -> str:
     return done.stdout
 
 
-def test_a_scheduler_becomes_a_module_without_a_warning(
-    made: Module, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_modules_compile_quietly(made: Module, capfd: pytest.CaptureFixture[str]) -> None:
     assert made.path.name == "mine.ko"
     assert "warning" not in capfd.readouterr().err
     assert "mps_register" in readelf(made.path, "--symbols", "--wide")
@@ -86,7 +84,7 @@ def test_functions_of_a_module_have_names_for_backtraces(made: Module) -> None:
     )
 
 
-def test_a_compile_error_is_told_as_the_compiler_says_it(
+def test_a_compile_error_is_reported_as_the_compiler_says_it(
     lab_kernel: KernelBuild, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_text(SCHEDULER.replace("mps_head(conn)", "mps_head(com)"))
@@ -101,17 +99,17 @@ def test_a_compile_error_is_told_as_the_compiler_says_it(
     assert str(lab_kernel.image.parents[1]) not in str(failure.value)
 
 
-def test_a_function_that_the_kernel_has_not_is_named(lab_kernel: KernelBuild, file: Path) -> None:
-    declared = "void missing(void);\nstatic bool next_segment"
-    called = SCHEDULER.replace("static bool next_segment", declared, 1)
-    file.write_text(called.replace("\treturn false;", "\tmissing();\n\treturn false;"))
-    with pytest.raises(MptcplabError, match=r'"missing" \[mine\.ko\] undefined'):
-        kernel.module(lab_kernel, file)
-
-
-def test_a_module_without_a_licence_is_told_what_it_lacks(
-    lab_kernel: KernelBuild, file: Path
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("return false;", "return missing();", r'"missing" \[mine\.ko\] undefined'),
+        ('MODULE_LICENSE("GPL");', "", r"missing MODULE_LICENSE\(\) in mine\.o"),
+    ],
+)
+def test_the_kernels_own_check_of_modules_is_reported(
+    lab_kernel: KernelBuild, file: Path, old: str, new: str, message: str
 ) -> None:
-    file.write_text(SCHEDULER.replace('MODULE_LICENSE("GPL");', ""))
-    with pytest.raises(MptcplabError, match=r"missing MODULE_LICENSE\(\) in mine\.o"):
+    text = SCHEDULER.replace("static bool next", "bool missing(void);\nstatic bool next", 1)
+    file.write_text(text.replace(old, new))
+    with pytest.raises(MptcplabError, match=message):
         kernel.module(lab_kernel, file)

@@ -7,13 +7,14 @@ a copy of this machine's files that is thrown away, starts them again.
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+import tarfile
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -75,32 +76,22 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     wanted = re.compile(rf"(?:.*/(?P<module>{names})\.ko(?P<packed>\.xz)?|\./boot/vmlinuz-.*)")
     files: dict[str, bytes] = {}
-    for name, content in members(unpacked.stdout, wanted):
-        match = wanted.fullmatch(name)
-        assert match
-        if match["module"] is None:
-            (place / "vmlinuz").write_bytes(content)
-        else:
-            number = MODULES.index(match["module"])
-            files[f"{number:02}.ko"] = lzma.decompress(content) if match["packed"] else content
+    with tarfile.open(fileobj=io.BytesIO(unpacked.stdout)) as archive:
+        for member in archive:
+            match = wanted.fullmatch(member.name) if member.isfile() else None
+            if match is None:
+                continue
+            content = archive.extractfile(member).read()  # type: ignore[union-attr]
+            if match["module"] is None:
+                (place / "vmlinuz").write_bytes(content)
+            else:
+                number = MODULES.index(match["module"])
+                files[f"{number:02}.ko"] = lzma.decompress(content) if match["packed"] else content
     assert len(files) == len(MODULES)
     program = place / "boot"
     subprocess.run(["cc", "-O2", "-Wall", "-static", "-o", program, BOOT], check=True)
     (place / "initramfs").write_bytes(stock_machine.initramfs(program.read_bytes(), files))
     return place
-
-
-def members(archive: bytes, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
-    """The files of a tar archive whose names are wanted."""
-    import io
-    import tarfile
-
-    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-        for member in opened:
-            if member.isfile() and wanted.fullmatch(member.name):
-                file = opened.extractfile(member)
-                assert file
-                yield member.name, file.read()
 
 
 def script(kept: Path) -> str:

@@ -48,7 +48,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built once by whichever process comes first."""
     base = tmp_path_factory.getbasetemp()
     place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
-    if kernel.source_of(kernel.build())[0] != doctor.DEBIAN_SOURCE:
+    if kernel.source_of(kernel.build()).path != doctor.DEBIAN_SOURCE:
         pytest.skip("a wheel names Debian's package as the source of its kernel")
     place.mkdir(exist_ok=True)
     with files.locked(place):
@@ -100,11 +100,7 @@ class Installed:
         return subprocess.run(
             [self.root / "env" / "bin" / "mptcplab", *arguments],
             cwd=self.root,
-            env={
-                "HOME": str(self.root),
-                "PATH": str(self.bin),
-                "XDG_CACHE_HOME": str(self.cache),
-            },
+            env={"HOME": str(self.root), "PATH": str(self.bin), "XDG_CACHE_HOME": str(self.cache)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -141,9 +137,7 @@ def digests(directory: Path) -> dict[str, str]:
     }
 
 
-def test_the_wheel_is_small_and_its_programs_are_those_of_the_clone(
-    wheel: Path, unpacked: Path
-) -> None:
+def test_the_wheel_is_small_and_has_the_same_programs(wheel: Path, unpacked: Path) -> None:
     assert wheel.stat().st_size <= MOST_BYTES
     assert wheel.name.endswith("-py3-none-linux_x86_64.whl")
     built, program = kernel.build(), guest.build()
@@ -193,13 +187,13 @@ def test_a_comparison_ends_with_table_and_picture(mptcplab: Installed, tmp_path:
     assert report.returncode == 0, report.stderr
 
 
-def test_what_is_there_and_what_a_build_would_need_is_told(mptcplab: Installed) -> None:
+def test_what_is_there_and_what_a_build_would_need_is_reported(mptcplab: Installed) -> None:
     identity = kernel.build().id
     doctored = mptcplab("doctor")
     assert doctored.returncode == 0, doctored.stdout
     said = " ".join(doctored.stdout.split())
     assert f"ok kernel came with mptcplab: {identity}" in said
-    assert "To build the kernel (runs do without):" in said
+    assert "To build the kernel (not for runs):" in said
     assert "- flex missing" in said
     listed = mptcplab("kernel", "list").stdout
     assert re.search(rf"^{identity} +6.12 +6.12 +lab +amd64 .*with mptcplab +yes", listed, re.M)
@@ -231,12 +225,12 @@ def test_an_own_scheduler_needs_a_compiler_and_linker(mptcplab: Installed, tmp_p
     assert ours.digest == made.parent.name
 
 
-def test_mistakes_in_a_scheduler_are_told_as_with_make(came_along: Path, tmp_path: Path) -> None:
+def test_mistakes_in_a_scheduler_read_as_with_make(came_along: Path, tmp_path: Path) -> None:
     built = kernel.build()
     assert kernel.came_along(built)
     file = tmp_path / "mine.c"
     declared = "void missing(void);\nstatic bool next_segment"
-    for text, told in (
+    for text, message in (
         (SCHEDULER.replace("mps_head(conn)", "mps_head(com)"), r"mine\.c:6:\d+: error: .*com"),
         (SCHEDULER.replace('MODULE_LICENSE("GPL");', ""), r"missing MODULE_LICENSE\(\) in mine\.o"),
         (SCHEDULER.replace('"GPL"', '"Mine"'), r"GPL-incompatible module mine\.ko uses GPL-only"),
@@ -247,10 +241,10 @@ def test_mistakes_in_a_scheduler_are_told_as_with_make(came_along: Path, tmp_pat
             ),
             r'"missing" \[mine\.ko\] undefined',
         ),
-        (f"#include <linux/usb.h>\n{SCHEDULER}", "the headers that came with mptcplab are those"),
+        (f"#include <linux/usb.h>\n{SCHEDULER}", "mptcplab brings only the headers"),
     ):
         file.write_text(text)
-        with pytest.raises(MptcplabError, match=told) as failure:
+        with pytest.raises(MptcplabError, match=message) as failure:
             kernel.module(built, file, quiet=True)
         assert str(doctor.cache_dir()) not in str(failure.value)
     assert list(came_along.parent.glob("cache/**/*.ko")) == []
@@ -291,9 +285,7 @@ def test_another_compiler_makes_another_module(
     assert kernel.module(built, file, quiet=True).digest != same.digest
 
 
-def test_the_benchmark_leaves_out_what_takes_the_objects_of_a_kernel(
-    came_along: Path, tmp_path: Path
-) -> None:
+def test_the_benchmark_needs_no_objects_of_a_kernel(came_along: Path, tmp_path: Path) -> None:
     del came_along
     said: list[str] = []
     runner = bench._Runner(Rig(kernel.build(), guest.build()), tmp_path, Watch())
@@ -306,7 +298,7 @@ def test_what_came_along_is_used_only_if_it_is_whole(came_along: Path) -> None:
         content = bytearray((came_along / name).read_bytes())
         content[len(content) // 2] ^= 1
         (came_along / name).write_bytes(content)
-        with pytest.raises(MptcplabError, match=f"{name} is not what came with mptcplab"):
+        with pytest.raises(MptcplabError, match=f"{name} differs from the file that came"):
             use()
 
 

@@ -51,7 +51,7 @@ def figures(
     return {name: value for name, value in found if value is not None}
 
 
-def test_bulk_has_none_and_neither_has_a_run_without_records() -> None:
+def test_bulk_and_runs_without_records_have_no_figures() -> None:
     base = scenario("bulk:size=5")
     none = ApplicationFigures()
     assert application_figures(base, recorded(base, [(0, 5)]), T0) == none
@@ -76,21 +76,60 @@ def test_a_transfer_takes_from_when_it_is_due_until_it_has_arrived() -> None:
     }
 
 
-def test_a_transfer_down_and_a_response_take_from_their_request_on() -> None:
-    times = [(0, 10), (10, 40), (40, 50), (50, 60)]
-    found = figures("transfers:count=2,size=1KB,direction=down", times)
-    assert (found["completion_ms_max"], found["completion_ms_mean"]) == (40, 30)
-    found = figures("requests:count=2,think=0s", times)
-    assert (found["completed"], found["completion_ms_mean"]) == (2, 30)
+TWO, FOUR = [(0, 10), (10, 40), (40, 50), (50, 60)], [(0, 20), (250, 280), (500, 520), (750, 800)]
 
 
-def test_what_never_arrived_is_not_complete() -> None:
-    found = figures("transfers:count=2,size=1KB", [(0, 10), (10, 20), (20, -1), (-1, -1)])
-    assert (found["completed"], found["completion_ms_max"]) == (1, 10)
-    base = scenario("transfers:count=1")
-    nothing = application_figures(base, recorded(base, [(0, -1), (-1, -1)]), T0)
-    assert nothing["completed"] == 0
-    assert nothing["completion_ms_mean"] is None
+@pytest.mark.parametrize(
+    ("text", "times", "expected"),
+    [
+        # a transfer down and a response take from their request on
+        (
+            *("transfers:count=2,size=1KB,direction=down", TWO),
+            {"completion_ms_max": 40, "completion_ms_mean": 30},
+        ),
+        ("requests:count=2,think=0s", TWO, {"completed": 2, "completion_ms_mean": 30}),
+        # only what has arrived is complete
+        (
+            *("transfers:count=2,size=1KB", [(0, 10), (10, 20), (20, -1), (-1, -1)]),
+            {"completed": 1, "completion_ms_max": 10},
+        ),
+        (*("transfers:count=1", [(0, -1), (-1, -1)]), {"completed": 0, "completion_ms_mean": None}),
+        # directions are not compared with each other: up 10 and 20 ms, down 110 and 150 ms vary by
+        # 10 and 40
+        (
+            "cbr:interval=500ms,duration=1s,warmup=0s,direction=both",
+            [(0, 10), (0, 110), (500, 520), (500, 650)],
+            {"delay_variation_ms_mean": 25},
+        ),
+        # the warmup is left out; the request of a response counts: due in time, answered later
+        (
+            *("cbr:interval=250ms,duration=1s,warmup=500ms", FOUR),
+            {"completed": 2, "delay_ms_mean": 35},
+        ),
+        (
+            "requests:interval=500ms,duration=1s,warmup=400ms",
+            [(0, 300), (300, 600), (500, 510), (510, 520)],
+            {"completed": 1, "completion_ms_mean": 20},
+        ),
+        # a constant delay does not vary
+        (
+            "cbr:interval=250ms,duration=1s,warmup=0s",
+            [(i * 250, i * 250 + 7) for i in range(4)],
+            {"delay_ms_sd": 0, "delay_variation_ms_mean": 0},
+        ),
+        # delays of 10, 150, 151 ms, and one that never comes: 2 of 4 in time, 3 arrive
+        (
+            "frames:fps=4,duration=1s,warmup=0s",
+            [(0, 10), (250, 400), (500, 651), (750, -1)],
+            {"in_time": 0.5, "completed": 3, "delay_ms_max": 151},
+        ),
+    ],
+)
+def test_messages_have_figures(
+    text: str, times: Sequence[tuple[int, int]], expected: dict[str, float | None]
+) -> None:
+    found = figures(text, times)
+    assert {name: found.get(name) for name in expected} == expected
 
 
 def test_percentiles_are_nearest_ranks() -> None:
@@ -104,9 +143,7 @@ def test_percentiles_are_nearest_ranks() -> None:
 
 def test_the_delay_of_blocks_and_how_it_varies() -> None:
     """Delays of 20, 30, 20 and 50 ms: mean 30, variance (100 + 0 + 100 + 400) / 4 = 150."""
-    times = [(0, 20), (250, 280), (500, 520), (750, 800)]
-    found = figures("cbr:interval=250ms,duration=1s,warmup=0s", times)
-    assert found == {
+    assert figures("cbr:interval=250ms,duration=1s,warmup=0s", FOUR) == {
         "completed": 4,
         "delay_ms_mean": 30,
         "delay_ms_sd": pytest.approx(150**0.5),
@@ -114,30 +151,6 @@ def test_the_delay_of_blocks_and_how_it_varies() -> None:
         "delay_ms_p99": 50,
         "delay_ms_max": 50,
     }
-
-
-def test_directions_are_not_compared_with_each_other() -> None:
-    """Up 10 and 20 ms, down 110 and 150 ms: they vary by 10 and 40."""
-    times = [(0, 10), (0, 110), (500, 520), (500, 650)]
-    found = figures("cbr:interval=500ms,duration=1s,warmup=0s,direction=both", times)
-    assert found["delay_variation_ms_mean"] == 25
-
-
-def test_what_was_due_in_the_warmup_is_left_out() -> None:
-    times = [(0, 20), (250, 280), (500, 520), (750, 800)]
-    found = figures("cbr:interval=250ms,duration=1s,warmup=500ms", times)
-    assert (found["completed"], found["delay_ms_mean"]) == (2, 35)
-    # of a response, the request counts: due in time, answered later
-    times = [(0, 300), (300, 600), (500, 510), (510, 520)]
-    found = figures("requests:interval=500ms,duration=1s,warmup=400ms", times)
-    assert (found["completed"], found["completion_ms_mean"]) == (1, 20)
-
-
-def test_a_constant_delay_does_not_vary() -> None:
-    found = figures(
-        "cbr:interval=250ms,duration=1s,warmup=0s", [(i * 250, i * 250 + 7) for i in range(4)]
-    )
-    assert (found["delay_ms_sd"], found["delay_variation_ms_mean"]) == (0, 0)
 
 
 def test_a_page_is_loaded_with_its_last_object() -> None:
@@ -150,26 +163,21 @@ def test_a_page_is_loaded_with_its_last_object() -> None:
     assert "page_load_s" not in figures("web", times)
 
 
-def test_frames_are_in_time_or_not() -> None:
-    """Delays of 10, 150, 151 ms, and one that never comes: 2 of 4 in time, 3 arrive."""
-    times = [(0, 10), (250, 400), (500, 651), (750, -1)]
-    found = figures("frames:fps=4,duration=1s,warmup=0s", times)
-    assert (found["in_time"], found["completed"], found["delay_ms_max"]) == (0.5, 3, 151)
-
-
 def test_a_frame_is_playable_if_all_that_it_needs_is_there() -> None:
     """I, B and P at 0, 250, 500 ms; then the B after the P, which needs it, and so the I."""
 
-    def playable(*times: tuple[int, int]) -> object:
-        return figures("frames:fps=4,duration=1s,warmup=0s,gop=IBPB", list(times))["playable"]
-
-    assert playable((0, 10), (250, 260), (500, 510), (750, 760)) == 1
-    # the P is late, but there when the last B is wanted
-    assert playable((0, 10), (250, 260), (500, 700), (750, 760)) == 0.75
-    # it never comes, and the B that does is of no use
-    assert playable((0, 10), (250, 260), (500, -1), (750, 760)) == 0.5
-    # the I neither: nothing is
-    assert playable((0, -1), (250, 260), (500, 510), (750, 760)) == 0
+    for first, third, playable in (
+        (10, 510, 1),
+        # the P is late, but there when the last B is wanted
+        (10, 700, 0.75),
+        # it never comes, and the B that does is of no use
+        (10, -1, 0.5),
+        # the I neither: nothing is
+        (-1, 510, 0),
+    ):
+        times = [(0, first), (250, 260), (500, third), (750, 760)]
+        found = figures("frames:fps=4,duration=1s,warmup=0s,gop=IBPB", times)
+        assert found["playable"] == playable
 
 
 # Video
@@ -285,9 +293,7 @@ def test_a_video_is_played_as_far_as_it_arrived() -> None:
         (1001, 0, "segment 2 was requested at 4001000000; the rule of the player gives 4000000000"),
     ],
 )
-def test_a_player_in_the_guest_that_plays_otherwise_is_found_out(
-    due_ms: int, choice: int, message: str
-) -> None:
+def test_another_player_in_the_guest_is_found_out(due_ms: int, choice: int, message: str) -> None:
     times = [(0, 1), (1, 1000), (due_ms, 1001), (1001, 2000)] + [(-1, -1)] * 4
     with pytest.raises(RunError, match=message):
         figures(VIDEO, times, [0, 0, 0, choice, 0, 0, 0, 0])

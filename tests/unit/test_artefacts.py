@@ -50,7 +50,7 @@ def test_a_file_arrives_under_the_hash_of_its_content(sent: tuple[Artefact, byte
         (b"what?", "kernel 1 arrived broken: "),
     ],
 )
-def test_what_arrives_broken_is_refused_and_not_kept(
+def test_broken_files_are_refused(
     sent: tuple[Artefact, bytes], broken: bytes, message: str
 ) -> None:
     artefact, _packed = sent
@@ -60,20 +60,20 @@ def test_what_arrives_broken_is_refused_and_not_kept(
         artefacts.find(artefact)
 
 
-def test_what_was_changed_in_the_cache_is_refused_and_mended_by_sending_it_again(
-    sent: tuple[Artefact, bytes],
-) -> None:
+def test_a_changed_file_is_refused_until_it_is_sent_again(sent: tuple[Artefact, bytes]) -> None:
     artefact, packed = sent
     artefacts.place(artefact, packed)
     file = artefacts.find(artefact)
     file.write_bytes(CONTENT.replace(b"ELF", b"FLE"))
-    with pytest.raises(ArtefactError, match=r"is not what was sent: its SHA-256 is .*; remove it"):
+    with pytest.raises(
+        ArtefactError, match=r"differs from the sent file: its SHA-256 is .*; remove it"
+    ):
         artefacts.find(artefact)
     artefacts.place(artefact, packed)
     assert artefacts.find(artefact).read_bytes() == CONTENT
 
 
-def test_what_cannot_be_read_or_kept_is_told(sent: tuple[Artefact, bytes], tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(sent: tuple[Artefact, bytes], tmp_path: Path) -> None:
     with pytest.raises(MptcplabError, match=r"gone: cannot be read: No such file"):
         artefacts.pack("trace gone", tmp_path / "gone")
     (tmp_path / "cache").write_text("in the way")

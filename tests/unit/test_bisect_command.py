@@ -129,7 +129,7 @@ def test_the_commit_is_found_and_shown(
     assert lines[7] == "tried:    5 commits"
     assert "default\n(before)" in shown.out or "default (before)" in shown.out
     assert runs.made == 5
-    assert "commits:  7, some 3 steps after the two ends" in shown.err
+    assert "commits:  7, about 3 steps after the two ends" in shown.err
     document = json.loads(Path("bisect-out/bisect.json").read_text())
     assert document["found"]["commit"] == commits[4]
     assert document["found"]["good"] == commits[3]
@@ -180,7 +180,7 @@ def test_commits_that_cannot_be_tried_are_skipped_with_the_reason(
         bisect()
     assert caught.value.exit_status == 5
     text = str(caught.value)
-    assert "is one of 3, of which only the last was tried" in text
+    assert "is one of 3; only the last of them was tried" in text
     assert f"{commits[2][:12]} a change (of 2): skipped: 1 of 1 runs failed: the kernel" in text
     assert f"{commits[3][:12]} a change (of 3): skipped: the patch 0001-an-example.patch" in text
     assert f"{commits[4][:12]} a change (of 4): bad" in text
@@ -257,7 +257,7 @@ def test_what_is_not_the_fault_of_a_commit_ends_the_bisection_which_goes_on_with
     with pytest.raises(MptcplabError) as caught:
         bisect()
     first, second, *_ = str(caught.value).splitlines()
-    assert "cannot be tried, and is not to blame" in first
+    assert "could not be tried, which is not its fault" in first
     assert (error.reason if isinstance(error, RunError) else str(error)) in second
     document = json.loads(Path("bisect-out/bisect.json").read_text())
     assert [each["commit"] for each in document["tried"]] == [commits[0], commits[7]]
@@ -268,9 +268,7 @@ def test_what_is_not_the_fault_of_a_commit_ends_the_bisection_which_goes_on_with
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_commit_whose_run_stalls_is_skipped(
-    ending: Callable[[Exception], None], tmp_path: Path
-) -> None:
+def test_a_stalled_run_skips_a_commit(ending: Callable[[Exception], None], tmp_path: Path) -> None:
     history(tmp_path, *FAULTY)
     ending(RunError("its virtual time stood still at 1 s"))
     with pytest.raises(UndecidedError, match=r"skipped: 1 of 1 runs failed: .* stood still at 1 s"):
@@ -297,7 +295,7 @@ def test_what_is_no_kernel_is_no_good_commit(tmp_path: Path) -> None:
         bisect(good="main~1")
 
 
-def test_mistakes_are_told_before_anything_is_built(tmp_path: Path, runs: Runs) -> None:
+def test_mistakes_are_reported_before_anything_is_built(tmp_path: Path, runs: Runs) -> None:
     with pytest.raises(InputError, match=r"--tree\n.*\n.*cannot change to"):
         bisect()
     history(tmp_path, *FAULTY)
@@ -308,7 +306,8 @@ def test_mistakes_are_told_before_anything_is_built(tmp_path: Path, runs: Runs) 
 
 
 def test_the_variants_are_those_that_make_runs() -> None:
-    from mptcplab.cli.commands import bisect as command
+
+    from mptcplab.cli.commands.bisect import VARIANTS
 
     # the command does not import them, to be quick
-    assert {*command.VARIANTS} < {*kernel.VARIANTS}
+    assert {*VARIANTS} < {*kernel.VARIANTS}

@@ -80,15 +80,13 @@ DRAWN = [
 
 
 @pytest.mark.parametrize(("seed", "merges", "skipped"), DRAWN)
-def test_the_commit_that_is_found_is_the_one_with_the_fault(
-    seed: int, merges: float, skipped: float, tmp_path: Path
-) -> None:
+def test_the_faulty_one_is_found(seed: int, merges: float, skipped: float, tmp_path: Path) -> None:
     history = History.drawn(seed, tmp_path, merges, skipped)
     candidates, last = history.search()
     assert len(history.asked) == len({*history.asked})
     assert history.verdict(last) == "bad"
     assert history.first_bad in candidates
-    # the rest cannot be told apart from it: none of them can be tried
+    # the rest cannot be distinguished from it: none of them can be tried
     assert {*candidates} - {last} <= {*history.skipped}
     if not skipped:
         assert candidates == [history.first_bad]
@@ -108,9 +106,7 @@ def test_every_position_of_the_fault_is_found(count: int, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("seed", "merges", "skipped"), DRAWN[::5])
-def test_an_interrupted_search_goes_on_and_comes_to_the_same(
-    seed: int, merges: float, skipped: float, tmp_path: Path
-) -> None:
+def test_a_search_can_resume(seed: int, merges: float, skipped: float, tmp_path: Path) -> None:
     whole = History.drawn(seed, tmp_path / "one", merges, skipped)
     expected = whole.search()
     again = History.drawn(seed, tmp_path / "two", merges, skipped)
@@ -131,9 +127,7 @@ def test_an_interrupted_search_goes_on_and_comes_to_the_same(
 
 
 @pytest.mark.parametrize(("seed", "merges", "skipped"), DRAWN[1::10])
-def test_it_tries_the_commits_that_git_bisect_tries(
-    seed: int, merges: float, skipped: float, tmp_path: Path
-) -> None:
+def test_it_does_as_git_bisect(seed: int, merges: float, skipped: float, tmp_path: Path) -> None:
     history = History.drawn(seed, tmp_path / "own", merges, skipped)
     history.search()
     clone = tmp_path / "clone"
@@ -182,8 +176,8 @@ def test_the_ends_have_to_be_in_one_history(tmp_path: Path) -> None:
     found = Repository(place)
     assert search.ends(found, root[:10], one) == (root, one)
     for good, bad, message in (
-        (one, other, f"not in the history of --bad; in both histories is {root}"),
-        (one, root, "later than --bad; for the commit that mended it"),
+        (one, other, f"not in the history of --bad; both histories have {root}"),
+        (one, root, "later than --bad; to find the repair"),
         (one, one, "the same commit"),
         ("nothing", one, "nothing: no commit of"),
         ("--all", one, "no commit of"),
@@ -231,23 +225,23 @@ def test_a_document_is_resumed_if_the_question_is_the_same(tmp_path: Path) -> No
         document.resumed(tmp_path, QUESTION)
 
 
-def test_what_skipped_commits_leave_is_told_with_the_reasons(tmp_path: Path) -> None:
+def test_what_skipped_commits_leave_is_reported_with_the_reasons(tmp_path: Path) -> None:
     history = History.drawn(3, tmp_path, LINEAR, 1.0)
     said: list[str] = []
-    told = terminal.Progress(history.repository, said.append)
+    progress = terminal.Progress(history.repository, said.append)
     kept: list[Tried] = []
 
     def judge(commit: str) -> Tried:
         kept.append(history.judge(commit).model_copy(update={"why": ("does not build",)}))
-        told.tried(kept[-1])
+        progress.tried(kept[-1])
         return kept[-1]
 
     good, bad = history.commits[0], history.commits[-1]
-    found, last = search.search(history.repository, good, bad, [], judge, told.trying)
+    found, last = search.search(history.repository, good, bad, [], judge, progress.trying)
     assert sorted(found) == sorted(history.commits[1:])
     error = terminal.undecided(history.repository, found, last, kept)
     assert error.exit_status == 5
-    assert f"is one of {len(found)}, of which only the last was tried" in str(error)
+    assert f"is one of {len(found)}; only the last of them was tried" in str(error)
     assert str(error).count("skipped: does not build") == min(len(found), 20) - 1
     assert said[0].startswith(f"trying:   {good[:12]} a change (of 0) (one of the two ends)")
     assert said[1] == "good:     does not build"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the machine lacks is found, told with its remedy, and told by every command alike."""
+"""Missing parts of the machine are found, and every command reports them with their remedies."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def test_this_machine_is_well() -> None:
 
 @pytest.mark.parametrize(("user", "command"), [(0, "apt-get"), (1000, "sudo apt-get")])
 @pytest.mark.usefixtures("no_tools")
-def test_missing_packages_are_installed_by_one_command(
-    monkeypatch: pytest.MonkeyPatch, user: int, command: str
-) -> None:
+def test_one_command_installs_all(monkeypatch: pytest.MonkeyPatch, user: int, command: str) -> None:
     monkeypatch.setattr("os.geteuid", lambda: user)
     with pytest.raises(MachineError) as failure:
         doctor.require("machine", "flex", "bison", "patch", "ld")
@@ -72,17 +70,15 @@ def test_packages_have_the_names_of_this_system(
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_where_no_package_has_the_kernel_source_another_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_another_source_will_do_without_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.debian_source().packages == ("linux-source-6.12",)
     assert "mptcplab kernel build --source ARCHIVE" in doctor.debian_source().detail
 
     def unknown() -> dict[str, str]:
         raise OSError("there is no /etc/os-release")
 
-    for told in (lambda: {"ID": "fedora"}, unknown):
-        monkeypatch.setattr("platform.freedesktop_os_release", told)
+    for system in (lambda: {"ID": "fedora"}, unknown):
+        monkeypatch.setattr("platform.freedesktop_os_release", system)
         assert doctor.remedies([doctor.debian_source()]) == [
             "get an archive of Linux 6.12, then: mptcplab kernel build --source ARCHIVE"
         ]
@@ -99,10 +95,10 @@ def test_the_table_is_grouped_by_what_needs_the_missing(monkeypatch: pytest.Monk
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert titles == [
         "To run:",
-        "To compile schedulers of your own (runs do without):",
-        "To build the kernel (runs do without):",
-        "To run distributions' kernels (runs do without):",
-        "To run the kernel's selftests (runs do without):",
+        "To compile schedulers of your own (not for runs):",
+        "To build the kernel (not for runs):",
+        "To run distributions' kernels (not for runs):",
+        "To run the kernel's selftests (not for runs):",
     ]
     remedies = [line.strip() for line in lines if line.startswith("    to fix it: ")]
     assert remedies == [
@@ -117,7 +113,7 @@ def test_the_table_is_grouped_by_what_needs_the_missing(monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_the_table_and_other_commands_tell_the_same() -> None:
+def test_the_table_and_other_commands_report_the_same() -> None:
     with pytest.raises(MachineError) as failure:
         doctor.require("libc")
     found = [check for check in doctor.checks() if check.name == "libc"]
@@ -137,22 +133,17 @@ def test_advice_does_not_change_the_exit_status() -> None:
     assert doctor.exit_status([advice, Check("b", False, "missing")]) == 3
 
 
-def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_room_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "MEMORY_NEEDED_BYTES", 1 << 60)
     with pytest.raises(MachineError, match=r"memory: \d+ MiB available, \d+ MiB needed"):
         doctor.require("memory")
-
-
-def test_too_little_disk_is_told_for_the_place_of_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
     with pytest.raises(MachineError, match=f"free for {tmp_path}/not/there/mptcplab") as failure:
         doctor.require_disk(1 << 60)
     assert failure.value.remedy.startswith("export XDG_CACHE_HOME=")
 
 
-def test_the_kernel_is_told_but_not_required() -> None:
+def test_the_kernel_is_reported_but_not_required() -> None:
     assert doctor.checks()[-1] == Check(
         "kernel", False, "not built yet", "mptcplab kernel build", required=False
     )
@@ -172,9 +163,7 @@ def test_what_only_builds_need_is_not_required_if_the_kernel_came_along() -> Non
 
 
 @pytest.mark.parametrize("value", ["", "relative/cache"])
-def test_the_cache_is_in_the_home_directory_without_a_usable_setting(
-    monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
+def test_the_cache_is_in_the_home_directory(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", value)
     monkeypatch.setenv("HOME", "/home/someone")
     assert doctor.cache_dir() == Path("/home/someone/.cache/mptcplab")
@@ -216,7 +205,7 @@ PTRACE, PERSONALITY, MEMFD_CREATE = 101, 135, 319
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (
             PTRACE,
@@ -225,15 +214,15 @@ PTRACE, PERSONALITY, MEMFD_CREATE = 101, 135, 319
         ),
         (
             PERSONALITY,
-            "address layout|False|randomisation cannot be switched off here (EPERM); runs do"
-            " without|docker run --security-opt seccomp=unconfined ...",
+            "address layout|False|randomisation cannot be switched off here (EPERM), which runs do"
+            " not need|docker run --security-opt seccomp=unconfined ...",
         ),
         (MEMFD_CREATE, "memory file|True|an executable memory file is refused"),
     ],
 )
-def test_what_a_container_refuses_is_found_by_trying(call: int, told: str) -> None:
+def test_what_a_container_refuses_is_found_by_trying(call: int, message: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", REFUSE, str(call)], capture_output=True, text=True, check=True
     )
     (line,) = done.stdout.splitlines()
-    assert line.startswith(told)
+    assert line.startswith(message)

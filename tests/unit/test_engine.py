@@ -20,9 +20,7 @@ from tests.vocabulary import scenario_of
 
 
 @pytest.mark.parametrize(("program", "waits"), [("while True: pass", True), ("input()", False)])
-def test_a_process_that_could_run_is_not_one_that_waits_for_what_cannot_come(
-    program: str, waits: bool
-) -> None:
+def test_a_process_that_waits_for_a_cpu_is_known(program: str, waits: bool) -> None:
     process = subprocess.Popen(
         [sys.executable, "-S", "-c", f"print(flush=True)\n{program}"],
         stdin=subprocess.PIPE,
@@ -89,9 +87,7 @@ PROGRAM = scenario_of("a:1mbit,1ms", program=TRUE)
         (b'{"status": "failed", "reason": "why", "missing_paths": [1]}', "path a: why"),
     ],
 )
-def test_an_outcome_that_anybody_may_have_written(
-    tmp_path: Path, outcome: bytes, reason: str
-) -> None:
+def test_a_wrong_outcome_is_refused(tmp_path: Path, outcome: bytes, reason: str) -> None:
     (tmp_path / run_files.CONSOLE).write_text("")
     (tmp_path / run_files.GUEST_OUTCOME).write_bytes(outcome)
     found = engine._outcome_or_reason(PROGRAM, 0, "", "", tmp_path)
@@ -99,9 +95,7 @@ def test_an_outcome_that_anybody_may_have_written(
     assert found.endswith(reason)
 
 
-def test_of_a_long_console_beginning_and_end_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_console_is_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_CONSOLE_BYTES", 4)
     (tmp_path / run_files.CONSOLE).write_text("12345678")
     assert engine._console(tmp_path) == "12345678"

@@ -52,9 +52,7 @@ def calls(place: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("compiler_too", [False, True])
-def test_a_build_that_is_killed_is_made_anew_and_leaves_nothing(
-    place: Path, compiler_too: bool
-) -> None:
+def test_a_killed_build_is_made_anew(place: Path, compiler_too: bool) -> None:
     process = start()
     wait_until(lambda: len(calls(place)) == 1)
     process.kill()
@@ -80,9 +78,7 @@ def test_two_builds_at_once_end_well(place: Path) -> None:
     assert [each.name for each in Path(program).parent.iterdir()] == [Path(program.strip()).name]
 
 
-def test_it_is_made_anew_when_a_header_of_the_kernel_changes(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_depends_on_the_kernels_headers(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest, "_HEADERS", (place,))
     header = place / "shared.h"
     (place / "go").touch()
@@ -94,9 +90,7 @@ def test_it_is_made_anew_when_a_header_of_the_kernel_changes(
     assert len(calls(place)) == 2
 
 
-def test_a_cache_that_cannot_be_written_is_told(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_cache_is_reported(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "file"))
     with pytest.raises(MptcplabError, match=r"guest program cannot be built: .*Not a directory"):

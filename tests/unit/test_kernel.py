@@ -121,6 +121,12 @@ class Repository:
         path.write_text(text)
         return path
 
+    def packed(self, name: str = "linux.tar", *, top: str = "linux") -> Path:
+        """The source as an archive."""
+        with tarfile.open(self.root / name, "w:gz" if name.endswith(".gz") else "w") as archive:
+            archive.add(self.source, arcname=top)
+        return self.root / name
+
     def build(self, variant: str = "lab") -> kernel.KernelBuild:
         return kernel.build(self.source, variant=variant, quiet=True)
 
@@ -137,19 +143,19 @@ class Repository:
         """Everything in the cache that looks like a finished kernel."""
         return sorted(self.cache.glob("*/linux"))
 
-    def start(self) -> subprocess.Popen[str]:
-        """The same build in a process of its own, which tells its progress on standard error."""
+    def start(self, do: str = "print(build.id)") -> subprocess.Popen[str]:
+        """The same build in a process of its own, with its progress on standard error; then `do`
+        something with it.
+        """
         program = (
             "from pathlib import Path; from mptcplab import resources;"
             "from mptcplab.lab import kernel;"
             f"resources.KERNEL = Path({str(self.root / 'kernel')!r});"
-            f"print(kernel.build(Path({str(self.source)!r})).id)"
+            f"build = kernel.build(Path({str(self.source)!r})); {do}"
         )
+        pipe = subprocess.PIPE
         return subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [sys.executable, "-c", program], stdout=pipe, stderr=pipe, text=True
         )
 
     def start_and_hang(self) -> tuple[subprocess.Popen[str], list[int]]:
@@ -207,6 +213,8 @@ def test_nothing_is_built_twice(repository: Repository) -> None:
     calls = repository.calls()
     for path in repository.own.rglob("*.c"):
         path.touch()
+    for name in ("probe.c~", ".probe.c.swp"):  # an editor's
+        repository.write(f"kernel/mptcp/{name}", "old")
     assert repository.build() == first
     assert repository.calls() == calls
 
@@ -230,34 +238,23 @@ def test_another_input_is_another_build(repository: Repository, changed: str) ->
     assert len(repository.finished()) == 2
 
 
-def test_another_compiler_is_another_build(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_compiler_counts_too(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     first = repository.build()
     monkeypatch.setattr(kernel, "compiler_version", lambda _name="gcc": "gcc 99")
     assert kernel.current() is None
     assert repository.build().id != first.id
 
 
-def test_what_an_editor_leaves_is_no_input(repository: Repository) -> None:
-    first = repository.build()
-    repository.write("kernel/mptcp/probe.c~", "old")
-    repository.write("kernel/mptcp/.probe.c.swp", "old")
-    assert repository.build() == first
-
-
 def test_only_files_that_changed_are_written(repository: Repository) -> None:
     repository.build()
     lab = repository.tree / "src" / kernel_tree.OWN_DIRECTORY
-    for path in (lab / "probe.c", lab / "sched/roundrobin.c"):
+    others = (lab / "sched/roundrobin.c", repository.tree / "src/net/mptcp/protocol.c")
+    for path in (lab / "probe.c", *others):
         os.utime(path, (1, 1))
-    protocol = repository.tree / "src/net/mptcp/protocol.c"
-    os.utime(protocol, (1, 1))
     repository.write("kernel/mptcp/probe.c", "another probe\n")
     repository.build()
     assert (lab / "probe.c").stat().st_mtime > 1
-    assert (lab / "sched/roundrobin.c").stat().st_mtime == 1
-    assert protocol.stat().st_mtime == 1
+    assert [path.stat().st_mtime for path in others] == [1, 1]
 
 
 def test_a_file_that_we_removed_is_gone_from_the_next_build(repository: Repository) -> None:
@@ -301,9 +298,7 @@ def test_a_patch_that_does_not_apply_is_named_with_file_and_hunk(repository: Rep
     assert repository.finished() == []
 
 
-def test_engine_only_needs_no_patch_for_mptcp_but_that_which_builds_our_files(
-    repository: Repository,
-) -> None:
+def test_engine_only_needs_one_patch_for_mptcp(repository: Repository) -> None:
     repository.write("source/net/mptcp/protocol.c", "another\ntext\naltogether\n")
     new = "--- /dev/null\n+++ b/net/mptcp/{0}.c\n@@ -0,0 +1 @@\n+{0}\n"
     of_engine, of_ours = (
@@ -329,10 +324,14 @@ def test_engine_only_needs_no_patch_for_mptcp_but_that_which_builds_our_files(
     assert "--engine-only" not in str(failure.value)
 
 
-def test_an_option_without_effect_is_named(repository: Repository) -> None:
-    repository.write("kernel/lab.config", "CONFIG_NET=y\nCONFIG_UNKNOWN_THING=y\n")
-    with pytest.raises(MptcplabError, match="CONFIG_UNKNOWN_THING=y: the kernel has n"):
-        repository.build()
+def test_an_option_without_effect_is_named_with_the_fragments(repository: Repository) -> None:
+    repository.write("kernel/debug.config", "CONFIG_UNKNOWN_THING=y\n")
+    with pytest.raises(
+        MptcplabError,
+        match=r"^1 option of kernel/lab\.config and kernel/debug\.config took no effect: .*\n"
+        r"  CONFIG_UNKNOWN_THING=y: the kernel has n$",
+    ):
+        repository.build("debug")
     assert repository.finished() == []
 
 
@@ -367,15 +366,6 @@ def test_kunit_and_its_tests_are_compiled_when_they_are_asked_for(repository: Re
     assert repository.calls() == [*calls, "modules"]
 
 
-def test_kunit_is_not_compiled_for_a_kernel_whose_files_have_changed(
-    repository: Repository,
-) -> None:
-    built = repository.build()
-    repository.write("kernel/mptcp/probe.c", "another\n")
-    with pytest.raises(MptcplabError, match=r"KUnit and its tests cannot be compiled for kernel"):
-        kernel.kunit_modules(built, quiet=True)
-
-
 # --- variants
 
 
@@ -383,23 +373,16 @@ SCHEDULER_PATCH = PATCH.replace("TWO", "SCHED").replace("-two", "-TWO")
 
 
 def test_each_variant_has_its_fragments_on_top_of_the_labs(repository: Repository) -> None:
-    repository.write("kernel/debug.config", "CONFIG_KASAN=y\nCONFIG_TCP_CONG_BBR=n\n")
-    config = repository.build("debug").config.read_text()
-    assert kernel_make.options_without_effect(config, config) == []
-    options = ("CONFIG_NET=y", "CONFIG_KASAN=y", "CONFIG_TCP_CONG_BBR=n")
-    assert kernel_make.options_without_effect("\n".join(options), config) == []
-
-
-def test_a_fragment_counts_for_its_own_variants_only(repository: Repository) -> None:
     before = repository.build(), repository.build("debug")
-    repository.write("kernel/debug.config", "CONFIG_KASAN=y\nCONFIG_MORE=y\n")
+    repository.write("kernel/debug.config", "CONFIG_KASAN=y\nCONFIG_TCP_CONG_BBR=n\n")
     assert repository.build() == before[0]
-    assert repository.build("debug").id != before[1].id
+    debug = repository.build("debug")
+    assert debug.id != before[1].id
+    options = "CONFIG_NET=y\nCONFIG_KASAN=y\nCONFIG_TCP_CONG_BBR=n"
+    assert kernel_make.options_without_effect(options, debug.config.read_text()) == []
 
 
-def test_the_upstream_kernel_is_without_our_schedulers_and_their_patch(
-    repository: Repository,
-) -> None:
+def test_the_upstream_kernel_lacks_our_schedulers(repository: Repository) -> None:
     repository.write("kernel/patches/6.12/mptcp/0002-mptcp-sched-carry.patch", SCHEDULER_PATCH)
     lab = repository.build()
     upstream = repository.build("upstream")
@@ -422,9 +405,7 @@ def test_switching_between_variants_builds_nothing_again(repository: Repository)
     assert {path: path.read_text() for path in calls} == calls
 
 
-def test_kernels_are_listed_the_newest_first_with_what_they_are_like(
-    repository: Repository,
-) -> None:
+def test_the_newest_kernels_are_listed_first(repository: Repository) -> None:
     repository.write("kernel/cloud.config", "# CONFIG_WLAN is not set\n")
     old = repository.build()
     repository.write(
@@ -464,11 +445,11 @@ def test_the_parts_of_a_kernel_are_its_schedulers_and_all_else(repository: Repos
     assert (third.base != first.base, third.files) == (True, second.files)
 
 
-def test_a_kernel_that_does_not_say_what_it_was_made_from_is_told(repository: Repository) -> None:
+def test_a_kernel_lists_its_sources(repository: Repository) -> None:
     build = repository.build()
     for text in ("[]", "{}", "no"):
         build.image.with_name("build.json").write_text(text)
-        with pytest.raises(MptcplabError, match=r"build\.json: does not say what"):
+        with pytest.raises(MptcplabError, match=r"build\.json: does not list"):
             kernel.parts(build)
 
 
@@ -477,12 +458,6 @@ def test_a_variant_that_is_none_is_refused_with_those_that_are(repository: Repos
         InputError, match="fast: unknown kernel variant; accepted is one of lab, cloud, debug"
     ):
         repository.build("fast")
-
-
-def test_an_option_without_effect_is_told_with_the_fragments(repository: Repository) -> None:
-    repository.write("kernel/debug.config", "CONFIG_UNKNOWN_THING=y\n")
-    with pytest.raises(MptcplabError, match=r"of kernel/lab\.config and kernel/debug\.config took"):
-        repository.build("debug")
 
 
 # --- a scheduler of a person's own
@@ -494,17 +469,15 @@ int start(void) { return mps_register(); }
 """
 
 
-def test_a_scheduler_is_compiled_to_a_module_of_its_name(repository: Repository) -> None:
-    built = repository.build()
-    made = kernel.module(built, repository.write("mine.c", SCHEDULER), quiet=True)
-    assert made.name == "mine"
-    assert made.path.name == "mine.ko"
+@pytest.mark.parametrize("name", ["mine", "a23456789012345"])
+def test_a_scheduler_is_compiled_to_a_module_of_its_name(repository: Repository, name: str) -> None:
+    file = repository.write(f"{name}.c", SCHEDULER.replace("mine", name))
+    made = kernel.module(repository.build(), file, quiet=True)
+    assert (made.name, made.path.name) == (name, f"{name}.ko")
     assert made.path.read_bytes().startswith(b"\x7fELF")
 
 
-def test_a_scheduler_is_compiled_once_for_its_content_and_each_kernel(
-    repository: Repository,
-) -> None:
+def test_a_scheduler_is_compiled_once_for_each_kernel(repository: Repository) -> None:
     built = repository.build()
     file = repository.write("mine.c", SCHEDULER)
     made = kernel.module(built, file, quiet=True)
@@ -538,9 +511,11 @@ def test_a_kernel_whose_files_have_changed_takes_no_new_module(repository: Repos
     repository.write("kernel/mptcp/probe.c", "another\n")
     with pytest.raises(MptcplabError, match=r"have changed since\n.*kernel build --variant lab"):
         kernel.module(built, repository.write("mine.c", SCHEDULER), quiet=True)
+    with pytest.raises(MptcplabError, match=r"KUnit and its tests cannot be compiled for kernel"):
+        kernel.kunit_modules(built, quiet=True)
 
 
-def test_a_compile_error_is_told_with_the_persons_own_file_and_line(
+def test_a_compile_error_has_a_place(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = repository.build()
@@ -555,9 +530,7 @@ def test_a_compile_error_is_told_with_the_persons_own_file_and_line(
     assert not list(repository.cache.glob("modules/*/*"))
 
 
-def test_the_compilers_warnings_are_shown(
-    repository: Repository, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_are_shown(repository: Repository, capfd: pytest.CaptureFixture[str]) -> None:
     built = repository.build()
     file = repository.write("mine.c", "#warning look here\n" + SCHEDULER)
     kernel.module(built, file)
@@ -572,7 +545,7 @@ def test_a_module_that_registers_no_scheduler_is_refused(repository: Repository)
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("mine.h", "not a C source; accepted is a file NAME.c"),
         ("Mine.c", "'Mine' cannot be the name of a scheduler; accepted are at most 15 of a-z"),
@@ -582,27 +555,17 @@ def test_a_module_that_registers_no_scheduler_is_refused(repository: Repository)
         ("roundrobin.c", "the kernel has a scheduler roundrobin already"),
         ("default.c", "the kernel has a scheduler default already"),
         ("other.c", 'line 2: .name = "mine" must be the name of the file, "other"'),
+        ("mine.c", "cannot be read: No such file or directory"),
     ],
 )
-def test_a_file_that_can_be_no_scheduler_is_refused(
-    repository: Repository, name: str, told: str
-) -> None:
+def test_wrong_files_are_refused(repository: Repository, name: str, message: str) -> None:
     built = repository.build()
     file = repository.write(name, SCHEDULER)
+    if "cannot be read" in message:
+        file.unlink()
     with pytest.raises(InputError) as failure:
         kernel.module(built, file, quiet=True)
-    assert f"{file}: {told}" in str(failure.value)
-
-
-def test_a_scheduler_of_fifteen_characters_is_accepted(repository: Repository) -> None:
-    file = repository.write("a23456789012345.c", SCHEDULER.replace("mine", "a23456789012345"))
-    assert kernel.module(repository.build(), file, quiet=True).name == "a23456789012345"
-
-
-def test_a_scheduler_that_is_not_there_is_named(repository: Repository) -> None:
-    built = repository.build()
-    with pytest.raises(InputError, match=r"mine\.c: cannot be read: No such file or directory"):
-        kernel.module(built, repository.root / "mine.c", quiet=True)
+    assert f"{file}: {message}" in str(failure.value)
 
 
 # --- the source
@@ -610,25 +573,19 @@ def test_a_scheduler_that_is_not_there_is_named(repository: Repository) -> None:
 
 @pytest.mark.parametrize("top", ["linux-6.12.3", "."])
 def test_an_archive_will_do_as_the_source(repository: Repository, top: str) -> None:
-    archive = repository.root / "linux.tar.gz"
-    with tarfile.open(archive, "w:gz") as packed:
-        packed.add(repository.source, arcname=top)
+    archive = repository.packed("linux.tar.gz", top=top)
     assert "TWO" in kernel.build(archive, quiet=True).image.read_text()
 
 
-def test_a_chosen_source_is_remembered_and_debians_ends_that(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    debian = repository.root / "debian.tar"
-    with tarfile.open(debian, "w") as packed:
-        packed.add(repository.source, arcname="linux-source-6.12")
+def test_the_source_is_remembered(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    debian = repository.packed("debian.tar")
     monkeypatch.setattr(doctor, "DEBIAN_SOURCE", debian)
     of_debian = kernel.build(quiet=True)
     chosen = repository.build()
     assert chosen.id != of_debian.id
     assert kernel.build(quiet=True) == chosen
-    told = kernel.source_check()
-    assert told == Check("kernel source", True, f"{repository.source}, chosen by --source")
+    chosen_check = Check("kernel source", True, f"{repository.source}, chosen by --source")
+    assert kernel.source_check() == chosen_check
     assert kernel.build(debian, quiet=True) == of_debian
     assert kernel.build(quiet=True) == of_debian
     assert kernel.source_check() == Check("kernel source", True, str(debian))
@@ -640,10 +597,10 @@ def test_a_remembered_source_that_is_gone_is_named(repository: Repository) -> No
     assert kernel.current() is None
     with pytest.raises(MptcplabError, match=r"is gone: .*/source\n.*kernel build --source"):
         kernel.build(quiet=True)
-    told = kernel.source_check()
-    assert not told.ok
-    assert told.detail.endswith(f"is gone: {repository.source}")
-    assert "kernel build --source" in told.remedy
+    check = kernel.source_check()
+    assert not check.ok
+    assert check.detail.endswith(f"is gone: {repository.source}")
+    assert "kernel build --source" in check.remedy
     (repository.cache / "source.json").write_text("{}")
     assert "does not say where the kernel source is" in kernel.source_check().detail
 
@@ -655,12 +612,8 @@ def test_each_series_has_its_own_patches(repository: Repository, packed: bool) -
     next_patch = PATCH.replace("TWO", "seven").replace("-two", "-7")
     repository.write("kernel/patches/7.3/engine/0002-another.patch", next_patch)
     repository.write("source/Makefile", MAKEFILE.replace("6", "7").replace("12", "3"))
-    path = repository.source
-    if packed:
-        path = repository.root / "linux.tar"
-        with tarfile.open(path, "w") as archive:
-            archive.add(repository.source, arcname="linux")
-    # What has another name there is asked for last.
+    path = repository.packed() if packed else repository.source
+    # the last fragment: its options take precedence
     repository.write("kernel/patches/7.3/series.config", "# CONFIG_NET is not set\nCONFIG_N=y\n")
     made = kernel.build(path, quiet=True)
     assert made.image.read_text().startswith("one\nseven\n")
@@ -670,80 +623,63 @@ def test_each_series_has_its_own_patches(repository: Repository, packed: bool) -
 
 
 @pytest.mark.parametrize(
-    ("series", "patched"), [("6.1", "6.12"), ("6.13", "7.3"), ("7.3", "7.3"), ("10.0", "7.3")]
+    ("version", "place", "more"),
+    [
+        ("6.1.0", "6.12/until-6.12.9", True),
+        ("6.12.0", "6.12/until-6.12.9", True),
+        ("6.12.9", "6.12/until-6.12.9", True),
+        # versions are numbers
+        ("6.12.10", "6.12/until-6.12.111", True),
+        ("6.12.111", "6.12/until-6.12.111", True),
+        ("6.12.112", "6.12", False),
+        # without patches of its own, a series has those of the next newer one
+        ("6.13.0", "7.3/until-6.18", False),
+        ("6.18.99", "7.3/until-6.18", False),
+        ("6.19.0", "7.3/until-7.1", False),
+        ("7.1.5", "7.3/until-7.1", False),
+        ("7.2.0", "7.3", False),
+        ("7.3.0", "7.3", False),
+        ("10.0.0", "7.3", False),
+    ],
 )
-def test_a_series_without_patches_gets_those_of_the_next_newer_one(
-    repository: Repository, series: str, patched: str
+def test_older_versions_have_other_patches_and_more_of_them(
+    repository: Repository, version: str, place: str, more: bool
 ) -> None:
-    repository.write("kernel/patches/7.3/mptcp/0001-an-example.patch", PATCH.replace("TWO", "7"))
-    version, patchlevel = series.split(".")
-    repository.write(
-        "source/Makefile",
-        MAKEFILE.replace("= 6", f"= {version}").replace("= 12", f"= {patchlevel}"),
-    )
-    second = {"6.12": "TWO", "7.3": "7"}[patched]
-    assert repository.build().image.read_text().startswith(f"one\n{second}\n")
+    example, another = "mptcp/0001-an-example.patch", "engine/0002-more.patch"
+    for each in (
+        *(f"6.12/until-6.12.{last}/{example}" for last in (9, 111)),
+        f"6.12/until-6.12.111/{another}",
+        *(f"7.3/{below}{example}" for below in ("", "until-6.18/", "until-7.1/")),
+    ):
+        repository.write(f"kernel/patches/{each}", PATCH)
+    found = kernel_tree.patch_files(version)
+    names = [str(file.relative_to(repository.root / "kernel/patches")) for file in found]
+    assert names == [f"{place}/{example}", *[f"6.12/until-6.12.111/{another}"] * more]
 
 
-@pytest.mark.parametrize(
-    ("version", "patched"),
-    [("6.13", "a"), ("6.18.99", "a"), ("6.19", "b"), ("7.1.5", "b"), ("7.2", "7")],
-)
-def test_older_series_have_other_patches_than_the_one_they_are_patched_as(
-    repository: Repository, version: str, patched: str
-) -> None:
-    """until-7.1 is for all of 7.1."""
-    example = "kernel/patches/7.3/{}/mptcp/0001-an-example.patch"
-    for place, second in (("", "7"), ("until-6.18", "a"), ("until-7.1", "b")):
-        repository.write(example.format(place), PATCH.replace("TWO", second))
-    numbers = (*version.split("."), "0")
-    lines = zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), numbers, strict=False)
-    repository.write("source/Makefile", "".join(f"{name} = {each}\n" for name, each in lines))
-    assert repository.build().image.read_text().startswith(f"one\n{patched}\n")
-
-
-@pytest.mark.parametrize(
-    ("sublevel", "patched"), [(0, "a"), (9, "a"), (10, "b"), (111, "b"), (112, "TWO")]
-)
-def test_older_versions_of_a_series_have_other_patches_and_more_of_them(
-    repository: Repository, sublevel: int, patched: str
-) -> None:
-    """Versions are numbers: 6.12.9 is before 6.12.111."""
-    below = "kernel/patches/6.12/until-6.12.{}"
-    example = f"{below}/mptcp/0001-an-example.patch"
-    repository.write(example.format("9"), PATCH.replace("TWO", "a"))
-    repository.write(example.format("111"), PATCH.replace("TWO", "b"))
-    more = PATCH.replace("-two\n+TWO\n three", f" {patched}\n-three\n+3")
-    repository.write(f"{below}/engine/0002-more.patch".format("111"), more)
-    repository.write("source/Makefile", MAKEFILE.replace("= 3", f"= {sublevel}"))
-    last = "3" if sublevel < 112 else "three"
-    assert repository.build().image.read_text().startswith(f"one\n{patched}\n{last}\n")
+def test_a_version_of_two_numbers_is_the_first_of_its_series() -> None:
+    assert kernel_tree.version_of("VERSION = 6\nPATCHLEVEL = 13\n", Path()) == "6.13.0"
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_another_tree_is_refused(repository: Repository, packed: bool) -> None:
     repository.write("source/Makefile", "all:\n")
-    path = repository.source
-    if packed:
-        path = repository.root / "linux.tar"
-        with tarfile.open(path, "w") as archive:
-            archive.add(repository.source, arcname="linux")
-    with pytest.raises(
-        InputError, match=r"not a kernel source: .*; accepted is a Linux"
-    ) as failure:
+    path = repository.packed() if packed else repository.source
+    refused = r"/(source|linux.tar): not a kernel source: .*; accepted is a Linux"
+    with pytest.raises(InputError, match=refused):
         kernel.build(path, quiet=True)
-    assert str(path) in str(failure.value)
     assert repository.finished() == []
 
 
-def test_a_file_that_is_no_archive_is_refused(repository: Repository) -> None:
-    path = repository.write("linux.tar.xz", "no archive")
+def test_other_files_are_refused(repository: Repository) -> None:
     with pytest.raises(InputError, match="not an archive"):
-        kernel.build(path, quiet=True)
+        kernel.build(repository.config, quiet=True)
+    with pytest.raises(InputError, match="neither a file nor a directory"):
+        kernel.build(repository.root / "nowhere", quiet=True)
 
 
 @pytest.mark.parametrize("tool", ["tar", "xz"])
-def test_what_an_archive_is_read_with_is_told_to_be_missing(
+def test_what_an_archive_is_read_with_is_reported_to_be_missing(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
     path = repository.write("linux.tar.xz", "no archive, but that cannot be known")
@@ -751,11 +687,6 @@ def test_what_an_archive_is_read_with_is_told_to_be_missing(
     monkeypatch.setattr(doctor, "find_tool", lambda name: None if name == tool else there(name))
     with pytest.raises(MachineError, match=f"{tool}: missing"):
         kernel.build(path, quiet=True)
-
-
-def test_a_source_that_is_not_there_is_refused(repository: Repository) -> None:
-    with pytest.raises(InputError, match="neither a file nor a directory"):
-        kernel.build(repository.root / "nowhere", quiet=True)
 
 
 # --- what goes wrong
@@ -794,14 +725,6 @@ make[4]: *** Waiting for unfinished jobs....
 """
 
 
-def test_the_first_error_of_the_compiler_is_found_with_its_place() -> None:
-    assert kernel_make.first_error(LOG_OF_TWO_COMPILERS, Path("/cache/src")) == [
-        "kernel/mptcp/probe.c:12:3: error: 'x' undeclared (first use in this function)",
-        "   12 |   x = 1;",
-        "      |   ^",
-    ]
-
-
 @pytest.mark.parametrize(
     ("log", "first"),
     [
@@ -821,14 +744,20 @@ def test_the_first_error_of_the_compiler_is_found_with_its_place() -> None:
         ),
     ],
 )
-def test_errors_of_other_programs_are_found(log: str, first: str) -> None:
+def test_the_first_error_is_found(log: str, first: str) -> None:
     assert kernel_make.first_error(log, Path("/cache/src"))[0] == first
 
 
+def test_an_error_of_the_compiler_is_found_with_its_place() -> None:
+    assert kernel_make.first_error(LOG_OF_TWO_COMPILERS, Path("/cache/src")) == [
+        "kernel/mptcp/probe.c:12:3: error: 'x' undeclared (first use in this function)",
+        "   12 |   x = 1;",
+        "      |   ^",
+    ]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_build_ends_make_and_leaves_nothing_finished(
-    repository: Repository, number: signal.Signals
-) -> None:
+def test_an_interrupt_ends_make(repository: Repository, number: signal.Signals) -> None:
     process, pids = repository.start_and_hang()
     process.send_signal(number)
     process.communicate()
@@ -892,9 +821,7 @@ def test_two_builds_at_once_are_one(repository: Repository) -> None:
     assert repository.calls().count("linux") == 1
 
 
-def test_a_cache_that_cannot_be_written_is_told_without_a_traceback(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_cache(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     place = repository.write("no-directory", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(place))
     with pytest.raises(MptcplabError, match="no-directory"):

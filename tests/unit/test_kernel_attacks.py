@@ -10,7 +10,6 @@ import io
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tarfile
 import traceback
@@ -37,7 +36,7 @@ __all__ = ["repository"]
 
 # --- killed
 
-# What a build does to files and processes; each is told before it happens.
+# What a build does to files and processes; Python announces each before it happens.
 EVENTS = {
     *("open", "os.chmod", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.utime"),
     *("shutil.copyfile", "shutil.rmtree", "subprocess.Popen"),
@@ -198,9 +197,7 @@ exec /bin/tar "$@"
 """
 
 
-def test_what_unpacks_ends_with_a_build_that_is_killed(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_tar_ends_with_a_killed_build(repository: Repository, tmp_path: Path) -> None:
     """Else it would write into what the next build unpacks."""
     tar = repository.write("bin/tar", TAR.format(place=tmp_path))
     tar.chmod(0o755)
@@ -214,24 +211,17 @@ def test_what_unpacks_ends_with_a_build_that_is_killed(
     process.communicate()
 
 
-def test_a_module_that_is_killed_costs_no_object_of_the_kernel(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_a_killed_module_costs_no_object(repository: Repository, tmp_path: Path) -> None:
     built = repository.build()
     calls = calls_of_make(repository)
     file = repository.write("mine.c", SCHEDULER)
     gcc = repository.write("bin/gcc", GCC.format(place=tmp_path, gcc=shutil.which("gcc")))
     gcc.chmod(0o755)
-    program = (
-        "from pathlib import Path; from mptcplab import resources; from mptcplab.lab import kernel;"
-        f"resources.KERNEL = Path({str(repository.root / 'kernel')!r});"
-        f"kernel.module(kernel.build(Path({str(repository.source)!r})), Path({str(file)!r}))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    process = repository.start(f"kernel.module(build, Path({str(file)!r}))")
     wait_until((tmp_path / "compiling").exists)
     for pid in (*below(process.pid), process.pid):
         os.kill(pid, signal.SIGKILL)
-    process.wait()
+    process.communicate()
     gcc.unlink()
     assert kernel.module(built, file, quiet=True).path.exists()
     assert calls_of_make(repository) == calls
@@ -256,9 +246,7 @@ def shift(directory: Path, by_ns: int) -> None:
         os.utime(path, ns=(stat.st_atime_ns + by_ns, stat.st_mtime_ns + by_ns))
 
 
-def test_objects_from_the_future_are_not_taken_for_newer_than_a_change(
-    repository: Repository,
-) -> None:
+def test_objects_from_the_future_are_rebuilt(repository: Repository) -> None:
     """The clock was set back since they were made."""
     repository.build()
     shift(repository.tree / "lab" / "obj", HOUR_NS)
@@ -364,9 +352,9 @@ def test_an_archive_that_would_do_harm_is_refused(
 ) -> None:
     monkeypatch.setattr(kernel_tree, "_MOST_BYTES", 30 << 20)
     before = everything(mine)
-    members, told = HARM[harm]
+    members, message = HARM[harm]
     archive = archive_of(repository, *members(mine))
-    with pytest.raises(MptcplabError, match=told) as failure:
+    with pytest.raises(MptcplabError, match=message) as failure:
         kernel.build(archive, quiet=True)
     assert str(archive) in str(failure.value)
     assert everything(mine) == before
@@ -375,9 +363,7 @@ def test_an_archive_that_would_do_harm_is_refused(
 
 
 @pytest.mark.parametrize("place", ["net/mptcp", "net/mptcp/lab", "net/mptcp/protocol.c"])
-def test_a_directory_with_links_to_what_is_elsewhere_is_refused(
-    repository: Repository, mine: Path, place: str
-) -> None:
+def test_links_to_other_places_are_refused(repository: Repository, mine: Path, place: str) -> None:
     """Our patches and files would be written there."""
     path = repository.source / place
     if path.is_dir():
@@ -391,17 +377,13 @@ def test_a_directory_with_links_to_what_is_elsewhere_is_refused(
     assert everything(mine) == before
 
 
-def test_what_an_archive_says_of_owners_and_rights_does_not_count(repository: Repository) -> None:
-    archive = archive_of(
-        repository, ("linux/x", {"mode": 0o6777, "uid": 12345, "gid": 12345, "size": 1})
-    )
+def test_owners_and_rights_do_not_count_and_links_within_a_source_are_kept(
+    repository: Repository,
+) -> None:
+    owned = {"mode": 0o6777, "uid": 12345, "gid": 12345, "size": 1}
+    archive = archive_of(repository, ("linux/x", owned), ("linux/a/b", link("../Makefile")))
     kernel.build(archive, quiet=True)
     stat = (repository.tree / "src" / "x").stat()
     assert (stat.st_uid, stat.st_gid) == (os.getuid(), os.getgid())
     assert stat.st_mode & 0o6022 == 0
-
-
-def test_links_within_a_source_are_kept(repository: Repository) -> None:
-    archive = archive_of(repository, ("linux/a/b", link("../Makefile")))
-    kernel.build(archive, quiet=True)
     assert (repository.tree / "src" / "a" / "b").read_text() == MAKEFILE

@@ -40,7 +40,7 @@ PATHS = ("wifi:50mbit,5ms", "lte:20mbit,20ms")
 
 
 def request(**flags: Any) -> Request:
-    return resolve.from_flags(Flags(path=PATHS, **flags))
+    return resolve.from_flags(Flags(**{"path": PATHS, **flags}))
 
 
 # --- asking for kernels
@@ -58,57 +58,52 @@ def test_kernels_are_asked_for_in_flags_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "told"), [("a,a", "named twice"), ("a,", "a name, or a list"), ("", "a name")]
+    ("kernel", "message"), [("a,a", "named twice"), ("a,", "a name, or a list"), ("", "a name")]
 )
-def test_names_that_cannot_be_asked_for(kernel: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_wrong_names_are_refused_in_runs_and_papers(kernel: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         request(kernel=kernel)
-
-
-def test_experiments_of_papers_are_asked_for_in_the_same_way() -> None:
-    for names, told in (("6.12, 6.12", "named twice"), ("", "a name, or a list")):
-        with pytest.raises(InputError, match=told):
-            papers._builds(names, None)
-
-
-def test_a_single_run_has_a_single_kernel() -> None:
-    with pytest.raises(InputError, match="2 kernels, where one is expected"):
-        resolve.from_flags(Flags(path=PATHS, kernel="6.12,7.3"), single=True)
+    with pytest.raises(InputError, match=message):
+        papers._builds(kernel, None)
 
 
 def test_a_stored_scenario_is_run_with_another_kernel(tmp_path: Path) -> None:
     file = tmp_path / "scenario.json"
     store.write_json(file, request().base)
     assert resolve.load_file(file, Flags(kernel="7.3")).kernels == ("7.3",)
+    # a single run has a single kernel
     with pytest.raises(InputError, match="2 kernels, where one is expected"):
         resolve.load_file(file, Flags(kernel="6.12,7.3"), single=True)
+    with pytest.raises(InputError, match="2 kernels, where one is expected"):
+        resolve.from_flags(Flags(path=PATHS, kernel="6.12,7.3"), single=True)
 
 
-@pytest.mark.parametrize("flags", [{"scheduler": "default,minrtt"}, {"scheduler": "ecf"}])
-def test_a_kernel_without_our_schedulers_refuses_them(flags: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("flags", "refused"),
+    [
+        ({}, ""),
+        ({"path": PATHS[:1], "transport": "tcp"}, ""),
+        ({"scheduler": "default,minrtt"}, "minrtt"),
+        ({"scheduler": "ecf"}, "ecf"),
+        # a parameter of ours
+        ({"scheduler": "default:recovery=on"}, "default:recovery=on"),
+        (
+            {
+                "path": (*PATHS, "dsl:20mbit,20ms"),
+                "connection": ("a:paths=wifi/lte,scheduler=minrtt", "b:paths=dsl"),
+            },
+            "minrtt",
+        ),
+    ],
+)
+def test_upstream_has_default_and_plain_tcp(flags: dict[str, Any], refused: str) -> None:
     wanted = request(**flags)
     experiment.require_able(wanted, NEW)
-    with pytest.raises(InputError, match=r"(minrtt|ecf): plain is built without our schedulers"):
+    if not refused:
         experiment.require_able(wanted, PLAIN)
-
-
-def test_a_kernel_without_our_schedulers_has_default_and_plain_tcp() -> None:
-    experiment.require_able(request(), PLAIN)
-    tcp = resolve.from_flags(Flags(path=PATHS[:1], transport="tcp"))
-    experiment.require_able(tcp, PLAIN)
-    both = resolve.from_flags(
-        Flags(
-            path=(*PATHS, "dsl:20mbit,20ms"),
-            connection=("a:paths=wifi/lte,scheduler=minrtt", "b:paths=dsl"),
-        )
-    )
-    with pytest.raises(InputError, match="minrtt"):
-        experiment.require_able(both, PLAIN)
-
-
-def test_what_is_ours_of_default_is_refused_there() -> None:
-    with pytest.raises(InputError, match="recovery"):
-        experiment.require_able(request(scheduler="default:recovery=on"), PLAIN)
+        return
+    with pytest.raises(InputError, match=f"{refused}: plain is built without our schedulers"):
+        experiment.require_able(wanted, PLAIN)
 
 
 # --- comparisons
@@ -173,10 +168,7 @@ def test_the_table_names_the_kernels() -> None:
     text = table(entries.document(made, alone, build, request().base))
     assert "minrtt, 7.3" in text
     assert "Kernels: 6.12, 7.3 (k1, k2)." in text
-
-
-def test_one_kernel_by_name_is_named_under_the_table() -> None:
-    made, _ = runs()
+    # a single one only below it
     build = {"kernel": "k2", "kernel_name": "7.3"}
     text = table(entries.document(made[2:], [], build, request().base))
     assert "Kernel: 7.3 (k2)." in text

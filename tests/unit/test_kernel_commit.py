@@ -98,9 +98,7 @@ def test_what_is_never_compiled_makes_no_other_kernel(repository: Repository, li
     assert repository.calls() == calls
 
 
-def test_headers_and_configuration_are_made_anew_only_if_they_may_differ(
-    repository: Repository, linux: Path
-) -> None:
+def test_headers_are_made_anew_only_if_they_may_differ(repository: Repository, linux: Path) -> None:
     for commit in commits(linux, {}, {"net/a.h": "a"}, {"include/a.h": "a"}, {"net/Kconfig": "a"}):
         image(commit)
     fresh = ["allnoconfig", "prepare", "linux"]
@@ -108,9 +106,7 @@ def test_headers_and_configuration_are_made_anew_only_if_they_may_differ(
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_commit_that_the_patches_do_not_fit_is_refused_and_the_next_one_built(
-    linux: Path,
-) -> None:
+def test_a_commit_that_the_patches_do_not_fit_is_refused(linux: Path) -> None:
     good, unfit, gone, other, back = commits(
         linux,
         {},
@@ -129,9 +125,7 @@ def test_a_commit_that_the_patches_do_not_fit_is_refused_and_the_next_one_built(
     assert image(good) == "one\nTWO\nthree\nprobe\n"
 
 
-def test_a_scheduler_is_compiled_for_the_kernel_of_a_commit(
-    repository: Repository, linux: Path
-) -> None:
+def test_a_commit_has_modules_of_its_own(repository: Repository, linux: Path) -> None:
     one, other = commits(linux, {}, {"net/a.c": "a"})
     built = [kernel.build_commit(each, quiet=True) for each in (one, other)]
     file = repository.write("mine.c", SCHEDULER)
@@ -147,9 +141,7 @@ def test_a_scheduler_is_compiled_for_the_kernel_of_a_commit(
         kernel.module(built[0], file, commit=one, quiet=True)
 
 
-def test_what_the_machine_lacks_is_not_the_commits_fault(
-    repository: Repository, linux: Path
-) -> None:
+def test_a_full_disk_is_not_the_commits_fault(repository: Repository, linux: Path) -> None:
     (commit,) = commits(linux, {})
     make = repository.root / "bin/make"
     text = make.read_text()

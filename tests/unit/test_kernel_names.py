@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,13 @@ def test_a_name_stands_for_a_source_and_a_variant(repository: Repository) -> Non
     assert "debian" in kernel.build(quiet=True).image.read_text()
     # nor is it another kernel than the one that has no name
     assert kernel.build(repository.source, quiet=True, remember=False) == built
+    # each has its own modules
+    file = repository.write("mine.c", SCHEDULER)
+    module, of_debian = (
+        kernel.module(each, file, quiet=True) for each in (built, kernel.build(quiet=True))
+    )
+    assert module.path.exists()
+    assert of_debian.digest != module.digest
 
 
 def test_a_name_follows_our_patches_and_files(repository: Repository) -> None:
@@ -77,9 +86,7 @@ def test_a_name_follows_our_patches_and_files(repository: Repository) -> None:
     assert after.id != before.id
 
 
-def test_a_kernel_to_compare_is_named_by_its_name_its_id_or_as_the_current_one(
-    repository: Repository,
-) -> None:
+def test_a_kernel_to_compare_has_a_name_or_an_id(repository: Repository) -> None:
     mine = named(repository, "mine", "--variant", "debug")
     assert kernel_names.build_any("mine") == mine
     found = kernel_names.build_any(mine.id)
@@ -89,30 +96,21 @@ def test_a_kernel_to_compare_is_named_by_its_name_its_id_or_as_the_current_one(
     assert current.name == ""
     with pytest.raises(InputError, match="every packet differs"):
         kernel_names.build_any("stock:linux-image.deb")
-    for unknown in ("0123456789ab", "other"):
-        with pytest.raises(InputError, match=f"{unknown}: no kernel of this"):
+    for unknown, why in (("0123456789ab", "in the cache has"), ("other", "kernel has")):
+        with pytest.raises(InputError, match=f"{unknown}: .*{why} this"):
             kernel_names.build_any(unknown)
 
 
-def test_a_name_can_be_that_of_a_variant_of_the_usual_source(debian: Path) -> None:
+def test_a_name_can_be_for_a_variant_of_the_usual_source(debian: Path) -> None:
     assert call("build", "--name", "plain", "--engine-only").exit_code == 0
     assert kernel_names.find("plain") == Named("plain", debian, "engine")
-
-
-def test_a_scheduler_is_compiled_for_a_kernel_by_name(repository: Repository) -> None:
-    built = named(repository, "mine")
-    file = repository.write("mine.c", SCHEDULER)
-    module = kernel.module(built, file, quiet=True)
-    assert module.path.exists()
-    of_debian = kernel.module(kernel.build(quiet=True), file, quiet=True)
-    assert of_debian.digest != module.digest
 
 
 def test_series_have_names_where_their_source_is(repository: Repository, debian: Path) -> None:
     repository.write("kernel/patches/7.3/mptcp/.keep", "")
     assert kernel_names.known() == {"6.12": Named("6.12", debian)}
     with pytest.raises(
-        InputError, match=r"known: 6\.12, stock:PACKAGE\.deb; to add it: make setup-kernels"
+        InputError, match=r"one of 6\.12, stock:PACKAGE\.deb; to add it: make setup-kernels"
     ):
         kernel_names.find("7.3")
     archive = repository.write("cache/mptcplab/sources/linux-source-7.3.tar.xz", "")
@@ -124,28 +122,33 @@ def test_series_have_names_where_their_source_is(repository: Repository, debian:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("7.4", "series of Linux"),
         ("0123456789ab", "ids of kernels"),
-        ("current", "used without a name"),
+        ("current", "without --kernel"),
         ("a,b", "a name is"),
         ("../x", "a name is"),
         ("", "a name is"),
     ],
 )
-def test_not_everything_can_be_a_name(repository: Repository, name: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_not_everything_can_be_a_name(repository: Repository, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         call("build", "--source", str(repository.source), "--name", name)
     assert repository.finished() == []
 
 
-def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones(repository: Repository) -> None:
     named(repository, "mine")
-    with pytest.raises(InputError, match=r'no kernel of this name; did you mean "mine"\?'):
+    with pytest.raises(InputError, match=r'no kernel has this name; did you mean "mine"\?'):
         kernel_names.find("mime")
     with pytest.raises(InputError, match="kernel build --source ARCHIVE --name other"):
         kernel_names.find("other")
+    for asked, hint in (("nosuch", ";"), ("mime", '; did you mean "mine"?')):
+        # one that can only be used is not proposed
+        removable = f"{asked}: no kernel has this name{hint} accepted is one of 6.12, mine"
+        with pytest.raises(InputError, match=rf"{re.escape(removable)}$"):
+            call("remove", asked)
     for name in ("6.99", "0123456789ab", "current", "Other"):  # which --name refuses
         with pytest.raises(InputError, match="kernel build --source ARCHIVE --name NAME"):
             kernel_names.find(name)
@@ -156,7 +159,7 @@ def test_an_unknown_name_is_told_with_the_known_ones(repository: Repository) -> 
     [
         # as each of them takes them
         (kernel_names.find, "6.12, mine, stock:PACKAGE.deb"),
-        (kernel_names.build_any, "6.12, mine, current, ids in kernel list"),
+        (kernel_names.build_any, "6.12, mine, current, an id of mptcplab kernel list"),
         (campaign.builds, "6.12, mine"),
         (lambda name: campaign.check(Wanted(), [name]), "6.12, mine"),
     ],
@@ -167,24 +170,14 @@ def test_only_what_is_accepted_is_proposed(
     named(repository, "mine")
     with pytest.raises(InputError) as error:
         asked("other")
-    assert f"known: {accepted}; to add it:" in str(error.value)
+    assert f"accepted is one of {accepted}; to add it:" in str(error.value)
 
 
-def test_what_can_be_removed_is_told_without_what_cannot(repository: Repository) -> None:
-    named(repository, "mine")
-    for asked, hint in (("nosuch", ";"), ("mime", '; did you mean "mine"?')):
-        with pytest.raises(InputError) as error:
-            call("remove", asked)
-        assert str(error.value).splitlines()[-1].strip() == (
-            f"{asked}: no kernel of this name{hint} there are: 6.12, mine"
-        )
-
-
-@pytest.mark.parametrize("text", ["[]", "3", "{", ""])
-def test_names_that_cannot_be_read_are_told(repository: Repository, text: str) -> None:
-    repository.write("cache/mptcplab/kernel/names.json", text)
-    with pytest.raises(MptcplabError, match=r"names\.json: does not say"):
-        kernel_names.known()
+def test_names_that_cannot_be_read_are_reported(repository: Repository) -> None:
+    for text in ("[]", "3", "{", ""):
+        repository.write("cache/mptcplab/kernel/names.json", text)
+        with pytest.raises(MptcplabError, match=r"names\.json: not a table of kernels' names"):
+            kernel_names.known()
 
 
 LAB = {"source": "/x", "variant": "lab"}
@@ -192,27 +185,27 @@ WRONG: list[object] = [[], 3, {"source": "/x"}, LAB | {"source": 3}, LAB | {"var
 
 
 @pytest.mark.parametrize(
-    ("name", "of", "told"),
+    ("name", "of", "message"),
     [
         ("6.12", LAB, "series of Linux"),
         ("7.3", LAB, "series of Linux"),
-        ("current", LAB, "used without a name"),
+        ("current", LAB, "without --kernel"),
         ("a\nb", LAB, "a name is a letter"),
-        *(("mine", of, r'expected is \{"source": PATH, "variant": one of lab, ') for of in WRONG),
+        *(("mine", of, r'accepted is \{"source": PATH, "variant": one of lab, ') for of in WRONG),
         ("mine", LAB | {"variant": "other"}, "one of lab, "),
     ],
 )
-def test_a_name_that_could_not_be_given_is_told(
-    repository: Repository, name: str, of: object, told: str
+def test_a_name_that_could_not_be_given_is_reported(
+    repository: Repository, name: str, of: object, message: str
 ) -> None:
     repository.write("cache/mptcplab/kernel/names.json", json.dumps({"good": LAB, name: of}))
     with pytest.raises(MptcplabError) as error:
         kernel_names.known()
     said = str(error.value)
     shown = name.replace("\n", "\\n")
-    assert re.search(rf'names\.json: "{re.escape(shown)}": .*{told}.*; remove it there$', said), (
-        said
-    )
+    assert re.search(
+        rf'names\.json: "{re.escape(shown)}": .*{message}.*; remove it there$', said
+    ), said
 
 
 def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> None:
@@ -224,9 +217,9 @@ def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> No
     assert kernel_names.remove("mine") == []
     assert mine.image.exists()
     tree = kernel.tree_of(repository.source, "lab")
-    told = call("remove", "same").output
-    assert told.splitlines()[-1].startswith("freed: ")
-    assert str(mine.image.parent) in told
+    message = call("remove", "same").output
+    assert message.splitlines()[-1].startswith("freed: ")
+    assert str(mine.image.parent) in message
     assert not any(path.exists() for path in (mine.image, module.path, tree))
     assert "same" not in kernel_names.known()
 
@@ -238,9 +231,7 @@ def left(repository: Repository) -> set[Path]:
 
 
 @pytest.mark.parametrize("variant", ["lab", "debug", "upstream", "engine", "selftest-engine"])
-def test_a_name_is_removed_with_all_that_commands_build_for_it(
-    tested: Repository, variant: str
-) -> None:
+def test_a_name_is_removed_with_all_its_builds(tested: Repository, variant: str) -> None:
     before = left(tested)
     mine = named(tested, "mine", "--variant", variant)
     campaign.builds("mine")
@@ -314,9 +305,7 @@ def test_prune_removes_what_nothing_names(repository: Repository) -> None:
     assert kernel_names.unneeded() == []
 
 
-def test_prune_keeps_everything_if_it_cannot_know(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prune_refuses_to_guess(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     built = named(repository, "mine")
     shutil.move(repository.source, repository.root / "away")
     with pytest.raises(MptcplabError, match="the source of mine is gone"):
@@ -327,7 +316,7 @@ def test_prune_keeps_everything_if_it_cannot_know(
     assert built.image.exists()
 
 
-def test_a_name_whose_source_is_gone_is_told_with_what_to_do(repository: Repository) -> None:
+def test_a_name_whose_source_is_gone_is_reported_with_what_to_do(repository: Repository) -> None:
     named(repository, "mine")
     shutil.move(repository.source, repository.root / "away")
     for asked in (
@@ -339,8 +328,8 @@ def test_a_name_whose_source_is_gone_is_told_with_what_to_do(repository: Reposit
             asked()
         assert str(error.value).splitlines() == [
             f"the source of mine is gone: {repository.source}",
-            "  another one: mptcplab kernel build --source ARCHIVE --name mine",
-            "  if it is for good: mptcplab kernel remove mine",
+            "  to choose another: mptcplab kernel build --source ARCHIVE --name mine",
+            "  to give up the name: mptcplab kernel remove mine",
         ]
     with pytest.raises(InputError, match=r"--source(.|\n)*/nosuch: neither a file nor a directory"):
         call("build", "--source", "/nosuch", "--name", "mine")
@@ -353,9 +342,7 @@ def test_a_name_whose_source_is_gone_is_told_with_what_to_do(repository: Reposit
 
 
 @pytest.mark.parametrize("command", [("remove", "mine"), ("prune",)])
-def test_nothing_is_removed_during_a_build(
-    repository: Repository, command: tuple[str, ...]
-) -> None:
+def test_builds_prevent_removal(repository: Repository, command: tuple[str, ...]) -> None:
     built = named(repository, "mine")
     with (kernel.place() / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -364,10 +351,24 @@ def test_nothing_is_removed_during_a_build(
     assert built.image.exists()
 
 
-def test_the_list_has_names_series_and_sources(repository: Repository, debian: Path) -> None:
+def test_the_list_has_the_kernels_of_each_source(repository: Repository, debian: Path) -> None:
     mine = named(repository, "mine")
-    rows = {line.split()[0]: line.split() for line in call("list").output.splitlines()}
-    assert rows[mine.id][:4] == [mine.id, "mine", "6.12", "lab"]
-    assert rows[mine.id][-1] == str(repository.source)
-    # not built yet
-    assert rows["6.12"] == ["6.12", "6.12", "lab", "not", "built", str(debian)]
+    usual = kernel.build(variant="debug", quiet=True)
+    for build in (mine, usual):
+        os.utime(build.image, (0, 0))  # the same time: in the order of the directories
+    lines = call("list").output.splitlines()
+    assert max(map(len, lines[:-1])) <= 100
+    tables = "\n".join(lines).split("\n\n")
+    rows = {}
+    for head, _, *table in (each.splitlines() for each in tables[:-1]):
+        rows[head] = [line.split() for line in table]
+    when = [*datetime.fromtimestamp(0).strftime("%Y-%m-%d %H:%M").split()]
+    assert rows == {
+        f"Linux 6.12: {repository.source}": [
+            [mine.id, "mine", "lab", "neither", "0.0", "MB", *when]
+        ],
+        f"Linux 6.12: {debian}": [
+            [usual.id, "debug", "neither", "0.0", "MB", *when[:-1], f"{when[-1]},", "current"],
+            ["6.12", "lab", "not", "built"],
+        ],
+    }

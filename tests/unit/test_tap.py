@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from mptcplab.selftests.tap import Result, compare, parse
+import pytest
+
+from mptcplab.selftests.tap import Result, Verdict, lost, parse
 
 OUTPUT = """\
 Created /tmp/tmp.a (size 1 KB) containing data sent by client
@@ -84,26 +86,15 @@ def test_a_script_that_failed_while_no_test_did_has_not_ended() -> None:
     assert parse(text, 1).error == "it ended with status 1 although no test failed"
 
 
-def test_a_test_that_passed_and_does_not_any_more_is_lost() -> None:
-    before = Result(dict.fromkeys(("fails", "skips", "gone", "stays"), "pass"))
-    after = Result({"fails": "fail", "skips": "skip", "stays": "pass"})
-    assert compare(before, after).lost == ("fails", "skips", "gone")
-    assert compare(before, after).won == ()
+LOST = ("pass", "fail"), ("pass", "skip"), ("pass", None), ("skip", "fail"), ("skip", None)
+NEW_AND_FAILS = (None, "fail")
 
 
-def test_a_failure_where_nothing_ran_before_is_lost() -> None:
-    before, after = Result({"skipped": "skip"}), Result({"skipped": "fail", "new": "fail"})
-    assert compare(before, after).lost == ("skipped", "new")
-
-
-def test_what_failed_before_is_not_lost() -> None:
-    before = Result({"a": "fail", "b": "fail", "c": "skip", "d": "fail"})
-    after = Result({"a": "fail", "b": "pass", "c": "skip"})
-    found = compare(before, after)
-    assert found.lost == ()
-    assert found.failed == ("a", "d")
-    assert found.won == ("b",)
-    assert found.skipped == ("c",)
+@pytest.mark.parametrize("before", ["pass", "fail", "skip", None])
+@pytest.mark.parametrize("after", ["pass", "fail", "skip", None])
+def test_a_test_is_lost_if_it_is_worse(before: Verdict | None, after: Verdict | None) -> None:
+    one, other = (Result({"a": each} if each else {}) for each in (before, after))
+    assert lost(one, other) == (["a"] if (before, after) in (*LOST, NEW_AND_FAILS) else [])
 
 
 def test_only_results_of_the_script_itself_count() -> None:
@@ -119,6 +110,6 @@ def test_exit_statuses_are_behind_the_failure_in_either_form() -> None:
     below = f"{late} max 1      [FAIL]\nclient exit code 1, server 0\n\nnetns ns3 socket stat\n"
     beside = f"{late}[FAIL] client exit code 1, server 0\n\nnetns ns3 (listener) socket stat\n"
     said = "05 unbalanced bwidth transfer slower than expected! runtime 2 ms, expected 1 ms"
-    for told, more in ((below, " max 1 [FAIL]"), (beside, "[FAIL]")):
-        result = parse(told + tap("not ok 1 - simult_flows: unbalanced bwidth"), 1)
+    for text, more in ((below, " max 1 [FAIL]"), (beside, "[FAIL]")):
+        result = parse(text + tap("not ok 1 - simult_flows: unbalanced bwidth"), 1)
         assert result.remarks == (f"{said}{more} client exit code 1, server 0",)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The document of a bisection, OUT/bisect.json: what was asked, what was tried, what was found.
+"""The document of a bisection, OUT/bisect.json: the question, the tried commits, and the result.
 
-It is written after each commit, so that an interrupted bisection goes on where it was.
+It is written after each commit: an interrupted bisection goes on where it was.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
-
-from pydantic import Field
 
 from mptcplab.errors import MptcplabError
 from mptcplab.metrics.schema import Stored
@@ -23,8 +21,8 @@ Verdict = Literal["good", "bad", "skipped"]
 
 
 class Question(Stored):
-    """What is asked. `runs` are the keys of the runs of the good commit: they depend on scenario,
-    compiler, patches and guest, and so does everything that follows.
+    """The question. `runs` are the keys of the runs of the good commit: they depend on scenario,
+    compiler, patches and guest, like all answers.
     """
 
     tree: str
@@ -36,10 +34,10 @@ class Question(Stored):
 
 
 class Tried(Stored):
-    """A commit that was tried: its hash, what came of it, and why.
+    """A commit that was tried: its hash, the verdict, and the reasons.
 
     `kernel` is the id of its kernel, None if it has none, and `runs` are the directories of its
-    runs, relative to the document. The times are zero for what was there already.
+    runs, relative to the document. A kernel or run that was there already took no time.
     """
 
     commit: str
@@ -65,21 +63,21 @@ class Found(Stored):
 
 
 class Bisection(Stored):
-    """A bisection. When it has ended, there is either the commit that was `found`, or it cannot be
-    said which of `candidates` it is, as all but the last of them were skipped.
+    """A bisection. At its end it has either `found` the commit, or it leaves `candidates`, all of
+    them skipped but for the last.
     """
 
     question: Question
     tried: tuple[Tried, ...] = ()
     found: Found | None = None
-    candidates: tuple[str, ...] = Field(default=())
+    candidates: tuple[str, ...] = ()
 
 
 _KIND = documents.Kind("a bisection", Bisection)
 
 
 def resumed(out: Path, question: Question) -> Bisection:
-    """The bisection of a question as far as it is kept in `out`; a new one if another is.
+    """The bisection of a question as far as `out` has it; a new one if `out` has another.
 
     Raises MptcplabError if the document is damaged.
     """
@@ -97,6 +95,6 @@ def keep(out: Path, bisection: Bisection) -> None:
 
 
 class UndecidedError(MptcplabError):
-    """The commits that could be tried do not say which one is the first bad commit."""
+    """The tried commits do not determine the first bad commit."""
 
     exit_status = 5

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which commit to try next, and when it is found.
 
-git chooses (`Repository.halfway`): the commit that has half of what is left in its history. If it
-is bad, so is everything that has it in its history, and the first bad commit is in its own; if it
-is good, everything in its history is.
+git chooses (`Repository.halfway`) a commit with half of the candidates in its history. If it is
+bad, the first bad commit is in its history; if it is good, its whole history is.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from mptcplab.bisection.document import Tried
 from mptcplab.errors import InputError, MptcplabError, NotMetError, Problem
 from mptcplab.lab.git import Halfway, Repository
 
-#: Builds and runs a commit, and says what came of it.
+#: Builds and runs a commit, and returns the verdict.
 Judge = Callable[[str], Tried]
-#: Shown each commit before it is tried, with what it halves; None for the two ends.
+#: Called before each commit is tried, with the candidates that it halves; None for the two ends.
 Show = Callable[[str, Halfway | None], None]
 
 
@@ -25,34 +24,23 @@ def ends(repository: Repository, good: str, bad: str) -> tuple[str, str]:
 
     Raises InputError if one is unknown, or the good one is not in the history of the bad one.
     """
-    found = {option: repository.commit(name) for option, name in _named(good, bad)}
-    problems = [
-        Problem(option, "", name, f"no commit of {repository.path}")
-        for option, name in _named(good, bad)
-        if found[option] is None
-    ]
-    if problems:
-        raise InputError(problems)
-    one, other = str(found["--good"]), str(found["--bad"])
+    one, other = repository.commit(good), repository.commit(bad)
+    if one is None or other is None:
+        named = (("--good", good, one), ("--bad", bad, other))
+        message = f"no commit of {repository.path}"
+        raise InputError([Problem(opt, "", name, message) for opt, name, is_ in named if not is_])
     if one == other:
         message = "the same commit as --bad"
     elif repository.is_ancestor(one, other):
         return one, other
     elif repository.is_ancestor(other, one):
-        message = (
-            "later than --bad; for the commit that mended it, exchange them, and expect the "
-            "opposite"
-        )
+        message = "later than --bad; to find the repair, exchange them, and expect the opposite"
     else:
         base = repository.merge_base(one, other)
         message = "not in the history of --bad" + (
-            f"; in both histories is {base}, if that is good" if base else ""
+            f"; both histories have {base}, if it is good" if base else ""
         )
     raise InputError([Problem("--good", "", good, message)])
-
-
-def _named(good: str, bad: str) -> tuple[tuple[str, str], ...]:
-    return ("--good", good), ("--bad", bad)
 
 
 def search(
@@ -65,9 +53,8 @@ def search(
 ) -> tuple[list[str], str]:
     """The commits that may be the first bad one, one if it is found, and the last bad one of them.
 
-    The two ends are tried first. `tried` are those of before, in their order.
-    Raises NotMetError if one of the ends is not as it is said to be, MptcplabError if one cannot be
-    tried.
+    The two ends are tried first. `tried` are the earlier ones, in their order. Raises NotMetError
+    if the good end is bad or the bad end good, MptcplabError if one cannot be tried.
     """
     known = {each.commit: each for each in tried}
 
@@ -77,8 +64,8 @@ def search(
             known[commit] = judge(commit)
         return known[commit]
 
-    for option, end in _named(good, bad):
-        _require(option.removeprefix("--"), verdict_of(end, None))
+    for end, commit in (("good", good), ("bad", bad)):
+        _require(end, verdict_of(commit, None))
     goods, skipped = [good], list[str]()
     while halfway := repository.halfway(bad, goods, skipped):
         found = verdict_of(halfway.commit, halfway)
@@ -94,10 +81,10 @@ def search(
 def good_before(
     repository: Repository, first_bad: str, tried: Sequence[Tried], judge: Judge
 ) -> str | None:
-    """The good commit that is as near to the first bad one as one was tried: a parent of it.
+    """A good parent of the first bad commit, if one can be tried.
 
-    The first parent of a merge is tried if none was: it is good since something later is. None if
-    it cannot be tried. Raises MptcplabError if it is bad, since then no commit is the first.
+    The first parent of a merge is tried if none was: it is good, since a later commit is. Raises
+    MptcplabError if it is bad: then no commit is the first.
     """
     parents = repository.parents(first_bad)
     known = {each.commit: each.verdict for each in tried}
@@ -110,7 +97,7 @@ def good_before(
     if found.verdict == "bad":
         raise MptcplabError(
             f"{parents[0]} is bad, though a later commit is good: the fault comes and goes, and "
-            f"{first_bad} is not the first that has it"
+            f"{first_bad} is not the first bad commit"
         )
     return parents[0] if found.verdict == "good" else None
 

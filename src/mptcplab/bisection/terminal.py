@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A bisection for people: how far it is, what it found, and its runs beside each other."""
+"""A bisection for people: its progress, the commit that it found, and both commits' runs."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Group
@@ -17,38 +18,39 @@ from mptcplab.runs.store import Store
 from mptcplab.scenario.resolve import Request
 from mptcplab.units import counted
 
-# More files, or candidates, than these are counted.
+# Further files, or candidates, are only counted.
 _MOST = 20
 _DIGITS = 12
 
 
 class Progress:
-    """What is said while it goes on, a line at a time."""
+    """Reports the progress, a line at a time."""
 
     def __init__(self, repository: Repository, say: Callable[[str], None]) -> None:
         self._repository = repository
         self._say = say
 
     def begin(self, good: str, bad: str, tried: Sequence[Tried]) -> None:
-        """How much there is to do, and what is known of it."""
+        """The number of commits, and of those that were tried before."""
         halfway = self._repository.halfway(bad, [good])
         count = halfway.candidates if halfway else 1
         steps = halfway.steps + 1 if halfway else 0
-        self._say(f"commits:  {count}, some {counted(steps, 'step')} after the two ends")
+        self._say(f"commits:  {count}, about {counted(steps, 'step')} after the two ends")
         if tried:
             self._say(f"resumed:  {counted(len(tried), 'commit')} tried before")
 
     def trying(self, commit: str, halfway: Halfway | None) -> None:
-        """Which commit is tried next, and how many are left."""
+        """The commit to try next, and the number of those that are left."""
         if halfway is None:
             left = "one of the two ends"
         else:
-            further = f"some {counted(halfway.steps, 'step')} more" if halfway.steps else "the last"
+            steps = counted(halfway.steps, "step")
+            further = f"about {steps} more" if halfway.steps else "the last"
             left = f"{counted(halfway.candidates, 'commit')} left, {further}"
         self._say(f"trying:   {_name(commit, self._repository.about(commit).subject)} ({left})")
 
     def tried(self, made: Tried) -> None:
-        """What came of it."""
+        """The verdict on it."""
         times = f"built in {made.build_s:.0f} s, run in {made.run_s:.0f} s"
         self._say(f"{made.verdict + ':':9} {made.why[0]}" + (f" ({times})" if made.kernel else ""))
         for line in made.why[1:]:
@@ -56,24 +58,17 @@ class Progress:
 
 
 def about(repository: Repository, commit: str, good: str | None) -> Found:
-    """What there is to say about the first bad commit; `good` is the one to compare it with."""
-    said = repository.about(commit)
-    return Found(
-        commit=commit,
-        author=said.author,
-        date=said.date,
-        subject=said.subject,
-        files=tuple(repository.changed(commit)),
-        good=good,
-    )
+    """The first bad commit; `good` is the one to compare it with."""
+    files = tuple(repository.changed(commit))
+    return Found(commit=commit, files=files, good=good, **asdict(repository.about(commit)))
 
 
 def undecided(
     repository: Repository, candidates: Sequence[str], bad: str, tried: Sequence[Tried]
 ) -> UndecidedError:
-    """Which commits are left, and why the ones that were skipped were."""
+    """The error that names the remaining commits, and the reasons for skipping them."""
     why = {each.commit: each.why[0] for each in tried if each.verdict == "skipped"}
-    lines = [f"the first bad commit is one of {len(candidates)}, of which only the last was tried"]
+    lines = [f"the first bad commit is one of {len(candidates)}; only the last of them was tried"]
     for commit in candidates[:_MOST]:
         reason = "bad" if commit == bad else f"skipped: {why.get(commit, '')}"
         lines.append(f"{_name(commit, repository.about(commit).subject)}: {reason}")
@@ -83,7 +78,7 @@ def undecided(
 
 
 def lines(made: Bisection) -> Iterator[str]:
-    """The first bad commit, and what became of the figures with it."""
+    """The first bad commit, and the figures before it and with it."""
     found = made.found
     assert found is not None
     yield f"first bad commit: {found.commit}"
@@ -102,7 +97,7 @@ def lines(made: Bisection) -> Iterator[str]:
 
 
 def table(made: Bisection, request: Request, out: Path) -> Group | None:
-    """The runs of the first bad commit beside those of the good one before it, if there is one."""
+    """The runs of the first bad commit beside those of the good one before it, if it is known."""
     found = made.found
     assert found is not None
     good = _tried(made, found.good)
@@ -113,7 +108,7 @@ def table(made: Bisection, request: Request, out: Path) -> Group | None:
 
 
 def places(made: Bisection, out: Path) -> Iterator[str]:
-    """Where the runs are, and how to look at them."""
+    """The places of the runs, and the command that shows them."""
     found = made.found
     assert found is not None
     pair = [each for each in (_tried(made, found.good), _of(made, found)) if each]

@@ -22,7 +22,7 @@ from mptcplab.scenario.scheduler import Choice
 _ALIKE = ("a:50mbit,10ms", "b:20mbit,30ms")
 _LOSSY = ("a:50mbit,10ms,loss=0.5%", "b:20mbit,40ms,queue=50,loss=0.2%")
 _SEED = "7"
-# They decide by the kernel's random numbers, which depend on how it was built.
+# They decide by random numbers, which depend on the build of the kernel.
 _RANDOM = ("bbr",)
 
 
@@ -40,24 +40,25 @@ class KernelCase:
         return any(congestion.name_of(cc) in _RANDOM for cc in self._ccs())
 
     def lacking(self, build: KernelBuild) -> list[str]:
-        """What the scenario needs and a kernel lacks: schedulers and congestion controls.
+        """The schedulers and congestion controls that the scenario needs and a kernel lacks.
 
-        Raises MptcplabError if the kernel does not say what it was made from.
+        Raises MptcplabError if the kernel's list of sources is damaged.
         """
         files = kernel.parts(build).files
-        found = [
-            f"the scheduler {each.label}"
-            for each in self.scenario.choices()
-            if not _has(build, files, each)
-        ]
+        ccs = {cc: congestion.name_of(cc) for cc in self._ccs()}
         known = congestion.known()
-        found += [
-            f"the congestion control {cc}"
-            for cc in dict.fromkeys(self._ccs())
-            if known[congestion.name_of(cc)].file is not None
-            and f"cc/{congestion.name_of(cc)}.c" not in files
+        return [
+            *(
+                f"the scheduler {each.label}"
+                for each in self.scenario.choices()
+                if not _has(build, files, each)
+            ),
+            *(
+                f"the congestion control {cc}"
+                for cc, name in ccs.items()
+                if known[name].file is not None and f"cc/{name}.c" not in files
+            ),
         ]
-        return found
 
     def _ccs(self) -> list[str]:
         own = [self.scenario.cc_of(each) for each in self.scenario.connections]
@@ -68,10 +69,9 @@ def _has(build: KernelBuild, files: Collection[str], choice: Choice) -> bool:
     """Whether a kernel, by its files, has a scheduler with these settings."""
     if choice.label == scheduler.DEFAULT:
         return True
-    # the user's own is compiled for it
-    is_module = choice.digest is not None
-    known = is_module or choice.name == scheduler.DEFAULT or f"sched/{choice.name}.c" in files
-    return build.has_framework and known
+    # the user's own has a digest, and is compiled for it
+    known = choice.digest is not None or choice.name == scheduler.DEFAULT
+    return build.has_framework and (known or f"sched/{choice.name}.c" in files)
 
 
 def own_set() -> list[KernelCase]:
@@ -93,7 +93,7 @@ def of_files(files: Sequence[Path]) -> list[KernelCase]:
         request = resolve.load_file(file, Flags(pcap=True))
         if request.kernels:
             names = ", ".join(request.kernels)
-            message = "the kernels are those that are compared; leave it out"
+            message = "A and B name the kernels; leave it out"
             raise InputError([Problem(str(file), "kernel", names, message)])
         found += _cases(str(file), request)
     return found

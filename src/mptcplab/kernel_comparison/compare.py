@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Compares two kernels: the runs of both, their packets, records and figures.
 
-Runs that are stored with their captures are not made again. Left out of the comparison is what is
-random: ports, keys, where sequence numbers begin, the order of several connections in the samples.
-These depend on how a kernel was built, and nothing that an application sees depends on them.
+Runs that are stored with their captures are not made again. The comparison leaves out everything
+random: ports, keys, first sequence numbers, the order of several connections in the samples. It
+depends on the build of a kernel, and applications do not see it.
 """
 
 from __future__ import annotations
 
+import filecmp
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,9 +49,9 @@ from mptcplab.scenario.model import Scenario
 from mptcplab.units import NS_PER_S
 
 _CAPTURES, _SAMPLES = ".pcapng", ".samples"
-# What a run leaves that is not its own story.
+# Inputs of a run, and documents about it.
 _NOT_COMPARED = (run_files.CONSOLE, run_files.PLAN, *store.DOCUMENTS, store.TRACES)
-# What it costs to move the data.
+# The cost of moving the data.
 _NOT_COMPARED_OF_GUEST = "system_calls"
 _RANDOM_FIELDS = ("connection", "local_port", "remote_port")
 # Sums of the same numbers in another order differ by less.
@@ -66,13 +67,9 @@ class Kernel:
     name: str
 
     def side(self) -> Side:
-        """What the document says of it."""
-        return Side(
-            name=self.name,
-            kernel=self.build.id,
-            variant=self.build.variant,
-            guest=self.guest.id,
-        )
+        """Its entry in the document."""
+        build, guest = self.build, self.guest
+        return Side(name=self.name, kernel=build.id, variant=build.variant, guest=guest.id)
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ class Pair:
 def pairs(
     cases: Sequence[KernelCase], a: Kernel, b: Kernel, limits: Limits, runner: Runner
 ) -> list[Pair]:
-    """What is run for each case. The user's own schedulers are compiled.
+    """The tasks of each case. Compiles the user's own schedulers.
 
     Raises MptcplabError, with the compiler's message, if one does not compile.
     """
@@ -125,19 +122,19 @@ def compare(
     b: Kernel,
     out: Store,
     made: Mapping[str, Entry],
-    told: Callable[[int, Compared], None] = lambda _count, _compared: None,
+    show: Callable[[int, Compared], None] = lambda _count, _compared: None,
     but: Sequence[str] = (),
 ) -> Comparison:
-    """Compares all that is stored; `made` has the entries of the runs made now, by their keys.
-    Fields of packets that are in `but` are left out.
+    """Compares all stored pairs; `made` has the entries of the runs made now, by their keys. The
+    fields of packets in `but` are left out.
 
-    `told` is called for each scenario with the number of those that are done. Raises MptcplabError
-    if something of a stored run cannot be read.
+    `show` is called after each scenario with the number of compared ones. Raises MptcplabError if a
+    stored run cannot be read.
     """
     found = []
     for count, pair in enumerate(wanted, 1):
         found.append(_compared(pair, out, made, but))
-        told(count, found[-1])
+        show(count, found[-1])
     return Comparison(a=a.side(), b=b.side(), but=tuple(but), scenarios=tuple(found))
 
 
@@ -182,38 +179,28 @@ def _compared(pair: Pair, out: Store, made: Mapping[str, Entry], but: Sequence[s
 def differences(
     scenario: Scenario, one: Path, other: Path, but: Sequence[str] = ()
 ) -> tuple[list[PacketDifference], list[RecordDifference]]:
-    """How the files of two runs of a scenario differ, given their directories, in packets but for
-    some fields.
+    """The differences between the files of two runs of a scenario, given their directories; the
+    fields of packets in `but` are left out.
 
     Raises MptcplabError if one cannot be read.
     """
-    sides = [_files(directory) for directory in (one, other)]
-    names = sorted(name for name in {**sides[0], **sides[1]} if not _are_equal(name, *sides))
+    ours, theirs = (
+        {file.name for file in directory.iterdir() if file.is_file()} - {*_NOT_COMPARED}
+        for directory in (one, other)
+    )
+    both = ours & theirs
+    equal = {name for name in both if filecmp.cmp(one / name, other / name, shallow=False)}
+    names = sorted((ours | theirs) - equal)
     packets: list[PacketDifference] = []
     recorded: list[RecordDifference] = []
-    unlike_captures = [name for name in names if name.endswith(_CAPTURES)]
-    if unlike_captures:
+    if any(name.endswith(_CAPTURES) for name in names):
         packets, recorded = _of_captures(scenario, one, other, but)
     for name in names:
-        if not all(name in each for each in sides):
+        if name not in both:
             recorded.append(RecordDifference(file=name, kind="only one has it"))
-        elif name not in unlike_captures:
+        elif not name.endswith(_CAPTURES):
             recorded += _of_records(name, one, other)
     return packets, recorded
-
-
-def _files(directory: Path) -> dict[str, Path]:
-    return {
-        file.name: file
-        for file in directory.iterdir()
-        if file.is_file() and file.name not in _NOT_COMPARED
-    }
-
-
-def _are_equal(name: str, one: Mapping[str, Path], other: Mapping[str, Path]) -> bool:
-    if name not in one or name not in other:
-        return False
-    return one[name].read_bytes() == other[name].read_bytes()
 
 
 def _of_captures(
@@ -228,9 +215,7 @@ def _of_captures(
         store.read_captures(directory, names) for directory in (one, other)
     )
     found = difference.differences(
-        difference.streams(ours, our_start_ns),
-        difference.streams(theirs, their_start_ns),
-        but=but,
+        difference.streams(ours, our_start_ns), difference.streams(theirs, their_start_ns), but=but
     )
     versions: tuple[IpVersion, ...] = ("4", "6")
     paths = {
@@ -260,10 +245,10 @@ def _packet_difference(found: Difference, paths: Mapping[str, str]) -> PacketDif
 
 
 def _of_records(name: str, one: Path, other: Path) -> Iterator[RecordDifference]:
-    """How a file differs that is not a capture, and whose bytes do."""
-    start_ns = int(_outcome(one)["start_ns"])
+    """The differences between two files that are not captures, and not equal."""
+    ours = _outcome(one)
     if name == run_files.GUEST_OUTCOME:
-        ours, theirs = _outcome(one), _outcome(other)
+        theirs = _outcome(other)
         unlike = {
             key: (str(ours.get(key)), str(theirs.get(key)))
             for key in {**ours, **theirs}
@@ -271,20 +256,22 @@ def _of_records(name: str, one: Path, other: Path) -> Iterator[RecordDifference]
         }
         if unlike:
             yield RecordDifference(file=name, fields=unlike)
-    elif name == run_files.LINKS_SAMPLES:
-        yield from _first(
-            name, "link", start_ns, *(records.read_links(d / name) for d in (one, other))
-        )
-    elif name == run_files.MESSAGES:
-        both = (records.read_messages(d / name) for d in (one, other))
-        yield from _first(name, "message", start_ns, *both)
-    elif name.endswith(_SAMPLES):
-        samples = [records.read_samples(directory / name) for directory in (one, other)]
-        for kind in ("connection", "subflow"):
-            both = (_in_order(getattr(each, kind)) for each in samples)
-            yield from _first(name, kind, start_ns, *both)
+    elif name == run_files.MESSAGES or name.endswith(_SAMPLES):
+        of_other = _records(other / name)
+        for kind, of_one in _records(one / name).items():
+            yield from _first(name, kind, int(ours["start_ns"]), of_one, of_other[kind])
     else:
         yield RecordDifference(file=name)
+
+
+def _records(file: Path) -> dict[str, Records]:
+    """The records of a file by their kind, in an order that the kernel does not draw."""
+    if file.name == run_files.LINKS_SAMPLES:
+        return {"link": records.read_links(file)}
+    if file.name == run_files.MESSAGES:
+        return {"message": records.read_messages(file)}
+    samples = records.read_samples(file)
+    return {kind: _in_order(getattr(samples, kind)) for kind in ("connection", "subflow")}
 
 
 def _outcome(directory: Path) -> dict[str, Any]:
@@ -294,8 +281,8 @@ def _outcome(directory: Path) -> dict[str, Any]:
 
 
 def _in_order(samples: Records) -> Records:
-    """Samples without ports, and in an order of their own: that of the connections at one time, and
-    so their numbers, is that of their random tokens.
+    """Samples without ports, sorted: the kernel orders, and numbers, the connections of an instant
+    by their random tokens.
     """
     found = samples.copy()
     for field in {*_RANDOM_FIELDS} & {*(samples.dtype.names or ())}:
@@ -306,7 +293,7 @@ def _in_order(samples: Records) -> Records:
 def _first(
     name: str, kind: str, start_ns: int, one: Records, other: Records
 ) -> Iterator[RecordDifference]:
-    """The first record that differs, if one does."""
+    """The first differing record, if any."""
     common = min(len(one), len(other))
     fields = one.dtype.names or ()
     unlike = {

@@ -11,13 +11,13 @@ from mptcplab.metrics.schema import Real, Stored
 
 DOCUMENT = "kernel-compare.json"
 
-#: What comes of a scenario. "random": it differs, but decides by random numbers of the kernel,
-#: which depend on how it was built. "skipped": a kernel lacks what it needs.
+#: The verdict on a scenario. "random": it differs, but decides by random numbers, which depend on
+#: the build of the kernel. "skipped": a kernel lacks one of its schedulers or congestion controls.
 Verdict = Literal["same", "differs", "random", "failed", "skipped"]
 
 
 class Side(Stored):
-    """One of the kernels, as it was asked for; `kernel` and `guest` are the ids of the builds."""
+    """One of the kernels, with the user's name for it, and the ids of its builds."""
 
     name: str
     kernel: str
@@ -32,8 +32,8 @@ class PacketDifference(Stored):
     """The first packet that differs at a place: a direction of a subflow, where a capture has it.
 
     `number` counts the packets of the place from 1, and `time_s`, after the start of the workload,
-    is when the earlier of the two was sent. `a` and `b` say what they are, None if there is none;
-    `fields` have both values of those that differ.
+    is when the earlier of the two was sent. `a` and `b` are their kinds, None for a missing one;
+    `fields` have both values of each differing field.
     """
 
     capture: str
@@ -47,8 +47,8 @@ class PacketDifference(Stored):
 
 
 class RecordDifference(Stored):
-    """The first record of a file that differs; of a file without times, or of another length, only
-    that it does.
+    """The first differing record of a file. Without times, or with another number of records, the
+    file differs as a whole.
     """
 
     file: str
@@ -58,9 +58,9 @@ class RecordDifference(Stored):
 
 
 class FigureDifference(Stored):
-    """A figure that differs, None where a run has none; docs/metrics.md.
+    """A differing figure, None where a run has none; docs/metrics.md.
 
-    Of paths, connections and links the name begins with theirs: `paths.wifi.share`. `change` is
+    The name of a path, connection or link comes first: `paths.wifi.share`. `change` is
     (b - a) / |a|, None if that is not a number.
     """
 
@@ -72,14 +72,14 @@ class FigureDifference(Stored):
 
     @property
     def size(self) -> float:
-        """How large the difference is, from 0 to 1: as a part of the larger of both."""
+        """The difference as a part of the larger of both, from 0 to 1."""
         if self.a is None or self.b is None:
             return 1.0
         return abs(self.b - self.a) / max(abs(self.a), abs(self.b))
 
 
 class Compared(Stored):
-    """A scenario, and what came of it. `reason` says why it was skipped, or failed.
+    """A scenario, and the verdict on it. `reason` says why it was skipped, or failed.
 
     `runs` are the directories of both runs, relative to the document. `packets` begin with the
     earliest; `figures` are in the order of docs/metrics.md.
@@ -104,5 +104,5 @@ class Comparison(Stored):
     scenarios: tuple[Compared, ...]
 
     def having(self, *verdicts: Verdict) -> list[Compared]:
-        """The scenarios of which one of these came."""
+        """The scenarios with one of these verdicts."""
         return [each for each in self.scenarios if each.verdict in verdicts]

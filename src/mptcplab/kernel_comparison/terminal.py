@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A comparison of two kernels for people: what differs first, and by how much."""
+"""A comparison of two kernels for people: the first differences, and the sizes of all."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from mptcplab.metrics.views import shown_metrics
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.units import counted
 
-# More scenarios than these are counted.
-_MOST = 3
-# More fields of a packet than these are counted.
-_FIELDS = 3
+# Further scenarios, and fields of a packet, are only counted.
+_MOST, _FIELDS = 3, 3
 
 
 def verdict(of: Compared) -> str:
-    """What came of a scenario, in a line."""
+    """The verdict on a scenario, in a line."""
     first = first_difference(of)
     if of.verdict == "same":
         return "same"
@@ -41,7 +39,7 @@ def verdict(of: Compared) -> str:
 
 
 def first_difference(of: Compared) -> str:
-    """What differs first, in words; empty if all is the same."""
+    """The first difference, in words; empty if all is the same."""
     if of.packets:
         return _packet(of.packets[0])
     if of.records:
@@ -50,8 +48,8 @@ def first_difference(of: Compared) -> str:
 
 
 def tables(made: Comparison) -> Group:
-    """What differs first, with the scenarios in which it does, and each figure that tables of runs
-    show, where it differs most; the largest differences come first.
+    """Each first difference with its scenarios, and each figure that tables of runs show with the
+    scenario in which it differs most; the largest differences come first.
     """
     unlike = sorted(made.having("differs", "random"), key=lambda each: -_size(each))
     parts: list[Table | str] = []
@@ -72,13 +70,13 @@ def tables(made: Comparison) -> Group:
 
 
 def lines(made: Comparison) -> Iterator[str]:
-    """How many scenarios came out how; what was not compared, and why."""
+    """The numbers of scenarios with each verdict; the parts that were not compared, and why."""
     if any(each.figures for each in made.scenarios):
         yield "all figures: --json or the document; docs/metrics.md defines them"
     if made.but:
-        yield f"not compared of packets: {', '.join(made.but)}"
+        yield f"fields of packets left out: {', '.join(made.but)}"
     if made.having("random"):
-        yield "* decides by random numbers of the kernel, which depend on how it was built"
+        yield "* decides by random numbers, which depend on the build of the kernel"
     reasons = Counter(each.reason for each in made.having("skipped"))
     for reason, count in reasons.items():
         yield f"skipped: {counted(count, 'scenario')}: {reason}"
@@ -88,15 +86,15 @@ def lines(made: Comparison) -> Iterator[str]:
 
 
 def outcome(made: Comparison) -> str:
-    """What came of all scenarios together, in a line."""
+    """The verdicts on all scenarios together, in a line."""
     same, unlike, random = (made.having(which) for which in ("same", "differs", "random"))
-    told = [f"{len(same)} same", f"{len(unlike)} differ"]
+    counts = [f"{len(same)} same", f"{len(unlike)} differ"]
     if unlike:
-        told.append(f"{sum(bool(each.packets) for each in unlike)} of these in packets")
+        counts.append(f"{sum(bool(each.packets) for each in unlike)} of these in packets")
     if random:
-        told.append(f"{len(random)} differ, perhaps at random")
+        counts.append(f"{len(random)} differ, perhaps at random")
     compared = counted(len(same) + len(unlike) + len(random), "scenario")
-    return f"{made.a} and {made.b}: of {compared}, {', '.join(told)}"
+    return f"{made.a} and {made.b}: of {compared}, {', '.join(counts)}"
 
 
 def _shown(of: Compared) -> list[FigureDifference]:
@@ -136,7 +134,7 @@ def _mark(of: Compared) -> str:
 
 
 def _size(of: Compared) -> float:
-    """How far the figures that are shown differ at most."""
+    """The largest difference among the figures that are shown."""
     return max((each.size for each in _shown(of)), default=0.0)
 
 

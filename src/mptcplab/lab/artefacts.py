@@ -49,9 +49,9 @@ def pack(name: str, file: Path) -> tuple[Artefact, bytes]:
 
 
 def place(artefact: Artefact, packed: bytes) -> None:
-    """Keep a file that was sent, whole or not at all, replacing whatever is in its place.
+    """Keep a file that was sent, whole or not at all, in place of any other.
 
-    Raises ArtefactError if it differs from what was sent, or cannot be kept.
+    Raises ArtefactError if it differs from the sent file, or cannot be kept.
     """
     try:
         content = zlib.decompress(packed)
@@ -60,17 +60,22 @@ def place(artefact: Artefact, packed: bytes) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != artefact.sha256:
         raise ArtefactError(
-            f"{artefact.name} arrived broken: its SHA-256 is {found[:12]}..., that of the file "
-            f"sent {artefact.sha256[:12]}..."
+            f"{artefact.name} arrived broken: its SHA-256 is {found[:12]}..., and the sent file's "
+            f"{artefact.sha256[:12]}..."
         )
+    file = artefact.file
     with contextlib.suppress(ArtefactError):
         find(artefact)
         return
     try:
-        _write(artefact.file, content)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with files.new_file(file) as partial:
+            partial.write_bytes(content)
+            # builds are programs: the group and others may run them where a cache is shared
+            partial.chmod(0o755)
     except OSError as error:
         raise ArtefactError(
-            f"{artefact.name} cannot be kept in {artefact.file.parent}: {error.strerror}"
+            f"{artefact.name} cannot be kept in {file.parent}: {error.strerror}"
         ) from error
 
 
@@ -85,7 +90,7 @@ def find(artefact: Artefact) -> Path:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
             if digest != artefact.sha256:
                 raise ArtefactError(
-                    f"{artefact.name}: {file} is not what was sent: its SHA-256 is "
+                    f"{artefact.name}: {file} differs from the sent file: its SHA-256 is "
                     f"{digest[:12]}...; remove it"
                 )
             _verified[file] = stamp
@@ -96,11 +101,3 @@ def find(artefact: Artefact) -> Path:
 
 # Files that were verified, by inode, size and time: reading 10 MB for each run costs 10 ms.
 _verified: dict[Path, tuple[int, int, int]] = {}
-
-
-def _write(file: Path, content: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with files.new_file(file) as partial:
-        partial.write_bytes(content)
-        # the builds are programs, and where a cache is shared the group and others may run them
-        partial.chmod(0o755)

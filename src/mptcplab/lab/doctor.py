@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What this machine needs, and the commands that provide what is missing.
+"""Checks of this machine, and the commands that provide missing parts.
 
-Every other command that finds such a problem calls `require`, and so reports the same as
-`mptcplab doctor`.
+Every other command calls `require`, and reports a missing part as `mptcplab doctor` does.
 """
 
 from __future__ import annotations
@@ -77,35 +76,25 @@ def checks(
 ) -> list[Check]:
     """All checks. `kernel_id` is the built kernel for the present inputs, None if there is none.
 
-    If it came along with the package, what only builds need is not required. `source` is the check
-    of the kernel's source if it need not be Debian's.
+    If it came along with the package, checks for builds are not required. `source` replaces the
+    check of Debian's source.
     """
-    found = [check() for check in _CHECKS.values()]
-    spared = (*STOCK_CHECKS, *SELFTEST_CHECKS)
-    found = [replace(each, required=False) if each.name in spared else each for each in found]
-    if source is not None:
-        found = [source if each.name == source.name else each for each in found]
-    if came_along:
-        found = [
-            each if each.ok or each.name in _RUNS_ALONE else replace(each, required=False)
-            for each in found
-        ]
+    found = []
+    for name, check in _CHECKS.items():
+        each = source if source is not None and source.name == name else check()
+        spared = name in (*STOCK_CHECKS, *SELFTEST_CHECKS)
+        spared |= came_along and not each.ok and name not in _RUNS_ALONE
+        found.append(replace(each, required=False) if spared else each)
     if kernel_id is None:
-        found.append(_disk(DISK_NEEDED_BYTES))
-        found.append(
-            Check("kernel", False, "not built yet", "mptcplab kernel build", required=False)
-        )
-    else:
-        whence = "came with mptcplab" if came_along else "built"
-        found.append(_disk(DISK_NEEDED_WITH_KERNEL_BYTES))
-        found.append(
-            Check(
-                "kernel",
-                True,
-                f"{whence}: {kernel_id}, with the arithmetic of Debian's linux-image-amd64",
-            )
-        )
-    return found
+        detail, remedy = "not built yet", "mptcplab kernel build"
+        return [
+            *found,
+            _disk(DISK_NEEDED_BYTES),
+            Check("kernel", False, detail, remedy, required=False),
+        ]
+    whence = "came with mptcplab" if came_along else "built"
+    detail = f"{whence}: {kernel_id}, with the arithmetic of Debian's linux-image-amd64"
+    return [*found, _disk(DISK_NEEDED_WITH_KERNEL_BYTES), Check("kernel", True, detail)]
 
 
 def passes(name: str) -> bool:
@@ -113,7 +102,7 @@ def passes(name: str) -> bool:
 
 
 def unwritable(place: Path, error: OSError, without: str) -> MptcplabError:
-    """That a directory of the cache cannot be written to: what that means, and what to do."""
+    """The error of an unwritable directory of the cache; `without` says the effect."""
     return MptcplabError(
         f"cannot write to {place}: {error.strerror}; {without}\n"
         "  to fix it: export XDG_CACHE_HOME=/a/directory/that/you/can/write/to"
@@ -130,7 +119,7 @@ def require(*names: str) -> None:
 
 def require_tool(name: str, package: str) -> str:
     """The path of a program that few commands need. Raises MachineError if it is missing."""
-    check = _tool_check(name, package)()
+    check = _tools(name, package)()
     if not check.ok:
         raise MachineError(f"{name}: {check.detail}", " && ".join(remedies([check])))
     return check.detail
@@ -175,15 +164,15 @@ def table(found: Sequence[Check]) -> Group:
             continue
         failed = [check for check in group if not check.ok]
         optional = failed and not any(check.required for check in failed)
-        apart = " (runs do without)" if optional and names != _RUNS_ALONE else ""
+        apart = " (not for runs)" if optional and names != _RUNS_ALONE else ""
         shown.append(Text(f"{title}{apart}:", style="italic"))
         rows = Table(box=None, pad_edge=False, show_header=False)
         rows.add_column("state", min_width=2)
         rows.add_column("name", style="bold", no_wrap=True, min_width=max(map(len, _CHECKS)))
         rows.add_column("detail", overflow="fold")
         for check in group:
-            good = "[green]ok[/]"
-            state = good if check.ok else "[red]no[/]" if check.required else "[yellow]-[/]"
+            bad = "[red]no[/]" if check.required else "[yellow]-[/]"
+            state = "[green]ok[/]" if check.ok else bad
             rows.add_row(state, check.name, check.detail.replace("[", r"\["))
         shown.append(rows)
         # not wrapped, so that it can be copied
@@ -213,10 +202,8 @@ def _package_manager() -> str:
         release = platform.freedesktop_os_release()
     except OSError:
         return ""
-    for word in (release["ID"], *release.get("ID_LIKE", "").split()):
-        if word in _MANAGERS:
-            return _MANAGERS[word]
-    return ""
+    words = (release["ID"], *release.get("ID_LIKE", "").split())
+    return next((_MANAGERS[word] for word in words if word in _MANAGERS), "")
 
 
 _MANAGERS = {"debian": "apt-get", "ubuntu": "apt-get", "arch": "pacman"}
@@ -239,8 +226,7 @@ def _install(packages: Sequence[str]) -> str:
     rows = [line.split() for line in lines if not line.startswith("#")]
     here = {row[0]: row[column].split("+") for row in rows}
     names = dict.fromkeys(name for package in packages for name in here[package])
-    sudo = "" if os.geteuid() == 0 else "sudo "
-    return f"{sudo}{command} {' '.join(names)}"
+    return f"{_sudo()}{command} {' '.join(names)}"
 
 
 def _package(name: str, ok: bool, detail: str, *packages: str) -> Check:
@@ -259,26 +245,17 @@ def _python() -> Check:
     return _package("python", ok, f"{platform.python_version()} ({sys.executable})", "python3")
 
 
-def _tool_check(name: str, package: str) -> Callable[[], Check]:
+def _tools(name: str, package: str, *tools: str) -> Callable[[], Check]:
+    """A check for the program of this name, or for other `tools` of the package."""
+
     def check() -> Check:
-        path = find_tool(name)
-        return _package(name, path is not None, path or "missing", package)
-
-    return check
-
-
-def _tools_check(name: str, package: str, *tools: str) -> Callable[[], Check]:
-    def check() -> Check:
-        missing = [tool for tool in tools if find_tool(tool) is None]
-        detail = f"missing: {', '.join(missing)}" if missing else str(find_tool(tools[0]))
+        wanted = tools or (name,)
+        detail = str(find_tool(wanted[0]))
+        if missing := [tool for tool in wanted if find_tool(tool) is None]:
+            detail = f"missing: {', '.join(missing)}" if tools else "missing"
         return _package(name, not missing, detail, package)
 
     return check
-
-
-def _prepare() -> Check:
-    """The programs that prepare the process of a run: see engine.py."""
-    return _tools_check("util-linux", "util-linux", "setpriv", "prlimit", "taskset", "setarch")()
 
 
 def _static_libc() -> Check:
@@ -296,13 +273,13 @@ def debian_source() -> Check:
     if _package_manager() == "apt-get":
         detail = f"{DEBIAN_SOURCE} missing; if apt has no such package: {another}"
         return _package("kernel source", False, detail, DEBIAN_PACKAGE)
-    detail, remedy = "missing", f"get an archive of Linux 6.12, then: {another}"
-    return Check("kernel source", False, detail, remedy)
+    remedy = f"get an archive of Linux 6.12, then: {another}"
+    return Check("kernel source", False, "missing", remedy)
 
 
 # In a process of its own, as in User-Mode Linux: a child lets itself be traced, and its system
-# calls are intercepted (PTRACE_SYSEMU). Prints 0 if that works, else an errno, or a text if no
-# process can be started.
+# calls are intercepted (PTRACE_SYSEMU). Prints nothing if that works, 0 if the child ended, else an
+# errno, or a text if no process can be started.
 _PTRACE_TRIAL = """
 import ctypes, os, signal
 PTRACE_TRACEME, PTRACE_SYSEMU = 0, 31
@@ -344,36 +321,24 @@ def _ptrace() -> Check:
     if scope.exists() and scope.read_text().strip() == "3":
         # Yama lets nobody lower it until the next boot.
         line = "echo kernel.yama.ptrace_scope=1 | sudo tee /etc/sysctl.d/90-ptrace.conf"
-        return Check(
-            "ptrace",
-            False,
-            f"{reason}: forbidden by kernel.yama.ptrace_scope=3",
-            f"{line} && sudo reboot",
-        )
-    return Check(
-        "ptrace",
-        False,
-        f"{reason}: not permitted in this container or sandbox",
-        "docker run --cap-add=SYS_PTRACE --security-opt seccomp=unconfined ...",
-    )
+        why, remedy = "forbidden by kernel.yama.ptrace_scope=3", f"{line} && sudo reboot"
+    else:
+        why = "not permitted in this container or sandbox"
+        remedy = "docker run --cap-add=SYS_PTRACE --security-opt seccomp=unconfined ..."
+    return Check("ptrace", False, f"{reason}: {why}", remedy)
 
 
 def _personality() -> Check:
-    name = "address layout"
     libc = ctypes.CDLL(None, use_errno=True)
     libc.personality.argtypes = [ctypes.c_ulong]
     present = libc.personality(_PERSONALITY_QUERY)
-    if libc.personality(present | _ADDR_NO_RANDOMIZE) == -1:
-        reason = errno.errorcode.get(ctypes.get_errno(), "refused")
-        return Check(
-            name,
-            False,
-            f"randomisation cannot be switched off here ({reason}); runs do without",
-            "docker run --security-opt seccomp=unconfined ...",
-            required=False,
-        )
-    libc.personality(present)
-    return Check(name, True, "randomisation can be switched off")
+    if libc.personality(present | _ADDR_NO_RANDOMIZE) != -1:
+        libc.personality(present)
+        return Check("address layout", True, "randomisation can be switched off")
+    reason = errno.errorcode.get(ctypes.get_errno(), "refused")
+    detail = f"randomisation cannot be switched off here ({reason}), which runs do not need"
+    remedy = "docker run --security-opt seccomp=unconfined ..."
+    return Check("address layout", False, detail, remedy, required=False)
 
 
 def _memory() -> Check:
@@ -400,23 +365,18 @@ def available_memory_bytes() -> int:
 
 
 def _memfd() -> Check:
-    name = "memory file"
     try:
-        fd = os.memfd_create("mptcplab")
-        try:
-            os.ftruncate(fd, mmap.PAGESIZE)
-            mmap.mmap(fd, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
-        finally:
-            os.close(fd)
+        with open(os.memfd_create("mptcplab"), "wb") as file:
+            file.truncate(mmap.PAGESIZE)
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
     except OSError as error:
-        sudo = "" if os.geteuid() == 0 else "sudo "
-        return Check(
-            name,
-            False,
-            f"an executable memory file is refused ({error.strerror})",
-            f"{sudo}sysctl vm.memfd_noexec=0",
-        )
-    return Check(name, True, "executable memory files are permitted")
+        detail = f"an executable memory file is refused ({error.strerror})"
+        return Check("memory file", False, detail, f"{_sudo()}sysctl vm.memfd_noexec=0")
+    return Check("memory file", True, "executable memory files are permitted")
+
+
+def _sudo() -> str:
+    return "" if os.geteuid() == 0 else "sudo "
 
 
 def _disk(needed_bytes: int) -> Check:
@@ -451,42 +411,43 @@ def _output(command: Sequence[str]) -> str:
 _CHECKS: dict[str, Callable[[], Check]] = {
     "machine": _machine,
     "python": _python,
-    "gcc": _tool_check("gcc", "gcc"),
-    "make": _tool_check("make", "make"),
-    "flex": _tool_check("flex", "flex"),
-    "bison": _tool_check("bison", "bison"),
-    "bc": _tool_check("bc", "bc"),
-    "tar": _tool_check("tar", "tar"),
-    "xz": _tool_check("xz", "xz-utils"),
-    "ld": _tool_check("ld", "binutils"),
-    "patch": _tool_check("patch", "patch"),
+    "gcc": _tools("gcc", "gcc"),
+    "make": _tools("make", "make"),
+    "flex": _tools("flex", "flex"),
+    "bison": _tools("bison", "bison"),
+    "bc": _tools("bc", "bc"),
+    "tar": _tools("tar", "tar"),
+    "xz": _tools("xz", "xz-utils"),
+    "ld": _tools("ld", "binutils"),
+    "patch": _tools("patch", "patch"),
     "libc": _static_libc,
     "kernel source": debian_source,
-    "iproute2": _tools_check("iproute2", "iproute2", "ip", "tc", "ss", "nstat"),
-    "iptables": _tools_check("iptables", "iptables", "iptables", "ip6tables"),
-    "nft": _tool_check("nft", "nftables"),
-    "ethtool": _tool_check("ethtool", "ethtool"),
-    "ping": _tool_check("ping", "iputils-ping"),
-    "procps": _tools_check("procps", "procps", "ps", "sysctl"),
-    "util-linux": _prepare,
+    "iproute2": _tools("iproute2", "iproute2", "ip", "tc", "ss", "nstat"),
+    "iptables": _tools("iptables", "iptables", "iptables", "ip6tables"),
+    "nft": _tools("nft", "nftables"),
+    "ethtool": _tools("ethtool", "ethtool"),
+    "ping": _tools("ping", "iputils-ping"),
+    "procps": _tools("procps", "procps", "ps", "sysctl"),
+    # they prepare the process of a run: engine.py
+    "util-linux": _tools("util-linux", "util-linux", "setpriv", "prlimit", "taskset", "setarch"),
     "ptrace": _ptrace,
     "address layout": _personality,
     "memory": _memory,
     "memory file": _memfd,
-    QEMU: _tool_check(QEMU, "qemu-system-x86"),
-    "dpkg-deb": _tool_check("dpkg-deb", "dpkg"),
+    QEMU: _tools(QEMU, "qemu-system-x86"),
+    "dpkg-deb": _tools("dpkg-deb", "dpkg"),
 }
 
-# What `mptcplab kernel build` needs, except the source, which need not be Debian's.
+#: For `mptcplab kernel build`, besides the source, which need not be Debian's.
 BUILD_CHECKS = (
     *("machine", "gcc", "make", "flex", "bison", "bc", "tar", "xz", "ld", "patch", "libc"),
 )
-# What one's own schedulers need with a kernel that came along.
+#: For users' own schedulers, with a kernel that came along.
 MODULE_CHECKS = ("gcc", "ld")
-# What kernels of distributions need.
+#: For kernels of distributions.
 STOCK_CHECKS = (QEMU, "dpkg-deb")
-# What the kernel's selftests need besides.
+#: For the kernel's selftests, besides.
 SELFTEST_CHECKS = ("iproute2", "iptables", "nft", "ethtool", "ping", "procps")
-# What a run needs.
+#: For a run.
 RUN_CHECKS = ("machine", "util-linux", "ptrace", "memory", "memory file")
 _RUNS_ALONE = ("python", *RUN_CHECKS, "address layout", "disk", "kernel")

@@ -3,9 +3,9 @@
 
 If its program reads from a terminal, it runs in real time: someone types there.
 
-A run ends in exactly one of three ways: it succeeded, it failed for a reason that is reported, or
-it was cancelled. In each case none of its processes is left. What runs inside is not trusted: its
-limits are enforced from here, and its files are checked (`run_directory`) before they are taken.
+A run ends in exactly one of three ways: it succeeded, it failed for a reported reason, or it was
+cancelled. None of its processes is left then. The engine does not trust the guest: it enforces the
+limits from outside, and checks files (`run_directory`) before it takes them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.workload import Program
 from mptcplab.traces import link_trace
 
-#: Memory of the guest. The host provides only what is touched: some 30 MiB in a run with two paths.
+#: Memory of the guest. The host provides only touched pages: some 30 MiB in a run with two paths.
 #: It is the same for all scenarios and kernels because the kernel sizes its hash tables by it. The
 #: debug kernel touches 300 MiB with eight paths full of data.
 MEMORY_MIB = 512
@@ -86,11 +86,11 @@ _LAST_WORDS_S = 10.0
 class RunOutcome:
     """The result of a successful run, and its cost.
 
-    `guest` is what the guest reported (times in ns of virtual time since boot), `virtual_s` the
-    virtual time from boot to the end. The rest is wall-clock: `start_s` from the start of the
-    process to the first packet, CPU times in seconds, `memory_bytes` the peak resident memory of
-    the kernel process. With `of_sockets` the samples are only what sockets tell any program
-    (metrics/sockets.py), and there are none of links.
+    `guest` has the guest's report (times in ns of virtual time since boot), `virtual_s` the virtual
+    time from boot to the end. The rest is wall-clock: `start_s` from the start of the process to
+    the first packet, CPU times in seconds, `memory_bytes` the peak resident memory of the kernel
+    process. With `of_sockets` the samples have only figures that sockets give to any program
+    (metrics/sockets.py), and links have none.
     """
 
     directory: Path
@@ -106,10 +106,10 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class Rig:
-    """What runs are made with: builds, the files that they read, and the limits that end them.
+    """The equipment of runs: builds, the files that they read, and the limits that end them.
 
-    `modules` are the files that a plan loads as NAME.ko, by NAME: the user's own schedulers.
-    `traces` are those that links play, by path and direction, to be kept with a run.
+    `modules` are the files that a plan loads as NAME.ko, by NAME: the user's own schedulers. Links
+    play `traces`, by path and direction, which are kept with a run.
     """
 
     kernel: KernelBuild
@@ -155,16 +155,14 @@ def run(
 ) -> RunOutcome:
     """Run `plan` and leave its records in `directory`, which must exist.
 
-    Files that are in `directory` before are for the guest, which finds them in its own directory;
-    they are removed at the end. `cpu` is the CPU that all its processes share: they take turns, and
-    on two CPUs they would wait for each other. `take` names files to keep besides those that guests
-    always write. With `ipv6` it is on in all networks, as on other machines; else a plan turns it
-    on where it is used. Raises RunError (with the reason and the tail of the console) and
-    RunCancelledError. A run needs doctor.RUN_CHECKS of the machine.
+    The guest finds files that are in `directory` before in its own directory; they are removed at
+    the end. `cpu` is the CPU that all its processes share: they take turns, and on two CPUs they
+    would wait for each other. `take` names files to keep besides those that guests always write.
+    With `ipv6` it is on in all networks, as on other machines; else a plan turns it on where it is
+    used. Raises RunError (with the reason and the tail of the console) and RunCancelledError. A run
+    needs doctor.RUN_CHECKS of the machine.
     """
     limits, watch = rig.limits, watch or Watch()
-    # Copies: the guest has its own /tmp, where a link to a file in the host's leads nowhere.
-    copies = {f"{name}.ko": file for name, file in rig.modules.items()}
     terminal = _terminal(scenario)
     command = _command(scenario, rig.kernel, cpu, real_time=terminal is not None, ipv6=ipv6)
     with _guest_directory(directory) as guests:
@@ -174,8 +172,9 @@ def run(
             _write_new(directory / _CLOCK, bytes(mmap.PAGESIZE))
             (guests / _CLOCK).symlink_to(Path("..", _CLOCK))
             (guests / _INIT).symlink_to(rig.guest.program)
-            for name, file in copies.items():
-                shutil.copyfile(file, guests / name)
+            # copies: the guest has its own /tmp, where a link to the host's leads nowhere
+            for name, file in rig.modules.items():
+                shutil.copyfile(file, guests / f"{name}.ko")
         except OSError as error:
             raise RunError(f"cannot write to {directory}: {error.strerror}") from error
         started = time.monotonic()
@@ -219,7 +218,7 @@ def run(
         start_s=start_s,
         user_s=usage.ru_utime,
         system_s=usage.ru_stime,
-        memory_bytes=watched.memory.peak_bytes,
+        memory_bytes=watched.peak_bytes,
     )
 
 
@@ -246,7 +245,7 @@ def _guest_directory(directory: Path) -> Iterator[Path]:
 def _looking(watch: Watch, guests: Path) -> Iterator[None]:
     """Let the caller look at the files as they grow, and once more when the run has ended.
 
-    This happens in a thread, because showing them to someone may block, and no limit may. An
+    It does so in a thread: showing them to someone may block, and the limits must not wait. An
     exception in it ends the run and is raised here.
     """
     if watch.look is None:
@@ -305,12 +304,8 @@ def _start(
 def _written(scenario: Scenario, plan: str) -> Iterator[str]:
     """The names of the files that the guest of a run may write; all others are refused."""
     yield from (run_files.GUEST_OUTCOME, run_files.MESSAGES, run_files.LINKS_SAMPLES)
-    yield from (
-        run_files.CLIENT_OUTPUT,
-        run_files.CLIENT_ERRORS,
-        run_files.SERVER_OUTPUT,
-        run_files.SERVER_ERRORS,
-    )
+    yield from (run_files.CLIENT_OUTPUT, run_files.CLIENT_ERRORS)
+    yield from (run_files.SERVER_OUTPUT, run_files.SERVER_ERRORS)
     for pair in scenario.pairs():
         for host in (pair.client, pair.server):
             yield from (f"{host}.samples", f"{host}.decisions", f"{host}.states")
@@ -323,7 +318,7 @@ def _take(guests: Path, directory: Path, names: Sequence[str], limits: Limits) -
     try:
         run_directory.take(guests, directory, dict.fromkeys(names), limits.disk_bytes)
     except run_directory.RefusedError as error:
-        return f"of what it left, {error}"
+        return f"a file that it left is refused: {error}"
     except run_directory.TooLargeError:
         return too_large(limits)
     except OSError as error:
@@ -337,7 +332,7 @@ def too_slow(limits: Limits) -> str:
 
 
 def too_large(limits: Limits) -> str:
-    """Why a run was ended at the limit of what it writes."""
+    """Why a run was ended at the limit of the bytes that it writes."""
     limit = units.SIZE.format(limits.disk_bytes)
     return f"it wrote more than the disk limit of {limit}; --disk-limit sets another one"
 
@@ -378,10 +373,9 @@ def _command(
 ) -> list[str]:
     """The kernel's command line, after util-linux tools that prepare its process.
 
-    The kernel mixes its arguments into its random numbers, so they describe only the run: the
-    directory in which it runs is not named.
-    setpriv makes the process die with this thread; results are the same without a fixed address
-    layout, but a container may forbid it, so it is used only where it is allowed.
+    The kernel mixes its arguments into its random numbers, so they describe only the run, and do
+    not name its directory. setpriv makes the process die with this thread. Results do not depend on
+    a fixed address layout, which a container may forbid.
     """
     command = ["setpriv", "--pdeathsig", "KILL", "prlimit", "--core=0"]
     if cpu is not None:
@@ -426,8 +420,8 @@ def _command(
 class _Clock:
     """The guest's virtual time, which its kernel writes to a shared page.
 
-    The kernel writes it when nothing is left to do and the time jumps to the next event, but not
-    when a process reads the clock: that advances the time, too, but even while it spins.
+    The kernel writes it when nothing is left to do and the time jumps to the next event. A process
+    that reads the clock advances the time, too, but even a spinning one may: this does not count.
     """
 
     def __init__(self, file: Path) -> None:
@@ -439,65 +433,12 @@ class _Clock:
         return int(ns)
 
 
-class _Memory:
-    """The peak resident memory of a process, as last seen.
-
-    getrusage(2) knows it only after the end, and its maxrss then includes that of the process
-    before it became another program.
-    """
-
-    def __init__(self, pid: int) -> None:
-        self._status = Path(f"/proc/{pid}/status")
-        self.peak_bytes = 0
-
-    def look(self) -> None:
-        try:
-            found = re.search(r"^VmHWM:\s+(\d+) kB$", self._status.read_text(), re.MULTILINE)
-        except OSError:
-            return
-        if found:  # an ended process has none
-            self.peak_bytes = max(self.peak_bytes, int(found[1]) * 1024)
-
-
-class _Disk:
-    """What a run writes, and when that is too much.
-
-    The size of the files in its directory, or the bytes that its process has written if that is
-    more: a file without a name is in no directory.
-    """
-
-    def __init__(self, pid: int, directory: Path, limits: Limits) -> None:
-        self._io = Path(f"/proc/{pid}/io")
-        self._guests = directory / run_directory.GUEST
-        self._console = directory / run_files.CONSOLE
-        self._limits = limits
-        self._look_at = 0.0
-
-    def excess(self) -> str:
-        """Why the run must be ended; "" if there is no reason."""
-        if self._written_bytes() > self._limits.disk_bytes:
-            return too_large(self._limits)
-        before = time.monotonic()
-        if before < self._look_at:
-            return ""
-        try:
-            size_bytes = run_directory.size(self._guests) + self._console.stat().st_size
-        except run_directory.RefusedError as error:
-            return f"a program made {error} in the directory of the run"
-        now = time.monotonic()
-        self._look_at = now + (now - before) / _LOOKING_SHARE
-        return too_large(self._limits) if size_bytes > self._limits.disk_bytes else ""
-
-    def _written_bytes(self) -> int:
-        # some hosts' kernels do not count it, and it is gone when the process is
-        with suppress(OSError):
-            found = re.search(r"^wchar: (\d+)$", self._io.read_text(), re.MULTILINE)
-            return int(found[1]) if found else 0
-        return 0
-
-
 class _Watched:
-    """A run in progress: its process, its state, and its limits."""
+    """A run in progress: its process, its limits, and the memory and disk that it has used.
+
+    `peak_bytes` is the peak resident memory, as last seen: the maxrss of getrusage(2) includes the
+    time before the process became another program.
+    """
 
     def __init__(
         self,
@@ -509,17 +450,44 @@ class _Watched:
     ) -> None:
         self.process = process
         self.directory = directory
-        self.guests = directory / run_directory.GUEST
         self.started = started
         self.limits = limits
         self.watch = watch
-        self.memory = _Memory(process.pid)
-        self._disk = _Disk(process.pid, directory, limits)
+        self.peak_bytes = 0
+        self._look_at = 0.0
 
     def must_end(self) -> str:
         """Why the run must be ended, whatever it is doing; "" if it need not."""
-        self.memory.look()
-        return "cancelled" if self.watch.cancel.is_set() else self._disk.excess()
+        self.peak_bytes = max(self.peak_bytes, self._counted("status", "VmHWM") * 1024)
+        return "cancelled" if self.watch.cancel.is_set() else self._excess()
+
+    def _excess(self) -> str:
+        """Why the run must be ended for its files; "" if there is no reason.
+
+        It counts the size of the files in its directory, and the bytes that its process has
+        written: a file without a name is in no directory.
+        """
+        if self._counted("io", "wchar") > self.limits.disk_bytes:
+            return too_large(self.limits)
+        before = time.monotonic()
+        if before < self._look_at:
+            return ""
+        try:
+            size_bytes = run_directory.size(self.directory / run_directory.GUEST)
+        except run_directory.RefusedError as error:
+            return f"a program made {error} in the directory of the run"
+        size_bytes += (self.directory / run_files.CONSOLE).stat().st_size
+        now = time.monotonic()
+        self._look_at = now + (now - before) / _LOOKING_SHARE
+        return too_large(self.limits) if size_bytes > self.limits.disk_bytes else ""
+
+    def _counted(self, file: str, name: str) -> int:
+        """A number in /proc, 0 if the host's kernel does not count it or the process has ended."""
+        with suppress(OSError):
+            text = Path(f"/proc/{self.process.pid}/{file}").read_text()
+            if found := re.search(rf"^{name}:\s+(\d+)", text, re.MULTILINE):
+                return int(found[1])
+        return 0
 
 
 def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
@@ -549,7 +517,9 @@ def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
 
             ns = clock.read_ns()
             if virtual_limit_ns is not None and ns > virtual_limit_ns:
-                return _not_ended(virtual_limit_ns), start_s
+                why = f"it took more than {virtual_limit_ns / 1e9:g} s of simulated time, the time"
+                why += " limit of its programs included: they keep process 1 from ending it"
+                return why, start_s
             run.watch.progress(ns / 1e9)
             if ns != moved_ns:
                 moved_ns, moved_at = ns, now
@@ -565,20 +535,14 @@ def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
                 stood = f"its virtual time stood still at {ns / 1e9:.6f} s"
                 if not spins:
                     _ask_where_it_is(process, has_ended)
-                    return f"{stood} and it did nothing: it waits for what cannot come", start_s
+                    why = "and it did nothing: it waits for an event that cannot come"
+                    return f"{stood} {why}", start_s
                 # a spinning program may do so by system calls: then both use the CPU
                 in_kernel = used_s[process.pid] > 0.9 * sum(used_s.values())
                 _ask_where_it_is(process, has_ended)
                 where = _where_it_was(run.directory, in_kernel=in_kernel)
                 return f"{stood} while it kept a CPU busy in {where}", start_s
     return "", start_s
-
-
-def _not_ended(virtual_limit_ns: int) -> str:
-    return (
-        f"it went on for more than {virtual_limit_ns / 1e9:g} s of simulated time, its programs' "
-        "time limit and all else together: something in it keeps its first process from ending it"
-    )
 
 
 @contextmanager
@@ -647,10 +611,10 @@ def kill_session(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     for pid, _stat in _processes(process.pid):
-        try:
+        with suppress(ProcessLookupError), end_of(pid) as has_ended:
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+            # on a busy machine it takes its time
+            has_ended(_LAST_WORDS_S)
 
 
 def _session_cpu_s(leader: int) -> dict[int, float]:
@@ -681,7 +645,7 @@ def _processes(leader: int) -> Iterator[tuple[int, list[bytes]]]:
 
 
 class _GuestOutcome(BaseModel):
-    """The outcome as the guest writes it; further numbers are what it reports."""
+    """The outcome as the guest writes it; its report is all further numbers."""
 
     model_config = ConfigDict(extra="allow", strict=True)
     __pydantic_extra__: dict[str, int]
@@ -694,7 +658,7 @@ class _GuestOutcome(BaseModel):
 def _outcome_or_reason(
     scenario: Scenario, returncode: int, ended_for: str, refused: str, directory: Path
 ) -> dict[str, Any] | str:
-    """What the guest reported if the run succeeded, else the reason why it failed."""
+    """The guest's report if the run succeeded, else the reason why it failed."""
     console = _console(directory)
     reason = ended_for or _kernel_reason(console)
     if reason:
@@ -703,12 +667,8 @@ def _outcome_or_reason(
         return refused
     try:
         with (directory / run_files.GUEST_OUTCOME).open("rb") as file:
-            text = file.read(_OUTCOME_BYTES)
-    except OSError:
-        return _reason_without_outcome(returncode, console, directory)
-    try:
-        guest = _GuestOutcome.model_validate_json(text)
-    except ValidationError:
+            guest = _GuestOutcome.model_validate_json(file.read(_OUTCOME_BYTES))
+    except (OSError, ValidationError):
         return _reason_without_outcome(returncode, console, directory)
     if guest.status == "ok":
         reported = guest.model_dump(exclude={"reason", "missing_paths"})
@@ -738,7 +698,7 @@ def _console(directory: Path) -> str:
 
 
 def _kernel_reason(console: str) -> str:
-    """Why the kernel died, or what it reported about itself, in words; "" if nothing."""
+    """Why the kernel died, or its report about itself, in words; "" if nothing."""
     panic = re.search(r"Kernel panic - not syncing: (.*)", console)
     text = panic[1].strip() if panic else ""
     if "Attempted to kill init" in text:
@@ -758,10 +718,8 @@ def _kernel_reason(console: str) -> str:
 
 
 def _suspect(scenario: Scenario, console: str, reason: str) -> str:
-    """The function on the stack of the scheduler, or of any module, unless in `reason`.
-
-    It is the first one, where the kernel was; and where others of the scheduler have called that,
-    the hook.
+    """The first function of the scheduler, or of any module, on the stack unless in `reason`; and
+    the hook if it was called by others of the scheduler.
     """
     names = tuple(f"{choice.name}_" for choice in (scenario.scheduler, *scenario.choices()))
     frames = [*_INTERRUPTED.findall(console), *_FRAME.findall(console)]
@@ -780,7 +738,7 @@ def _suspect(scenario: Scenario, console: str, reason: str) -> str:
 
 
 def _overruled(scenario: Scenario, directory: Path) -> str:
-    """What the framework did in the place of the scheduler of a run that failed, if known."""
+    """The framework's actions in place of the scheduler of a failed run, if known."""
     try:
         counts = overruled.counts(list(run_files.read_samples(scenario, directory).values()))
     except MptcplabError:
@@ -834,13 +792,13 @@ def _console_tail(directory: Path) -> str:
     return "\n".join(lines[first:])
 
 
-# Signals of others, of which a failing kernel does not die: it aborts, or an access is wrong.
+# Signals of others: a failing kernel aborts, or dies of a wrong access.
 _OF_OTHERS = {
     *(signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT),
     *(signal.SIGXCPU, signal.SIGXFSZ),
 }
-# The messages of a kernel that finds a process of its guest dead, or stopped by a signal that is
-# not the guest's own, but sent from the host.
+# The messages of a kernel that finds a process of its guest dead, or stopped by a signal that came
+# from the host.
 _GUEST_KILLED = re.compile(
     r"^userspace - (?:child stopped with signal|.* failed, errno = 3$)"
     r"|^.*failed to wait for SIGTRAP, .* status = 0x9$"

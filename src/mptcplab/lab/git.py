@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A git repository of somebody else, which is only read: no checkout, no lock, no configuration.
+"""A user's git repository, which is only read: no checkout, no lock, no configuration.
 
-git decides what a commit is, which commits lie between two of them, and which one halves them.
+git itself resolves names, lists the commits between two of them, and chooses the one that halves
+these.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import doctor
 from mptcplab.lab.kernel_tree import ending_with_us
 
-# Those that would name another repository than the one that is asked for.
+# They would name another repository.
 _PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 #: The modes of a file that is a program, and of a link, whose content is where it leads.
 PROGRAM, LINK = "100755", "120000"
@@ -28,7 +29,7 @@ _SUBMODULE = "160000"
 
 @dataclass(frozen=True)
 class About:
-    """What is said of a commit: its author, the date in ISO 8601, and the first line."""
+    """A commit's author, its date in ISO 8601, and the first line of its message."""
 
     author: str
     date: str
@@ -51,7 +52,7 @@ class Repository:
         """Raises MachineError if there is no git, InputError if it is no repository."""
         self.path = path.absolute()
         git = doctor.require_tool("git", "git")
-        # what a person may have set, and would print more
+        # a user may have set it, and it prints more
         self._command = (git, "-c", "log.showSignature=false", "-C", str(self.path))
         kept = {name: value for name, value in os.environ.items() if name not in _PLACES}
         self._environment = {**kept, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
@@ -63,8 +64,7 @@ class Repository:
     def commit(self, name: str) -> str | None:
         """The hash of the commit that a name, tag or part of a hash stands for; None if none."""
         given = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-        done = self._run("rev-parse", *given)
-        return done.stdout.decode().strip() if done.returncode == 0 else None
+        return self._found("rev-parse", *given)
 
     def is_ancestor(self, one: str, other: str) -> bool:
         """Whether a commit is in the history of another, or is the same."""
@@ -72,16 +72,11 @@ class Repository:
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The best common ancestor of two commits, None if they have none."""
-        done = self._run("merge-base", one, other)
-        return done.stdout.decode().strip() if done.returncode == 0 else None
+        return self._found("merge-base", one, other)
 
     def parents(self, commit: str) -> list[str]:
         """The parents of a commit; a merge has several."""
         return self._read("rev-parse", f"{commit}^@").decode().split()
-
-    def short(self, commit: str) -> str:
-        """As few digits of a hash as are unique, at least 12, as the kernel's developers write."""
-        return self._read("rev-parse", "--short=12", commit).decode().strip()
 
     def about(self, commit: str) -> About:
         text = self._read("show", "--no-patch", "--format=%an <%ae>%x00%aI%x00%s", commit)
@@ -90,10 +85,9 @@ class Repository:
         return About(author, date.replace("Z", "+00:00"), subject)
 
     def changed(self, commit: str) -> list[str]:
-        """The files that a commit changes; those of a merge are compared with its first parent."""
-        names = self._read(
-            *("diff-tree", "-r", "-z", "--no-commit-id", "--name-only", f"{commit}^1", commit)
-        )
+        """The files that a commit changes, compared with its first parent."""
+        options = ("-r", "-z", "--no-commit-id", "--name-only")
+        names = self._read("diff-tree", *options, f"{commit}^1", commit)
         return [os.fsdecode(name) for name in names.split(b"\0") if name]
 
     def candidates(self, bad: str, good: Sequence[str]) -> list[str]:
@@ -101,10 +95,10 @@ class Repository:
         return self._read("rev-list", bad, *_not(good)).decode().split()
 
     def halfway(self, bad: str, good: Sequence[str], skipped: Iterable[str] = ()) -> Halfway | None:
-        """The commit to try next, as `git bisect` chooses it; None if there is none but `bad`.
+        """The commit to try next, as `git bisect` chooses it; None if only `bad` is left.
 
-        Whatever it says, the fewer of both halves has as many commits as possible. If it was
-        skipped, it is another one, some way from it: what cannot be tested comes in rows.
+        The smaller of both halves has as many commits as possible. In place of a skipped one it
+        takes another, some way from it: untestable commits come in rows.
         """
         found = self._read("rev-list", "--bisect-vars", bad, *_not(good)).decode()
         values = dict(re.findall(r"^(\w+)='?(\w+)'?$", found, re.MULTILINE))
@@ -124,9 +118,7 @@ class Repository:
         Submodules are left out. Raises MptcplabError if a name would lead elsewhere.
         """
         found = {}
-        for line in self._read("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
-            if not line:
-                continue
+        for line in self._read("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")[:-1]:
             about, _, name = line.partition(b"\t")
             mode, _kind, digest = about.decode().split()
             if mode != _SUBMODULE:
@@ -163,6 +155,10 @@ class Repository:
                     reading.stdout.read(1)
                     yield name, content
 
+    def _found(self, *arguments: str) -> str | None:
+        done = self._run(*arguments)
+        return done.stdout.decode().strip() if done.returncode == 0 else None
+
     def _read(self, *arguments: str) -> bytes:
         done = self._run(*arguments)
         if done.returncode != 0:
@@ -181,10 +177,10 @@ def _not(commits: Iterable[str]) -> list[str]:
 
 
 def _some_way_from_best(left: Sequence[str], bad: str) -> str:
-    """Which of some commits, the best first, to try if the best of all was skipped.
+    """One of some commits, the best first, to try after the best of all was skipped.
 
-    That of skip_away() and get_prn() in git's bisect.c: a number that depends on their count alone,
-    with small ones more often.
+    As skip_away() and get_prn() in git's bisect.c: a number that depends on their count alone, with
+    small ones more often.
     """
     count, most = len(left), 32768
     number = ((count * 1103515245 + 12345) & 0xFFFFFFFF) // 65536 % most

@@ -17,11 +17,11 @@ from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import doctor, prebuilt
 from mptcplab.lab.kernel import compiler_version
 
-# Whose headers its files include: their own, and what the kernel shares with programs.
+# The places of headers: the programs' own, and those that the kernel shares with programs.
 _HEADERS = (resources.GUEST, resources.UAPI)
-#: So that they are found, as `"NAME.h"` and `"uapi/NAME.h"`.
+#: Programs include them as `"NAME.h"` and `"uapi/NAME.h"`.
 INCLUDES = (f"-I{resources.GUEST}", f"-I{resources.UAPI.parent}")
-#: Those of all programs.
+#: The compiler's flags for all programs.
 FLAGS = ("-O3", "-std=gnu17", "-static", "-Wall", "-Wextra", "-Werror")
 
 
@@ -34,9 +34,8 @@ class Guest:
 
 
 def build(directory: Path = resources.GUEST, compiler: str = "gcc") -> Guest:
-    """The guest program for the present sources, compiled if it is not there.
-
-    It is there if it came with the package, or is in the cache.
+    """The guest program for the present sources: it came with the package, is in the cache, or is
+    compiled now.
 
     `directory` may be a subdirectory with another program that runs inside, and `compiler` one for
     another architecture. Raises MachineError if there is no compiler or no static C library, and
@@ -45,14 +44,13 @@ def build(directory: Path = resources.GUEST, compiler: str = "gcc") -> Guest:
     """
     sources = sorted(directory.glob("*.c"))
     headers = {file for place in (directory, *_HEADERS) for file in place.glob("*.h")}
-    came = prebuilt.came()
-    own = compiler == "gcc"
-    if own and came is not None and _id(came.compiler, (*sources, *sorted(headers))) == came.guest:
+    inputs = (*sources, *sorted(headers))
+    came = prebuilt.came() if compiler == "gcc" else None
+    if came is not None and _id(came.compiler, inputs) == came.guest:
         return Guest(came.guest, came.file(prebuilt.GUEST))
-    identity = _id(compiler_version(compiler), (*sources, *sorted(headers)))
-    guest = Guest(identity, doctor.cache_dir() / "guest" / identity)
+    guest = _kept(_id(compiler_version(compiler), inputs))
     if not guest.program.exists():
-        if own:
+        if compiler == "gcc":
             doctor.require("gcc", "libc")
         try:
             _compile(compiler, sources, guest.program)
@@ -61,9 +59,13 @@ def build(directory: Path = resources.GUEST, compiler: str = "gcc") -> Guest:
     return guest
 
 
+def _kept(identity: str) -> Guest:
+    return Guest(identity, doctor.cache_dir() / "guest" / identity)
+
+
 def of_id(identity: str, option: str) -> Guest:
     """An old guest program, still in the cache: InputError if it is not."""
-    found = Guest(identity, doctor.cache_dir() / "guest" / identity)
+    found = _kept(identity)
     if not found.program.is_file():
         message = f"no guest program of this id is in the cache, {found.program.parent}"
         raise InputError([Problem(option, "", identity, message)])

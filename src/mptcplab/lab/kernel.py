@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The lab kernel: Linux as a User-Mode-Linux program, built out of tree in the cache.
 
-There are variants of it, and modules for it: the user's own schedulers.
-
-Below `cache_dir()/kernel`:
+It has variants, and modules: the user's own schedulers. Below `cache_dir()/kernel`:
 
 - `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `about.json`,
-  its source and variant; `modules`, KUnit and our tests, if they were asked for;
+  its source and variant; `modules`, KUnit and our tests, once somebody asked for them;
 - `trees/KEY/`: one per source, or repository of sources (kernel_commit.py), and set of patches:
-  `src` (unpacked, patched, with our files),
-  `originals` (the files that our patches change, as they were), and one directory per variant, and
-  per compiler other than gcc, with
-  `obj` (make's output), `build.log`, and `built` (the kernel that `obj` corresponds to);
+  `src` (unpacked, patched, with our files), `originals` (the files that our patches change, as they
+  were), and one directory per variant, and per compiler other than gcc, with `obj` (make's output),
+  `build.log`, and `built` (the kernel that `obj` corresponds to);
 - `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels, with its NAME.c; `kernel`,
-  the id of that;
+  the id of the kernel;
 - `lock`: held by the build in progress; `source.json`: the latest choice of `--source`;
 - `names.json`: the names that the user gave to kernels (kernel_names.py);
-- `digests.json`: SHA-256 and version of source archives, so that each is read only once.
+- `digests.json`: SHA-256 and version of source archives: each is read only once.
 
 A build id identifies everything that determines the kernel: the source, the configuration, the
-patches, our files, the compiler and its flags. The patches are those for the version of the source.
+patches, our files, the compiler and its flags. The version of the source decides on the patches.
 
-A wheel brings the kernel `lab` along (prebuilt.py), and what modules for it need: that one is used
-unless the user has chosen a source to build from.
+A wheel brings the kernel `lab` along (prebuilt.py), with the files that modules need. It is used
+unless the user has chosen a source.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -60,7 +57,6 @@ from mptcplab.lab.kernel_make import (
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.lab.kernel_tree import (
     OWN_DIRECTORY,
-    SERIES_CONFIG,
     PatchError,
     SourceError,
     archive_version,
@@ -78,8 +74,6 @@ from mptcplab.lab.kernel_tree import (
     write_json,
 )
 
-# In the repository: *.config, patches/, mptcp/, precompiled/.
-
 #: The variants of the kernel: for each, the fragments kernel/NAME.config on top of lab.config.
 VARIANTS: Mapping[str, tuple[str, ...]] = {
     "lab": (),
@@ -91,31 +85,30 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "engine": ("upstream",),
     "selftest-engine": ("selftest", "upstream"),
 }
-#: What stands for the variant of a kernel that we did not build.
+#: The variant of a distribution's kernel.
 STOCK = "stock"
 #: As `upstream`, and of the patches for MPTCP only the one that builds our files: --engine-only.
 ENGINE_ONLY = "engine"
 _ENGINE_VARIANTS = (ENGINE_ONLY, "selftest-engine")
 _ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
-# What the fragment `upstream` leaves out in addition: the framework's patches, and the files that
-# need the framework.
+# Kernels with the fragment `upstream` lack the framework's patches, and the files that need it.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
 _TESTS = "tests/"
 _FRAMEWORK_FILES = ("sched/", "parts/", _TESTS)
 # Beside a finished kernel, and beside a module.
 _ABOUT, OF_KERNEL = "about.json", "kernel"
-# Below kernel/mptcp: one file each, of which a run uses one or two.
+# Below kernel/mptcp: a run uses one or two of these files.
 _EXCHANGEABLE = ("sched/", "cc/")
 
 
 @dataclass(frozen=True)
 class Stock:
-    """What a distribution's kernel has that we did not build (stock_package.py).
+    """A distribution's kernel (stock_package.py): its package, and what it brings.
 
-    `package` and `version` are those of its package, `release` is what it calls itself, and
-    `architecture` Debian's name of one. `modules` are files, NAME.ko, and `ccs` the congestion
-    controls that it can have. In its virtual machine an instruction takes `instruction_ns`, and
-    process 1 is `program` or, without, the lab's guest program.
+    `release` is the version that the kernel reports; `architecture` has Debian's name. `modules`
+    are files, NAME.ko, and `ccs` the congestion controls that it can have. In its virtual machine
+    an instruction takes `instruction_ns`, and process 1 is `program` or, without, the lab's guest
+    program. `packages` are the files that it was extracted from.
     """
 
     package: str
@@ -126,14 +119,15 @@ class Stock:
     ccs: tuple[str, ...] = ()
     instruction_ns: int = 1
     program: Path | None = None
+    packages: tuple[Path, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
 class KernelBuild:
     """A finished kernel: the program `image`, and the configuration it was built with.
 
-    `name` is what the user called it by, empty for the kernel that is used without a name. With
-    `stock` it is a distribution's kernel, of the variant STOCK, which runs in a virtual machine.
+    `name` is the name that the user called it by, empty for the current kernel. With `stock` it is
+    a distribution's kernel, of the variant STOCK, which runs in a virtual machine.
     """
 
     id: str
@@ -150,9 +144,8 @@ class KernelBuild:
 
     @property
     def flavour(self) -> str:
-        """The one of FLAVOURS whose arithmetic it has, as constants.c ensures.
-
-        For a distribution's kernel the one that its configuration matches, or "neither".
+        """The one of FLAVOURS whose arithmetic it has: constants.c ensures it in our kernels, a
+        distribution's may have "neither".
         """
         if self.stock:
             return configured_flavour(self)
@@ -171,14 +164,6 @@ class Module:
     path: Path
 
 
-@dataclass(frozen=True)
-class Objects:
-    """What a finished kernel was made from: its patched source, and its directory of objects."""
-
-    source: Path
-    objects: Path
-
-
 def build(
     source: Path | None = None,
     *,
@@ -191,8 +176,8 @@ def build(
 
     `source` is an archive or a directory with a kernel. If it builds, with `remember`, it is used
     by later calls without `source`, here and in `current`, until Debian's own archive is chosen.
-    With another `compiler` than GCC, such as clang, it is one that no command uses but by its id.
-    `quiet` suppresses the progress on standard error.
+    Commands use the kernel of another `compiler`, such as clang, only by its id. `quiet` suppresses
+    the progress on standard error.
 
     Raises InputError for a source that cannot be used or an unknown variant, MachineError if the
     machine lacks something, MptcplabError if the build fails.
@@ -200,16 +185,13 @@ def build(
     if variant not in VARIANTS:
         accepted = f"accepted is one of {', '.join(VARIANTS)}"
         raise InputError([Problem("--variant", "", variant, f"unknown kernel variant; {accepted}")])
+    remember = remember and source is not None
     with _refusals_as_failure():
-        own = compiler == GCC
-        if own and source is None and (came := _prebuilt(variant)):
+        if compiler == GCC and not remember and (came := _came_along(variant, source)):
             return came
-        debian = source == doctor.DEBIAN_SOURCE and not remember
-        if own and debian and (came := _came_along(variant)):
-            return came
-        chosen = _Source.at(source.absolute()) if source else _Source.chosen()
+        chosen = Source.chosen(source)
         finished = _built(_Inputs.read(chosen, variant, Compiler.named(compiler)), quiet)
-        if source and remember:
+        if remember:
             _remember(chosen)
     return finished
 
@@ -217,19 +199,19 @@ def build(
 def build_commit(commit: Commit, *, variant: str = "lab", quiet: bool = False) -> KernelBuild:
     """Builds the kernel of a commit, unless there is one of the same files already.
 
-    All commits of a repository share a tree, so that only what differs from the commit that was
-    built last is compiled. The choice of `--source` stays as it was.
+    All commits of a repository share a tree: a build compiles only the files that differ from the
+    commit built last. The choice of `--source` stays as it was.
 
     Raises SourceError if there are no patches for its series, these do not apply, or it does not
     build; others as `build`.
     """
     with _refusals_as_failure():
-        return _built(_Inputs.read(_Source.of(commit), variant), quiet)
+        return _built(_Inputs.read(Source.of(commit), variant), quiet)
 
 
 def of_commit(commit: Commit, variant: str = "lab") -> KernelBuild:
     """The kernel of a commit, built or not. Raises SourceError if there are no patches for it."""
-    return _build_of(_Inputs.read(_Source.of(commit), variant))
+    return _build_of(_Inputs.read(Source.of(commit), variant))
 
 
 def built() -> list[KernelBuild]:
@@ -237,25 +219,17 @@ def built() -> list[KernelBuild]:
 
     Anything else there is skipped.
     """
-    fragments = {
-        ("lab", *names): variant
-        for variant, names in VARIANTS.items()
-        if variant not in _ENGINE_VARIANTS
+    variants = {
+        file.parent: note.variant
+        for file in place().glob("*/build.json")
+        if (note := about(file.parent))
     }
+    variants |= {file.parent: "lab" for file in resources.PREBUILT.glob("*/build.json")}
     found = []
-    for file in (*place().glob("*/build.json"), *resources.PREBUILT.glob("*/build.json")):
+    for directory, variant in variants.items():
         with suppress(OSError, ValueError, TypeError, KeyError):
-            names = json.loads(file.read_bytes())["config"]
-            of = (name.removesuffix(".config") for name in names if SERIES_CONFIG not in name)
-            variant = fragments[tuple(sorted(of, key=lambda name: name != "lab"))]
-            if (note := about(file.parent)) is not None:
-                variant = note.variant
-            build = KernelBuild(
-                json.loads(file.read_bytes())["id"],
-                variant,
-                file.with_name("linux"),
-                file.with_name("config"),
-            )
+            identity = json.loads((directory / "build.json").read_bytes())["id"]
+            build = KernelBuild(identity, variant, directory / "linux", directory / "config")
             found.append((build.image.stat().st_mtime_ns, build))
     return [build for _, build in sorted(found, key=lambda each: each[0], reverse=True)]
 
@@ -271,37 +245,34 @@ def configured_flavour(build: KernelBuild) -> str:
 def current(variant: str = "lab", source: Path | None = None) -> KernelBuild | None:
     """The kernel for the present inputs if it is built, or came with the package, else None.
 
-    `source` is as for `build`, without being remembered. None also if the source or what reads
-    it is missing: then no build can be the present one.
+    `source` is as for `build`, without being remembered. None also if the source, or a program that
+    reads it, is missing: then no build can be the present one.
     """
     try:
-        if source is None:
-            return _prebuilt(variant) or _finished(_Inputs.read(_Source.chosen(), variant))
-        came = _came_along(variant) if source == doctor.DEBIAN_SOURCE else None
-        return came or _finished(_Inputs.read(_Source.at(source), variant))
+        came = _came_along(variant, source)
+        return came or _finished(_Inputs.read(Source.chosen(source), variant))
     except MptcplabError:
         return None
 
 
 @dataclass(frozen=True)
 class About:
-    """What a finished kernel was made from: where its source was, its series, the variant, and the
+    """The origin of a finished kernel: the path of its source, its series, its variant, and the
     compiler's name.
     """
 
-    source: Path
+    source: str
     series: str
     variant: str
     compiler: str
 
 
 def about(directory: Path) -> About | None:
-    """What the kernel in a directory was made from, None if it came with the package."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        note = json.loads((directory / _ABOUT).read_bytes())
-        if note["variant"] in VARIANTS:
-            source, compiler = Path(note["source"]), str(note["compiler"])
-            return About(source, str(note["series"]), str(note["variant"]), compiler)
+    """The origin of the kernel in a directory, None if it came with the package."""
+    with suppress(OSError, ValueError, TypeError):
+        note = About(**json.loads((directory / _ABOUT).read_bytes()))
+        if note.variant in VARIANTS:
+            return note
     return None
 
 
@@ -315,14 +286,10 @@ def tree_of(source: Path, variant: str, *, commits: bool = False) -> Path:
 
 @contextmanager
 def locked(*, wait: bool) -> Iterator[None]:
-    """Keeps everybody else from building. Raises MptcplabError if a build is not to be waited for,
-    or the cache cannot be written.
+    """Keeps everybody else from building. Raises MptcplabError if the cache cannot be written, or,
+    without `wait`, during a build.
     """
-    with (
-        _refusals_as_failure(),
-        BuildProgress(quiet=True) as silent,
-        _locked(silent if wait else None),
-    ):
+    with _refusals_as_failure(), _locked(BuildProgress(quiet=True) if wait else None):
         yield
 
 
@@ -346,7 +313,7 @@ def parts(build: KernelBuild) -> Parts:
         own = about["own_files"]
         files = {name: own.pop(name) for name in list(own) if name.startswith(_EXCHANGEABLE)}
     except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-        raise MptcplabError(f"{file}: does not say what the kernel was made from") from error
+        raise MptcplabError(f"{file}: does not list the kernel's sources") from error
     # they become modules of their own
     rest = {name: digest for name, digest in own.items() if not name.startswith(_TESTS)}
     text = json.dumps({**about, "id": None, "own_files": rest}, sort_keys=True)
@@ -385,7 +352,7 @@ def _compile_with_kit(source: Scheduler, target: Path, *, quiet: bool) -> None:
     assert came is not None
     with _refusals_as_failure(), BuildProgress(quiet) as progress:
         archive = came.file(prebuilt.MODULE_KIT)
-        kit = module_kit.unpack(archive, place() / "kits" / came.sha256[prebuilt.MODULE_KIT][:12])
+        kit = module_kit.unpack(archive, place() / "kits" / came.kit_id)
         progress.step("compile", str(source.file))
         progress.say(module_kit.compile(kit, source, target))
 
@@ -433,35 +400,17 @@ def source_check() -> Check:
     return Check("kernel source", True, f"{path}, chosen by --source")
 
 
-def source() -> tuple[Path, str]:
-    """The source that a build would use, and its digest: the latest choice, else Debian's.
-
-    Raises MptcplabError if it is missing.
-    """
-    chosen = _Source.chosen()
-    return chosen.path, chosen.digest
-
-
-def current_source() -> tuple[Path, str, str]:
-    """The same, with its version."""
-    chosen = _Source.chosen()
-    return chosen.path, chosen.digest, chosen.version
-
-
 def chosen_source() -> Path:
     """The source of builds without `--source`. Raises MptcplabError if its choice is gone."""
     return _chosen_path() or doctor.DEBIAN_SOURCE
 
 
-def source_of(build: KernelBuild) -> tuple[Path, str, str]:
-    """The source that a kernel of the present inputs was made from, its digest, and its version.
-
-    Raises MptcplabError if `build` is none of them.
-    """
+def source_of(build: KernelBuild) -> Source:
+    """The source of a kernel. Raises MptcplabError if its inputs have changed since."""
     inputs = _inputs_of(build)
     if inputs.id != build.id:
         raise MptcplabError(f"kernel {build.id} is not made from the present inputs")
-    return inputs.source.path, inputs.source.digest, inputs.source.version
+    return inputs.source
 
 
 def require(variant: str = "lab") -> KernelBuild:
@@ -475,19 +424,17 @@ def require(variant: str = "lab") -> KernelBuild:
 
 
 @contextmanager
-def objects(variant: str = "lab", compiler: str = GCC) -> Iterator[Objects]:
-    """What the kernel of a variant was made from; nobody can build while it is in use.
+def objects(variant: str = "lab", compiler: str = GCC) -> Iterator[Make]:
+    """The patched source of a variant's kernel, and its objects; nobody can build meanwhile.
 
     Raises MptcplabError if that kernel is not built.
     """
-    inputs = _Inputs.read(_Source.chosen(), variant, Compiler.named(compiler))
-    if compiler == GCC:
-        require(variant)
-    elif _finished(inputs) is None:
+    inputs = _Inputs.read(Source.chosen(), variant, Compiler.named(compiler))
+    if _finished(inputs) is None:
         raise MptcplabError(f"the kernel {variant} is not built with {compiler}")
-    with _refusals_as_failure(), BuildProgress(quiet=True) as progress, _locked(progress) as lock:
-        make = _objects_of(inputs, progress, lock)
-        yield Objects(make.source, make.obj)
+    progress = BuildProgress(quiet=True)
+    with _refusals_as_failure(), _locked(progress) as lock:
+        yield _objects_of(inputs, progress, lock)
 
 
 def _make_once(
@@ -504,48 +451,39 @@ def _make_once(
         # a process may have been killed as soon as it had put it there
         remove_abandoned(found.parent)
         return
-    with _refusals_as_failure():
-        doctor.require(*doctor.BUILD_CHECKS)
-        with (
-            BuildProgress(quiet) as progress,
-            _terminated_by_exception(),
-            _locked(progress) as lock,
-        ):
-            if found.exists():  # another process has made it meanwhile
-                return
-            inputs = _inputs_of(build, commit)
-            if inputs.id != build.id:
-                named = build.name not in ("", build.id)
-                which = f"--name {build.name}" if named else f"--variant {build.variant}"
-                raise MptcplabError(
-                    f"{what} cannot be compiled for kernel {build.id}:"
-                    " its inputs have changed since\n"
-                    f"  to fix it: mptcplab kernel build {which}"
-                )
-            make = _objects_of(inputs, progress, lock)
-            progress.step("compile", what)
-            compile_it(make, progress)
+    doctor.require(*doctor.BUILD_CHECKS)
+    with BuildProgress(quiet) as progress, building(progress) as lock:
+        if found.exists():  # another process has made it meanwhile
+            return
+        inputs = _inputs_of(build, commit)
+        if inputs.id != build.id:
+            named = build.name not in ("", build.id)
+            which = f"--name {build.name}" if named else f"--variant {build.variant}"
+            raise MptcplabError(
+                f"{what} cannot be compiled for kernel {build.id}:"
+                " its inputs have changed since\n"
+                f"  to fix it: mptcplab kernel build {which}"
+            )
+        make = _objects_of(inputs, progress, lock)
+        progress.step("compile", what)
+        compile_it(make, progress)
 
 
 def _inputs_of(build: KernelBuild, commit: Commit | None = None) -> _Inputs:
-    """What a finished kernel would be made from now: its own source if that is still there."""
+    """The present inputs of a finished kernel: its own source if that is still there."""
     note = about(build.image.parent)
     if commit:
-        source = _Source.of(commit)
-    elif note is not None and note.source.exists():
-        source = _Source.at(note.source)
+        source = Source.of(commit)
     else:
-        source = _Source.chosen()
+        own = Path(note.source) if note else None
+        source = Source.chosen(own if own and own.exists() else None)
     return _Inputs.read(source, build.variant, Compiler.named(note.compiler) if note else None)
 
 
 def schedulers() -> tuple[str, ...]:
     """The packet schedulers in the kernel: upstream's `default`, then one per file of ours."""
-    return ("default", *_names("sched"))
-
-
-def _names(directory: str) -> list[str]:
-    return sorted(path.stem for path in (resources.KERNEL / "mptcp" / directory).glob("*.c"))
+    own = (resources.KERNEL / "mptcp" / "sched").glob("*.c")
+    return ("default", *sorted(path.stem for path in own))
 
 
 def place() -> Path:
@@ -558,21 +496,17 @@ def came_along(build: KernelBuild) -> bool:
     return build.image.is_relative_to(resources.PREBUILT)
 
 
-def _prebuilt(variant: str) -> KernelBuild | None:
-    """The kernel that came with the package, unless the user has chosen a source."""
-    return None if _choice().exists() else _came_along(variant)
-
-
-def _came_along(variant: str) -> KernelBuild | None:
-    """The kernel that came with the package, if it was made from the package's present files.
+def _came_along(variant: str, source: Path | None) -> KernelBuild | None:
+    """The kernel that came with the package, if it was made from the package's present files and
+    `source`: Debian's, or None if the user has chosen none.
 
     Raises MptcplabError if it is damaged.
     """
     came = prebuilt.came()
-    if came is None:
+    if came is None or (_choice().exists() if source is None else source != doctor.DEBIAN_SOURCE):
         return None
-    source = _Source(resources.PREBUILT, came.source, came.version)
-    if _Inputs.read(source, variant, Compiler(GCC, came.compiler)).id != came.kernel:
+    made_from = Source(resources.PREBUILT, came.source, came.version)
+    if _Inputs.read(made_from, variant, Compiler(GCC, came.compiler)).id != came.kernel:
         return None
     image, config, _ = map(came.file, (prebuilt.KERNEL, prebuilt.CONFIG, prebuilt.BUILD))
     return KernelBuild(came.kernel, variant, image, config)
@@ -584,16 +518,11 @@ def _choice() -> Path:
 
 
 def _built(inputs: _Inputs, quiet: bool) -> KernelBuild:
-    finished = _finished(inputs)
-    if finished is None:
-        doctor.require(*doctor.BUILD_CHECKS)
-        with (
-            BuildProgress(quiet) as progress,
-            _terminated_by_exception(),
-            _locked(progress) as lock,
-        ):
-            finished = _finished(inputs) or _build(inputs, progress, lock)
-    return finished
+    if finished := _finished(inputs):
+        return finished
+    doctor.require(*doctor.BUILD_CHECKS)
+    with BuildProgress(quiet) as progress, building(progress) as lock:
+        return _finished(inputs) or _build(inputs, progress, lock)
 
 
 def _finished(inputs: _Inputs) -> KernelBuild | None:
@@ -610,8 +539,8 @@ def _build_of(inputs: _Inputs) -> KernelBuild:
 def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
     """The module's place, whether it exists or not."""
     text = f"{build.id}\0{source.name}\0".encode() + source.text
-    came = prebuilt.came()
-    if came_along(build) and came is not None and (compiler := compiler_version()) != came.compiler:
+    came = prebuilt.came() if came_along(build) else None
+    if came is not None and (compiler := compiler_version()) != came.compiler:
         text += f"\0{compiler}".encode()
     key = hashlib.sha256(text).hexdigest()[:12]
     return Module(source.name, key, place() / "modules" / key / f"{source.name}.ko")
@@ -621,7 +550,7 @@ def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """A kernel source (an archive, a directory or a commit), its content's digest, its version."""
 
     path: Path
@@ -630,16 +559,15 @@ class _Source:
     commit: Commit | None = None
 
     @classmethod
-    def chosen(cls) -> Self:
-        """The latest choice of `--source`, else Debian's."""
-        path = _chosen_path()
-        if path is None:
-            doctor.require("kernel source")
-            return cls.at(doctor.DEBIAN_SOURCE)
-        return cls.at(path)
+    def chosen(cls, path: Path | None = None) -> Self:
+        """The source at a path; without one the latest choice of `--source`, else Debian's.
 
-    @classmethod
-    def at(cls, path: Path) -> Self:
+        Raises MptcplabError if it is missing, InputError if it is no kernel source.
+        """
+        if path is None and (path := _chosen_path()) is None:
+            doctor.require("kernel source")
+            path = doctor.DEBIAN_SOURCE
+        path = path.absolute()
         if path.is_dir():
             return cls(path, directory_digest(path), directory_version(path, path))
         if path.is_file():
@@ -669,7 +597,7 @@ class _Inputs:
     """Everything that goes into a build, read once: files may change while a build waits."""
 
     variant: str
-    source: _Source
+    source: Source
     fragments: Mapping[str, bytes]  # of the configuration, by path, in the order of precedence
     patches: Mapping[str, bytes]  # by name, in the order of the names
     own_files: Mapping[str, bytes]  # by path below kernel/mptcp
@@ -677,7 +605,7 @@ class _Inputs:
     compiler: Compiler
 
     @classmethod
-    def read(cls, source: _Source, variant: str, compiler: Compiler | None = None) -> Self:
+    def read(cls, source: Source, variant: str, compiler: Compiler | None = None) -> Self:
         """Reads the files of the package; `compiler` is this machine's GCC unless given."""
         fragments = [resources.KERNEL / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
         for path in fragments:
@@ -686,9 +614,8 @@ class _Inputs:
                     f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
         fragments += config_files(source.version)
-        patches = patch_files(source.version)
         precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
-        own = own_files()
+        patches, own = patch_files(source.version), own_files()
         if variant in _ENGINE_VARIANTS:
             patches = [
                 path
@@ -754,20 +681,20 @@ def _has_framework(variant: str) -> bool:
 def own_files() -> dict[str, bytes]:
     """Our files of the kernel, by path below kernel/mptcp."""
     own = resources.KERNEL / "mptcp"
-    files = sorted(path for path in own.rglob("*") if _is_own_file(path))
-    return {str(path.relative_to(own)): path.read_bytes() for path in files}
-
-
-def _is_own_file(path: Path) -> bool:
-    """Whether it is not an editor's file."""
-    return path.is_file() and not path.name.startswith((".", "#")) and not path.name.endswith("~")
+    return {
+        str(path.relative_to(own)): path.read_bytes()
+        for path in sorted(own.rglob("*"))
+        # but for those of editors
+        if path.is_file() and not path.name.startswith((".", "#")) and not path.name.endswith("~")
+    }
 
 
 def compiler_version(compiler: str = GCC) -> str:
-    gcc = doctor.find_tool(compiler)
-    if gcc is None:
+    """The first line of its --version, "" if it is missing."""
+    program = doctor.find_tool(compiler)
+    if program is None:
         return ""
-    done = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     return done.stdout.partition("\n")[0]
 
 
@@ -786,7 +713,7 @@ def _about_archive(path: Path) -> tuple[str, str]:
     with suppress(KeyError, TypeError):
         if known[str(path)]["stamp"] == stamp:
             return str(known[str(path)]["sha256"]), str(known[str(path)]["version"])
-    # who looks into an archive wants to build it, so everything that lacks for that is said at once
+    # a build follows: name everything that the machine lacks for it at once
     doctor.require(*doctor.BUILD_CHECKS)
     version = archive_version(path)
     with path.open("rb") as archive:
@@ -797,7 +724,7 @@ def _about_archive(path: Path) -> tuple[str, str]:
     return digest, version
 
 
-def _remember(source: _Source) -> None:
+def _remember(source: Source) -> None:
     note = _choice()
     if source.path == doctor.DEBIAN_SOURCE:
         note.unlink(missing_ok=True)
@@ -832,11 +759,17 @@ def _chosen_path() -> Path | None:
 def _build(inputs: _Inputs, progress: BuildProgress, lock: int) -> KernelBuild:
     make = _objects_of(inputs, progress, lock)
     progress.step("install")
-    _install(inputs, make.obj)
-    finished = _finished(inputs)
-    assert finished is not None
+    with new_directory(place() / inputs.id) as part:
+        shutil.copyfile(make.obj / "linux", part / "linux")
+        (part / "linux").chmod(0o755)
+        shutil.copyfile(make.obj / ".config", part / "config")
+        write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
+        source = inputs.source
+        series, compiler = series_of(source.version), inputs.compiler.name
+        note = About(str(source.path), series, inputs.variant, compiler)
+        write_json(part / _ABOUT, asdict(note))
     progress.step("done", f"kernel {inputs.id}")
-    return finished
+    return _build_of(inputs)
 
 
 def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
@@ -882,28 +815,12 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
 
 
 def _without(patch: str, inputs: _Inputs) -> str:
-    """How to do without a patch that does not apply."""
+    """How to build without a patch that does not apply."""
     needed = _Inputs.read(inputs.source, ENGINE_ONLY, inputs.compiler).patches
     if inputs.source.commit or patch in needed:
         return ""
     build = f"mptcplab kernel build --engine-only --source {inputs.source.path}"
-    return f"\n  without our schedulers, which need it: {build}"
-
-
-def _install(inputs: _Inputs, obj: Path) -> None:
-    with new_directory(place() / inputs.id) as part:
-        shutil.copyfile(obj / "linux", part / "linux")
-        (part / "linux").chmod(0o755)
-        shutil.copyfile(obj / ".config", part / "config")
-        write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
-        source = inputs.source
-        note = {
-            "source": str(source.path),
-            "series": series_of(source.version),
-            "variant": inputs.variant,
-            "compiler": inputs.compiler.name,
-        }
-        write_json(part / _ABOUT, note)
+    return f"\n  to build without our schedulers, which need it: {build}"
 
 
 # --- one build at a time, and how it ends
@@ -920,7 +837,7 @@ def _refusals_as_failure() -> Iterator[None]:
 
 @contextmanager
 def building(progress: BuildProgress) -> Iterator[int]:
-    """For another build in the cache: as those here, with the same lock, which is yielded."""
+    """Holds the lock of the cache, which is yielded, for the time of a build."""
     with _refusals_as_failure(), _terminated_by_exception(), _locked(progress) as lock:
         yield lock
 
@@ -936,14 +853,14 @@ def _locked(progress: BuildProgress | None) -> Iterator[int]:
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = path.open("a+")
     except OSError as error:
-        without = "kernels built there can be used, but none can be built"
+        without = "you can use the kernels there, but build none"
         raise doctor.unwritable(path.parent, error, without) from error
     with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if progress is None:
-                raise MptcplabError("a kernel is being built; try again when it is") from None
+                raise MptcplabError("a kernel is being built; try again afterwards") from None
             progress.step("wait", "another build is at work")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield file.fileno()

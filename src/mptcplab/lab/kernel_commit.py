@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernel sources that are commits of a git repository, in one tree of the cache for all of them.
 
-The tree goes from commit to commit: a file is written only if its content changes, and what make
-has compiled of the others stays. Beside what every tree has (kernel_tree.py) it has `files.json`,
-the files of the commit that it holds. One whose content is not known, since a checkout was killed,
-has no hash there.
+The tree goes from commit to commit: a file is written only if its content changes, and the objects
+of other files stay. Like every tree (kernel_tree.py), and in addition it has `files.json`, the
+files of its commit. A file has no hash there if its content is unknown, since a checkout was
+killed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from mptcplab.lab.kernel_tree import (
 )
 
 _FILES = "files.json"
-# Neither the configuration nor the headers that most files include depend on what is below these,
-# but for Kconfig.
+# Neither the configuration nor the headers that most files include depend on these directories, but
+# for Kconfig.
 _COMPILED_ALONE = ("net/", "drivers/", "fs/", "mm/", "security/", "block/", "crypto/")
 
 
@@ -71,21 +71,19 @@ class Commit:
 
     @cached_property
     def version(self) -> str:
-        """The version that its Makefile says. Raises SourceError if it is no kernel."""
+        """The version in its Makefile. Raises SourceError if it is no kernel."""
         makefile = {name: about for name, about in self.files.items() if name == "Makefile"}
-        text = "".join(
-            content.decode(errors="replace") for _, content in self.repository.contents(makefile)
-        )
+        text = b"".join(content for _, content in self.repository.contents(makefile))
         try:
-            return version_of(text, self.repository.path)
+            return version_of(text.decode(errors="replace"), self.repository.path)
         except InputError as error:
             raise SourceError(error.problems[0].message) from None
 
 
 def is_checked_out(tree: Path) -> bool:
-    """Whether a tree holds a commit, so that another needs little time and space.
+    """Whether a tree holds a commit: another then needs little time and space.
 
-    Not if it was written in what is now the future, as in `kernel_tree.is_unpacked`.
+    A tree from the future does not count, as in `kernel_tree.is_unpacked`.
     """
     note = tree / _FILES
     return note.exists() and note.stat().st_mtime_ns <= now_ns(tree)
@@ -94,8 +92,8 @@ def is_checked_out(tree: Path) -> bool:
 def check_out(commit: Commit, tree: Path) -> None:
     """Makes `tree` hold the files of a commit, but for what patches change and our own files.
 
-    Of a file that patches change it is the original that is written: `kernel_tree.patch` has to
-    follow. Raises InputError for a link that leads out of the source.
+    It writes the original of a file that patches change: `kernel_tree.patch` has to follow. Raises
+    InputError for a link that leads out of the source.
     """
     if not is_checked_out(tree):
         tree.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +127,7 @@ def check_out(commit: Commit, tree: Path) -> None:
 def _remove(path: Path, tree: Path) -> None:
     """Removes a file, and the directories that are empty then.
 
-    Not if something else has its name, or a link that of its directory: a checkout was killed.
+    After a killed checkout something else may have its name, or a link its directory's: these stay.
     """
     directory = path.parent.relative_to(tree)
     if (tree / directory).resolve() != tree.resolve() / directory:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mptcplab.errors import MptcplabError
@@ -30,6 +29,7 @@ from mptcplab.lab.kernel_tree import (
     now_ns,
     synchronise,
 )
+from mptcplab.units import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -51,8 +51,8 @@ MAKE_ENVIRONMENT = {
     "LOCALVERSION": "",
 }
 
-# Makes the kernel's Makefiles use precompiled headers, in `directory`: these must come before
-# everything else, and no name in them may be defined on the command line (see names.h).
+# Makes the kernel's Makefiles use precompiled headers, in `directory`: these must come first, and
+# the command line may define no name in them (see names.h).
 PRECOMPILED = (
     "NOSTDINC_FLAGS=-nostdinc -include {directory}/headers.h -include {directory}/names.h",
     "basename_flags=-DLAB_BASENAME=$(call name-fix,$(basetarget))",
@@ -65,21 +65,21 @@ PRECOMPILED = (
     "CFLAGS_sys_call_table_64.o=-DLAB_WITHOUT_HEADERS",
     "CFLAGS_ping.o=-DLAB_WITHOUT_HEADERS",
 )
-# The headers are compiled twice, with the flags of most kernel objects and with those of modules;
-# any object of either kind will do. The compiler takes the one that fits.
+# The headers are compiled twice, with the flags of most kernel objects and of modules, each known
+# from any object of its kind. The compiler takes the one that fits.
 _PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
 
 # Objects of a full build, for the progress bar of the first; later builds know the number.
 _OBJECTS_GUESS = 690
 _LOG_LINES_SHOWN = 12
-# What make's output says if the machine is to blame, not the source.
+# In make's output if the machine is to blame, not the source.
 _LACKED = re.compile(
     ".*(No space left on device|Cannot allocate memory|virtual memory exhausted"
     "|Killed signal terminated program|Resource temporarily unavailable).*"
 )
 _TICK_S = 0.1
-# Runs make, and removes the marker when make has ended on its own or by SIGTERM: it has then
-# deleted what it was making. This script outlives this process if that is killed.
+# Runs make, and removes the marker when make has ended on its own or by SIGTERM: make then leaves
+# no half-written file. This script outlives a killed process of ours.
 _GUARD = """\
 marker=$1
 shift
@@ -105,7 +105,7 @@ def configure(
 ) -> None:
     """Makes `.config` from `fragments`, checks that they took effect, and compiles `headers`.
 
-    If an option is in several fragments, the last one counts. Nothing is done if these, and
+    The last fragment with an option takes precedence. Nothing is done if the fragments, and
     everything else that determines the configuration (`other`), are unchanged. Raises MptcplabError
     if an option took no effect.
     """
@@ -120,17 +120,10 @@ def configure(
         make.run("allnoconfig", f"KCONFIG_ALLCONFIG={merged}")
     lost = options_without_effect(config.decode(), result.read_text())
     if lost:
-        count = "1 option" if len(lost) == 1 else f"{len(lost)} options"
         names = " and ".join(f"kernel/{name}" for name in fragments)
-        raise SourceError(
-            "\n  ".join(
-                [
-                    f"{count} of {names} took no effect: this"
-                    " kernel does not know it, or it needs or excludes another",
-                    *lost,
-                ]
-            )
-        )
+        text = f"{counted(len(lost), 'option')} of {names} took no effect: this kernel does not"
+        text += " know them, or they depend on others"
+        raise SourceError("\n  ".join([text, *lost]))
     if not note.exists():
         if headers:
             _precompile(make, headers)
@@ -138,10 +131,10 @@ def configure(
 
 
 def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
-    """Compiles the headers that most files include; without them a build takes twice as long.
+    """Compiles the headers that most files include, which halves the time of a build.
 
-    Their directory is named after their content: the name is in the command of each object, so
-    objects are rebuilt if, and only if, it changes.
+    Their directory is named after their content, and the name is in the command of each object:
+    make rebuilds objects if, and only if, the content changes.
     """
     make.precompiled_note.unlink(missing_ok=True)
     make.run("prepare", *_PLAIN_OBJECTS.values())
@@ -183,7 +176,7 @@ def _loads_precompiled(make: Make, gcc: Sequence[str], header: str) -> bool:
 
 
 def _plain_command(obj: Path, name: str) -> list[str]:
-    """The compiler and its flags for objects like that one, from make's .cmd file."""
+    """The compiler and its flags for objects like this one, from make's .cmd file."""
     note = obj / name
     command = (note.parent / f".{note.name}.cmd").read_text().partition("\n")[0]
     words = iter(shlex.split(command.partition(" := ")[2])[:-1])  # the last is the file
@@ -230,7 +223,7 @@ def _options(config: str) -> dict[str, str]:
 
 
 def arguments_of(compiler: str) -> list[str]:
-    """What make is to be told of a compiler."""
+    """make's arguments for a compiler."""
     if compiler == GCC:
         return []
     # clang refuses KCFLAGS, which are for gcc alone
@@ -241,10 +234,10 @@ class Make:
     """make with an object directory: its output goes to build.log, its end is always awaited.
 
     `directory` is for one configuration of the sources in `source`, and `arguments` come with every
-    call, in place of the environment's. It contains a marker file while
-    make works. When make is ended it deletes what it was making, even if this process was killed;
-    then the marker is removed, too. A marker that is left over means that make itself was killed: a
-    half-written object could look finished, and all are rebuilt.
+    call, in place of the environment's. It contains a marker file while make works. When make is
+    ended, even after the death of this process, it deletes the file that it was making, and the
+    marker goes, too. A marker that is left over means that make itself was killed: a half-written
+    object could look finished, and all are rebuilt.
     """
 
     def __init__(
@@ -264,9 +257,8 @@ class Make:
         return self._marker.exists()
 
     def is_from_the_future(self) -> bool:
-        """Whether the clock was set back since objects were made.
-
-        make takes them for newer than files that are changed now, and would not rebuild them.
+        """Whether the clock was set back since objects were made: make takes such objects for newer
+        than files that change now, and would not rebuild them.
         """
         if not self.obj.exists():
             return False
@@ -282,7 +274,7 @@ class Make:
         self._marker.unlink(missing_ok=True)
 
     def compile(self, progress: BuildProgress) -> None:
-        """Makes the kernel image `linux`, and what modules need."""
+        """Makes the kernel image `linux`, and the files that modules need."""
         self.image(progress, "linux", "modules_prepare", *self._precompiled())
         # the symbols for modules: with modules of the kernel's own, make would write it
         shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
@@ -405,8 +397,8 @@ def _terminate(make: subprocess.Popen[bytes]) -> None:
 def first_error(log: str, source: Path) -> list[str]:
     """The lines of make's output with the first error, with paths as the user knows them.
 
-    The first error of the compiler with the lines that show the place; else that of the linker or
-    of make.
+    The first error of the compiler comes with the lines that show its place; without one, the
+    linker's or make's.
     """
     text = log.replace(f"{source}/{OWN_DIRECTORY}/", "kernel/mptcp/").replace(f"{source}/", "")
     lines = text.splitlines()
@@ -433,7 +425,7 @@ class BuildProgress(AbstractContextManager["BuildProgress"]):
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._bar: Progress | None = None
-        self._told_tenths = 0
+        self._tenths = 0
         if not quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -453,17 +445,12 @@ class BuildProgress(AbstractContextManager["BuildProgress"]):
             self._task = self._bar.add_task("", total=None, detail="")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._bar:
             self._bar.stop()
 
     def step(self, name: str, detail: str = "") -> None:
-        self._told_tenths = 0
+        self._tenths = 0
         if self._bar:
             self._bar.update(self._task, description=name, detail=detail, total=None, completed=0)
         elif not self._quiet:
@@ -480,6 +467,6 @@ class BuildProgress(AbstractContextManager["BuildProgress"]):
         if self._bar:
             detail = f"{done} of about {max(total, done)} files" if total else f"{done} files"
             self._bar.update(self._task, detail=detail, total=total or None, completed=done)
-        elif not self._quiet and total and done * 10 // total > self._told_tenths:
-            self._told_tenths = done * 10 // total
+        elif not self._quiet and total and done * 10 // total > self._tenths:
+            self._tenths = done * 10 // total
             print(f"kernel: compile: {done} of about {total} files", file=sys.stderr)

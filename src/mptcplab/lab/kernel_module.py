@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The user's own scheduler: what its file must look like, and how it becomes a module."""
+"""The user's own scheduler: the form of its file, and how it becomes a module."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _NAMES_ACCEPTED = "accepted are at most 15 of a-z, 0-9 and _, a letter first"
 # The entry of a scheduler into the kernel: mps_scheduler() in mpsched.h uses it.
 _REGISTRATION = "mps_register"
 
-# Warnings of the kernel print __FILE__: without the path. A backtrace has each hook, also one that
-# ends with a call.
+# The kernel's warnings print __FILE__, here without the path. Without -fno-optimize-sibling-calls a
+# backtrace would lack a hook that ends with a call.
 _MAKEFILE = """\
 obj-m := {name}.o
 ccflags-y := -I$(srctree)/{own} -include $(src)/intree.h -fmacro-prefix-map=$(src)/=
@@ -37,8 +37,8 @@ MODULE_INFO(intree, "Y");
 """
 _LINES_SHOWN = 40
 
-# A module that the guest could not load: what mps_refuse() of kernel/mptcp/params.h said. The name
-# may be what is refused: empty, or with spaces.
+# A module that the guest could not load: the message of mps_refuse() of kernel/mptcp/params.h. It
+# may refuse the name itself: empty, or with spaces.
 _REFUSED = re.compile(r"(?<=: )mptcp: (.*?): ((?:\.|params\[|no memory ).*)")
 _OPS = re.compile(r"\bstruct\s+mps_ops\s+\w+\s*=")
 
@@ -57,36 +57,28 @@ def read(file: Path, taken: Sequence[str]) -> Scheduler:
 
     Raises InputError if there is no such file, or its name or the name it registers is invalid.
     """
-    problems = []
-
-    def problem(message: str) -> None:
-        problems.append(Problem("--scheduler", "", str(file), message))
-
-    name = file.stem
+    found, name, text = [], file.stem, b""
     if file.suffix != ".c":
-        problem("not a C source; accepted is a file NAME.c")
+        found.append("not a C source; accepted is a file NAME.c")
     elif not _NAME.fullmatch(name):
-        problem(f"{name!r} cannot be the name of a scheduler; {_NAMES_ACCEPTED}")
+        found.append(f"{name!r} cannot be the name of a scheduler; {_NAMES_ACCEPTED}")
     elif name in taken:
-        problem(f"the kernel has a scheduler {name} already; give the file another name")
-    text = b""
+        found.append(f"the kernel has a scheduler {name} already; give the file another name")
     try:
         text = file.read_bytes()
     except OSError as error:
-        problem(f"cannot be read: {error.strerror}")
-    if not problems:
+        found.append(f"cannot be read: {error.strerror}")
+    if not found:
         code = text.decode(errors="replace")
-        # not those of parameters
-        ops = _OPS.search(code)
+        ops = _OPS.search(code)  # parameters, before it, have names, too
         name_field = re.compile(r'\.name\s*=\s*"([^"]*)"')
         registered = name_field.search(code, ops.start() if ops else 0)
         if registered and registered[1] != name:
             line = code.count("\n", 0, registered.start()) + 1
-            problem(
-                f'line {line}: .name = "{registered[1]}" must be the name of the file, "{name}"'
-            )
-    if problems:
-        raise InputError(problems)
+            is_called = f'.name = "{registered[1]}" must be the name of the file, "{name}"'
+            found.append(f"line {line}: {is_called}")
+    if found:
+        raise InputError([Problem("--scheduler", "", str(file), message) for message in found])
     return Scheduler(name, file, text)
 
 
@@ -124,7 +116,7 @@ def write(directory: Path, scheduler: Scheduler) -> None:
 
 
 def put(module: Path, scheduler: Scheduler, target: Path, notes: Mapping[str, str]) -> None:
-    """Puts a finished module to its place, whole or not at all: where it is, all beside it is.
+    """Puts a finished module to its place, after everything beside it.
 
     Raises MptcplabError if it registers no scheduler.
     """
@@ -134,7 +126,7 @@ def put(module: Path, scheduler: Scheduler, target: Path, notes: Mapping[str, st
     target.parent.mkdir(parents=True, exist_ok=True)
     for name, text in notes.items():
         target.with_name(name).write_text(text)
-    # for who says where it is wrong, if the kernel refuses it
+    # `with_place` reads it if the kernel refuses the module
     with new_file(target.with_suffix(".c")) as part:
         part.write_bytes(scheduler.text)
     with new_file(target) as part:
@@ -142,7 +134,7 @@ def put(module: Path, scheduler: Scheduler, target: Path, notes: Mapping[str, st
 
 
 def with_place(reason: str, module: Path) -> str:
-    """Why a run failed, which may be that a scheduler was refused: with its file and the line.
+    """Why a run failed, with file and line if the kernel refused a scheduler.
 
     A module that came from elsewhere has no source beside it.
     """
@@ -157,7 +149,7 @@ def with_place(reason: str, module: Path) -> str:
 
 
 def _place_of(why: str, text: str) -> int:
-    """Where the source has what is refused: a parameter by its name, a field, or all of them."""
+    """The place of the refused part in the source: a parameter by its name, a field, or all."""
     if parameter := re.match(r'params\[\d+\](?: |: \.name is )("[^"]*")', why):
         # the last one, since of two with one name the second is refused
         names = [*re.finditer(rf"(?:\bMPS_\w+\(|\.name\s*=)\s*{re.escape(parameter[1])}", text)]
@@ -171,14 +163,14 @@ def _place_of(why: str, text: str) -> int:
 
 
 def failed(scheduler: Scheduler, what: str, lines: Sequence[str]) -> SourceError:
-    """The error that something is wrong with a scheduler, with the lines that say what."""
+    """The error of a wrong scheduler, with the lines that explain it."""
     return SourceError("\n  ".join([f"{scheduler.file} {what}", *lines]))
 
 
 def said(log: str, directory: Path, scheduler: Scheduler, places: Mapping[str, str]) -> list[str]:
     """The output of compiler and linker for a module, with paths as the user knows them.
 
-    `places` has what stands for other paths, in the order in which they are replaced.
+    `places` maps other paths to their replacements, in this order.
     """
     text = log.replace(f"{directory}/{scheduler.name}.c", str(scheduler.file))
     for path, known in ((f"{directory}/", ""), *places.items()):
@@ -191,7 +183,7 @@ def said(log: str, directory: Path, scheduler: Scheduler, places: Mapping[str, s
 
 
 def undefined(module: Path) -> list[str]:
-    """The symbols that an object uses of others."""
+    """The symbols of other objects that an object uses."""
     command = ["nm", "--undefined-only", "--format=just-symbols", str(module)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.split()

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Kernels by name: those that the user named when building them, and the series of Linux.
+"""Kernels by name: the user names a kernel when building it, and a series of Linux has its own.
 
-A name stands for a source and a variant, so that its kernel follows our patches and files. The
-user's names are in `names.json` of the kernels' cache. A series, such as 6.12, is a name wherever
-its source has been set up: Debian's archive of it, or `sources/linux-source-SERIES.tar.xz` in the
-cache.
+A name stands for a source and a variant: its kernel follows our patches and files. The user's names
+are in `names.json` of the kernels' cache. A series, such as 6.12, is a name wherever its source has
+been set up: Debian's archive of it, or `sources/linux-source-SERIES.tar.xz` in the cache.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
 from mptcplab.mistakes import printable, suggestion
 
-#: The variants for the kernel's own tests: without our framework, with it, and without all of our
-#: patches for MPTCP that a run can do without.
+#: The variants for the kernel's own tests: without our framework, with it, and with only those of
+#: our patches for MPTCP that a run needs.
 UPSTREAM, OURS, ENGINE = "selftest-upstream", "selftest", "selftest-engine"
 ACCEPTED = "a name is a letter or digit, then up to 30 of a-z, 0-9, ., _ and -"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
@@ -36,7 +35,7 @@ _BLOCK_BYTES = 512
 
 @dataclass(frozen=True)
 class Named:
-    """What a name stands for: a source, and one of `kernel.VARIANTS`."""
+    """The meaning of a name: a source, and one of `kernel.VARIANTS`."""
 
     name: str
     source: Path
@@ -48,48 +47,50 @@ class Named:
 
     @property
     def tested(self) -> tuple[str, ...]:
-        """The variants for the kernel's own tests: upstream's, then, if it can have that, the one
-        with our framework.
-        """
+        """The variants for the kernel's own tests: upstream's, then our framework's if any."""
         if self.variant == kernel.ENGINE_ONLY:
             return (ENGINE,)
         return (UPSTREAM,) if self.variant in ("upstream", UPSTREAM) else (UPSTREAM, OURS)
 
     @property
     def variants(self) -> set[str]:
-        """All variants that are built for it: its own, those of its tests, and --kernel-like's."""
+        """All variants that commands build for it, also for its tests and for --kernel-like."""
         like = FLAVOURS.values() if self.variant == FLAVOURS[DEFAULT_FLAVOUR] else ()
         return {self.variant, *self.tested, *like}
 
     def trees(self) -> set[Path]:
-        """Where its source is unpacked, or would be."""
+        """The directories for its unpacked source."""
         return {kernel.tree_of(self.source, variant) for variant in self.variants}
 
     def current(self) -> KernelBuild | None:
         """Its kernel, if it is built."""
         found = kernel.current(self.variant, self.source)
-        return None if found is None else replace(found, name=self.name)
+        return found and replace(found, name=self.name)
 
     def all_current(self) -> list[KernelBuild]:
-        """All kernels that are built for it, of those that are built now."""
+        """Its kernels of all variants that are built."""
         found = (kernel.current(variant, self.source) for variant in sorted(self.variants))
         return [each for each in found if each is not None]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A directory of the cache: what it holds, in words, and its size on the disk."""
+    """A directory of the cache: its content in words, and its size on the disk."""
 
     what: str
     directory: Path
     size_bytes: int
 
+    @classmethod
+    def of(cls, what: str, directory: Path) -> Piece:
+        return cls(what, directory, size_bytes(directory))
+
 
 def known() -> dict[str, Named]:
     """All names: the series whose sources are here, the oldest first, then the user's own.
 
-    Raises MptcplabError if the file of the user's names is damaged, or has one that cannot be given
-    to a kernel.
+    Raises MptcplabError if the file of the user's names is damaged, or has a name that no kernel
+    can have.
     """
     found = {name: Named(name, source) for name, source in _series()}
     file = _file()
@@ -98,7 +99,7 @@ def known() -> dict[str, Named]:
     except (OSError, ValueError):
         notes = None
     if not isinstance(notes, dict):
-        raise MptcplabError(f"{file}: does not say which kernels have names; remove it")
+        raise MptcplabError(f"{file}: not a table of kernels' names; remove it")
     for name, of in notes.items():
         wrong = _cannot_be(name) or _cannot_stand_for(of)
         if wrong:
@@ -114,28 +115,23 @@ def find(
     to_remove: bool = False,
     also: Sequence[str] = (f"{stock_package.PREFIX}PACKAGE.deb",),
 ) -> Named:
-    """What a name stands for. Raises InputError, with the names there are, if it is none: those
-    that can be removed if it is `to_remove`, or else used, with what is accepted `also`.
+    """The meaning of a name. If it has none, raises InputError with the accepted names: those that
+    can be removed if it is `to_remove`, or else used, and whatever is accepted `also`.
     """
-    if stock_package.is_stock(name):
-        message = "a distribution's package, for --kernel of runs"
-        if to_remove:
-            message += "; kernel prune removes it"
-        raise InputError([Problem(option, "", name, message)])
     names = known()
-    if name not in names:
-        hint = suggestion(name, list(names)) or ";"
-        if to_remove:
-            message = f"no kernel of this name{hint} there are: {', '.join(names)}"
-            raise InputError([Problem(option, "", name, message)])
+    if name in names:
+        return names[name]
+    hint = suggestion(name, list(names)) or ";"
+    accepted = ", ".join(names if to_remove else [*names, *also])
+    message = f"no kernel has this name{hint} accepted is one of {accepted}"
+    if stock_package.is_stock(name):
+        message = _ONLY_IN_RUNS + ("; mptcplab kernel prune removes it" if to_remove else "")
+    elif name in supported_series():
+        message += "; to add it: make setup-kernels"
+    elif not to_remove:
         own = name if _cannot_be(name) is None else "NAME"
-        how = f"mptcplab kernel build --source ARCHIVE --name {own}"
-        if name in supported_series():
-            how = "make setup-kernels"
-        there = ", ".join([*names, *also])
-        message = f"no kernel of this name{hint} known: {there}; to add it: {how}"
-        raise InputError([Problem(option, "", name, message)])
-    return names[name]
+        message += f"; to add it: mptcplab kernel build --source ARCHIVE --name {own}"
+    raise InputError([Problem(option, "", name, message)])
 
 
 def build(named: Named, *, quiet: bool = False) -> KernelBuild:
@@ -144,7 +140,7 @@ def build(named: Named, *, quiet: bool = False) -> KernelBuild:
     Raises MptcplabError, too, if the source of a name of the user's own is gone.
     """
     kept = known().get(named.name)
-    # the source of a name that is to be given is that of --source
+    # a new name takes its source from --source
     if kept is not None and kept.source == named.source:
         _require_source(named)
     made = kernel.build(named.source, variant=named.variant, quiet=quiet, remember=False)
@@ -152,8 +148,8 @@ def build(named: Named, *, quiet: bool = False) -> KernelBuild:
 
 
 def build_any(name: str, option: str = "--kernel") -> KernelBuild:
-    """The kernel of a name, of an id in the cache, or of `choices.CURRENT`, that is used without a
-    name; built unless it is, but for one of an id.
+    """The kernel of a name, an id in the cache, or `choices.CURRENT`; a missing one is built, but
+    not from an id.
 
     Raises InputError if there is none, and for the kernels of distributions; others as
     `kernel.build`.
@@ -161,18 +157,18 @@ def build_any(name: str, option: str = "--kernel") -> KernelBuild:
     if name == CURRENT:
         return kernel.build()
     if stock_package.is_stock(name):
-        message = (
-            "a distribution's package, for --kernel of runs: in an emulated machine computing "
-            "takes time, so that every packet differs"
-        )
-        raise InputError([Problem(option, "", name, message)])
+        why = "computing takes time in an emulated machine, and every packet differs"
+        raise InputError([Problem(option, "", name, f"{_ONLY_IN_RUNS}: {why}")])
     if not _BUILD_ID.fullmatch(name):
-        return build(find(name, option, also=(CURRENT, "ids in kernel list")))
+        return build(find(name, option, also=(CURRENT, "an id of mptcplab kernel list")))
     for found in kernel.built():
         if found.id == name:
             return replace(found, name=name)
-    message = "no kernel of this id is in the cache; mptcplab kernel list has those that are"
+    message = "no kernel in the cache has this id; accepted is an id of mptcplab kernel list"
     raise InputError([Problem(option, "", name, message)])
+
+
+_ONLY_IN_RUNS = "this names a distribution's package, which only --kernel of runs takes"
 
 
 def check(name: str) -> None:
@@ -185,38 +181,38 @@ def check(name: str) -> None:
 def _cannot_be(name: str) -> str | None:
     """Why something cannot be a name of the user's own, None if it can."""
     if _SERIES.fullmatch(name):
-        return f"names like this are those of series of Linux; {ACCEPTED}"
+        return f"names of this form are for series of Linux; {ACCEPTED}"
     if _BUILD_ID.fullmatch(name):
-        return f"names like this are ids of kernels; {ACCEPTED}"
+        return f"names of this form are ids of kernels; {ACCEPTED}"
     if name == CURRENT:
-        return f"this is the kernel that is used without a name; {ACCEPTED}"
+        return f"this means the kernel of runs without --kernel; {ACCEPTED}"
     return None if _NAME.fullmatch(name) else ACCEPTED
 
 
 def _cannot_stand_for(of: object) -> str | None:
-    """Why something cannot be what a name stands for in the file of names, None if it can."""
+    """Why a name cannot stand for an entry of the file of names, None if it can."""
     if (
         isinstance(of, dict)
         and all(isinstance(of.get(key), str) for key in ("source", "variant"))
         and of["variant"] in kernel.VARIANTS
     ):
         return None
-    return f'expected is {{"source": PATH, "variant": one of {", ".join(kernel.VARIANTS)}}}'
+    return f'accepted is {{"source": PATH, "variant": one of {", ".join(kernel.VARIANTS)}}}'
 
 
 def keep(named: Named) -> None:
-    """Keeps a name of the user's own, in place of what it stood for before."""
+    """Keeps a name of the user's own, and replaces its former meaning."""
     check(named.name)
     with kernel.locked(wait=True):
         _write({**known(), named.name: named})
 
 
 def remove(name: str) -> list[Piece]:
-    """Removes a name of the user's own, and what was built for it, in all variants, unless another
-    name needs it; returns what was removed.
+    """Removes a name of the user's own, and all that was built for it unless another name needs it;
+    returns the removed pieces.
 
-    Of a series only what was built is removed. Raises InputError for an unknown name, and
-    MptcplabError while a kernel is being built.
+    The name and the source of a series stay. Raises InputError for an unknown name, and
+    MptcplabError during a build.
     """
     with kernel.locked(wait=False):
         named, others = find(name, "NAME", to_remove=True), known()
@@ -225,10 +221,10 @@ def remove(name: str) -> list[Piece]:
         gone = []
         for mine in named.all_current() if named.source.exists() else ():
             if mine.id not in builds and not kernel.came_along(mine):
-                gone.append(_piece(f"kernel {mine.id}", mine.image.parent))
+                gone.append(Piece.of(f"kernel {mine.id}", mine.image.parent))
                 gone += [each for each in _modules() if _kernel_of(each) == mine.id]
         unpacked = sorted(tree for tree in named.trees() - trees if tree.exists())
-        gone += [_piece("source and objects", tree) for tree in unpacked]
+        gone += [Piece.of("source and objects", tree) for tree in unpacked]
         _write(others)
         for each in gone:
             shutil.rmtree(each.directory)
@@ -236,36 +232,31 @@ def remove(name: str) -> list[Piece]:
 
 
 def unneeded() -> list[Piece]:
-    """What is in the cache and is for no name, nor is used without one: old kernels, their modules,
-    unpacked sources, what bisections built, and what was taken out of distributions' packages,
-    which is done again when one is asked for.
+    """The pieces of the cache that serve no name and no run without one: old kernels, their
+    modules, unpacked sources, the builds of bisections, and the content of distributions' packages,
+    which the next run unpacks again.
 
-    Raises MachineError without a compiler, since it determines which kernels are current, and
-    MptcplabError if the source of a name is gone.
+    Raises MachineError without a compiler, which decides on the current kernels, and MptcplabError
+    if the source of a name is gone.
     """
     if not kernel.compiler_version():
-        raise MachineError("gcc is missing, so it is not known which kernels are current")
+        raise MachineError("gcc is missing: the current kernels depend on its version")
     names = list(known().values())
     for each in names:
         _require_source(each)
-    builds, trees = _needed(names)
-    found = [
-        _piece(f"kernel {file.parent.name}", file.parent)
-        for file in sorted(kernel.place().glob("*/build.json"))
-        if file.parent.name not in builds
+    (builds, trees), came = _needed(names), prebuilt.came()
+    kit = came.kit_id if came else ""
+    built, unpacked, kits = (
+        sorted(kernel.place().glob(pattern)) for pattern in ("*/build.json", "trees/*", "kits/*")
+    )
+    old = [file.parent for file in built if file.parent.name not in builds]
+    return [
+        *(Piece.of(f"kernel {each.name}", each) for each in old),
+        *(Piece.of("source and objects", each) for each in unpacked if each not in trees),
+        *(each for each in _modules() if _kernel_of(each) not in builds),
+        *(Piece.of("module kit", each) for each in kits if each.name != kit),
+        *(Piece.of("distribution's kernel", each) for each in stock_package.directories()),
     ]
-    found += [
-        _piece("source and objects", tree)
-        for tree in sorted(kernel.place().glob("trees/*"))
-        if tree not in trees
-    ]
-    found += [each for each in _modules() if _kernel_of(each) not in builds]
-    came = prebuilt.came()
-    kit = came.sha256[prebuilt.MODULE_KIT][:12] if came else ""
-    kits = sorted(kernel.place().glob("kits/*"))
-    found += [_piece("module kit", each) for each in kits if each.name != kit]
-    stock = stock_package.directories()
-    return [*found, *(_piece("distribution's kernel", each) for each in stock)]
 
 
 def _require_source(named: Named) -> None:
@@ -273,13 +264,13 @@ def _require_source(named: Named) -> None:
     if not named.is_series and not named.source.exists():
         raise MptcplabError(
             f"the source of {named.name} is gone: {named.source}\n"
-            f"  another one: mptcplab kernel build --source ARCHIVE --name {named.name}\n"
-            f"  if it is for good: mptcplab kernel remove {named.name}"
+            f"  to choose another: mptcplab kernel build --source ARCHIVE --name {named.name}\n"
+            f"  to give up the name: mptcplab kernel remove {named.name}"
         )
 
 
 def prune() -> list[Piece]:
-    """Removes what is `unneeded`, and returns it. Raises MptcplabError, too, during a build."""
+    """Removes and returns the `unneeded` pieces. Raises MptcplabError, too, during a build."""
     with kernel.locked(wait=False):
         gone = unneeded()
         for each in gone:
@@ -288,7 +279,7 @@ def prune() -> list[Piece]:
 
 
 def size_bytes(directory: Path) -> int:
-    """What a directory takes on the disk."""
+    """The space that a directory takes on the disk."""
     total = 0
     for path in directory.rglob("*"):
         with suppress(OSError):
@@ -297,7 +288,7 @@ def size_bytes(directory: Path) -> int:
 
 
 def _needed(names: Sequence[Named]) -> tuple[set[str], set[Path]]:
-    """The ids of the kernels that are built for names, or used without one, and the trees."""
+    """The ids of the kernels of names, and of those used without one; and their trees."""
     builds = {build.id for each in names for build in each.all_current()}
     builds |= {build.id for each in kernel.VARIANTS if (build := kernel.current(each))}
     trees = {tree for each in names for tree in each.trees()}
@@ -308,32 +299,27 @@ def _needed(names: Sequence[Named]) -> tuple[set[str], set[Path]]:
 
 
 def _modules() -> list[Piece]:
-    return [_piece("module", each) for each in sorted(kernel.place().glob("modules/*"))]
+    return [Piece.of("module", each) for each in sorted(kernel.place().glob("modules/*"))]
 
 
 def _kernel_of(module: Piece) -> str:
-    """The kernel that a module is for, empty for one that is not whole."""
+    """The kernel that a module is for, empty for an incomplete one."""
     note = module.directory / kernel.OF_KERNEL
     return note.read_text() if note.exists() else ""
 
 
-def _piece(what: str, directory: Path) -> Piece:
-    return Piece(what, directory, size_bytes(directory))
-
-
 def _series() -> Iterator[tuple[str, Path]]:
-    """The series that there are patches for, with the first of their sources that is here.
+    """The series that we have patches for, each with the first of its sources that is here.
 
-    That of Debian's own archive is always among them: a wheel brings its kernel along.
+    The series of Debian's own archive always counts: a wheel brings its kernel along.
     """
     for series in supported_series():
         archive = f"linux-source-{series}.tar.xz"
-        places = [doctor.cache_dir() / "sources" / archive, Path("/usr/src") / archive]
+        places = (doctor.cache_dir() / "sources" / archive, Path("/usr/src") / archive)
         if series == KERNEL_VERSION:
-            places = [doctor.DEBIAN_SOURCE]
-        found = [place for place in places if place.exists()]
-        if found or series == KERNEL_VERSION:
-            yield series, (found or places)[0]
+            yield series, doctor.DEBIAN_SOURCE
+        elif found := next(filter(Path.exists, places), None):
+            yield series, found
 
 
 def _file() -> Path:

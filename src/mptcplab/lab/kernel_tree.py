@@ -2,8 +2,7 @@
 """A kernel source in the cache: unpacked, with our patches and files in it.
 
 A tree contains `src`, `originals` (the files that patches change, as they were) and `source.json`
-(what it was unpacked from). A file is written only if its content changes, since make compares
-times.
+(its origin). A file is written only if its content changes, since make compares times.
 
 Programs started here hold the lock of the cache, like `lock` here, and end with this process: if it
 is killed, none of them continues beside the next build.
@@ -73,16 +72,16 @@ _LEFT_OUT = re.compile(
 )
 
 _TAR_MATCHING = ("--anchored", "--wildcards", "--wildcards-match-slash")
-# Whoever made the archive, and when: extracted files are ours, with the present time.
+# Extracted files are ours, with the present time.
 _TAR_OURS = ("--no-same-owner", "--no-same-permissions", "--touch")
 # A whole 6.12 has 1.4 GiB.
 _MOST_BYTES = 3 << 30
-# To find the Makefile of an archive; that of Debian's is found in one.
+# To find the Makefile of an archive: Debian's takes one.
 _MOST_SECONDS = 120
 _LINES_SHOWN = 12
-#: What a series adds to the configuration: patches/SERIES/series.config, if it is there.
-SERIES_CONFIG = "series.config"
-# Below the patches of a series: directories of those for older versions.
+# A series may add to the configuration: patches/SERIES/series.config.
+_SERIES_CONFIG = "series.config"
+# Below the patches of a series: directories for older versions.
 _UNTIL = "until-"
 
 
@@ -127,30 +126,24 @@ def patch_files(version: str) -> list[Path]:
 
 
 def config_files(version: str) -> list[Path]:
-    """What a version adds to the configuration, SERIES_CONFIG; the last one counts most."""
-    found = (each / SERIES_CONFIG for each in _places(version))
+    """The additions of a version to the configuration; the last one takes precedence."""
+    found = (each / _SERIES_CONFIG for each in _places(version))
     return [path for path in found if path.exists()]
 
 
 def _places(version: str) -> list[Path]:
-    """The directories that a version has its patches from.
+    """The directories that a version has its patches from: its own series', the next newer one's
+    that has some, or the newest; and below it until-VERSION and until-SERIES.
 
-    Below the series', in until-VERSION or until-SERIES, is what that one and older ones need
-    besides, or in place of what has the same name in an earlier directory of the list.
+    These are for that version and older ones: a file replaces one of the same name in an earlier
+    directory of the list.
     """
-    own, number = _series_place(version), _number(version)
+    known, number = supported_series(), _number(version)
+    not_older = [each for each in known if _number(each) >= number[:2]]
+    own = resources.KERNEL / "patches" / (not_older or known[-1:])[0]
     older = {_number(path.name.removeprefix(_UNTIL)): path for path in own.glob(f"{_UNTIL}*")}
     lasts = [last for last in sorted(older, reverse=True) if number[: len(last)] <= last]
     return [own, *(older[last] for last in lasts)]
-
-
-def _series_place(version: str) -> Path:
-    """The directory of the patches that a version gets: of its own series, of the next newer one
-    that has some, or of the newest.
-    """
-    known = supported_series()
-    not_older = [each for each in known if _number(each) >= _number(series_of(version))]
-    return resources.KERNEL / "patches" / (not_older or known[-1:])[0]
 
 
 def directory_version(directory: Path, source: Path) -> str:
@@ -186,7 +179,7 @@ def archive_version(archive: Path) -> str:
 
 
 def version_of(makefile: str, source: Path) -> str:
-    """The version that the text of a Makefile says. Raises InputError as `directory_version`."""
+    """The version in the text of a Makefile. Raises InputError as `directory_version`."""
     lines = r"^VERSION = (\d+)\nPATCHLEVEL = (\d+)(?:\nSUBLEVEL = (\d+))?$"
     found = re.search(lines, makefile, re.MULTILINE)
     if found is None:
@@ -206,10 +199,10 @@ def is_unpacked_name(name: str) -> bool:
 
 
 def is_unpacked(tree: Path, digest: str) -> bool:
-    """Whether `tree` holds, whole, the source with that digest.
+    """Whether `tree` holds the source with that digest, complete.
 
-    Not if it was unpacked in what is now the future, since the clock was set back: make would
-    compile all of it every time.
+    A tree from the future, since the clock was set back, does not count: make would compile all of
+    it every time.
     """
     note, makefile = tree / "source.json", tree / "src" / "Makefile"
     return (
@@ -235,9 +228,12 @@ def unpack(source: Path, digest: str, tree: Path, lock: int) -> None:
     with new_directory(tree) as part:
         (part / "src").mkdir()
         if source.is_dir():
-            _tar_between(source, part / "src", lock)
+            pack = ["tar", "--create", "--file=-", "--directory", str(source), *_excludes("."), "."]
+            with subprocess.Popen(ending_with_us(pack), stdout=subprocess.PIPE) as packing:
+                _tar(["--file=-"], part / "src", source, lock, stdin=packing.stdout)
         else:
-            _tar_extract(source, part / "src", lock)
+            archive = ["--file", str(source), "--strip-components=1"]
+            _tar([*archive, *_excludes(_top_directory(source))], part / "src", source, lock)
         directory_version(part / "src", source)
         check_links(part / "src", source)
         write_json(part / "source.json", {"path": str(source), "digest": digest})
@@ -253,13 +249,10 @@ def check_links(directory: Path, source: Path) -> None:
                 raise bad_source(source, f"its {name} is a link that leads out of it")
 
 
-def _tar_extract(archive: Path, target: Path, lock: int) -> None:
-    top = _top_directory(archive)
-    excludes = [f"--exclude={top}/{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
-    _tar(
-        ["--file", str(archive), "--strip-components=1", *_TAR_MATCHING, *excludes],
-        *(target, archive, lock),
-    )
+def _excludes(top: str) -> list[str]:
+    """tar's options that leave out the files that a build does not need."""
+    patterns = (*_NOT_UNPACKED, *_NOT_SOURCE)
+    return [*_TAR_MATCHING, *(f"--exclude={top}/{pattern}" for pattern in patterns)]
 
 
 def _top_directory(archive: Path) -> str:
@@ -276,15 +269,6 @@ def _top_directory(archive: Path) -> str:
     if not first:
         raise bad_source(archive, "not an archive that tar can read")
     return first.partition("/")[0]
-
-
-def _tar_between(source: Path, target: Path, lock: int) -> None:
-    excludes = [f"--exclude=./{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
-    command = ["tar", "--create", "--file=-", "--directory", str(source), *_TAR_MATCHING]
-    with subprocess.Popen(
-        ending_with_us([*command, *excludes, "."]), stdout=subprocess.PIPE
-    ) as packing:
-        _tar(["--file=-"], target, source, lock, stdin=packing.stdout)
 
 
 def _tar(
@@ -320,7 +304,7 @@ def _tar(
 
 
 def _first_wrong(listing: Iterable[str]) -> str:
-    """What does not belong in a kernel source, by tar's list of files; "" if nothing."""
+    """The first mistake in a kernel source, by tar's list of files; "" if none."""
     total = 0
     for line in listing:
         found = re.match(r"(.)\S+ \d+/\d+ +([\d,]+) \S+ \S+ (.*)", line)
@@ -333,7 +317,7 @@ def _first_wrong(listing: Iterable[str]) -> str:
 
 
 def ending_with_us(command: Sequence[str], number: str = "KILL") -> list[str]:
-    """A command that gets a signal when this process ends, however it ends."""
+    """A command that gets a signal when this process ends, for any reason."""
     return ["setpriv", "--pdeathsig", number, *command] if shutil.which("setpriv") else [*command]
 
 
@@ -348,8 +332,8 @@ class PatchError(SourceError):
 def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
     """Updates the patches in `tree/src`; only files whose content changes are written.
 
-    They are applied to copies of the original files, so it does not matter which patches, or
-    which versions of them, were in the tree before.
+    They are applied to copies of the original files: the patches that were in the tree before do
+    not matter.
     """
     source, originals, scratch = tree / "src", tree / ORIGINALS, tree / "scratch"
     patched = read_patched(tree)
@@ -378,7 +362,7 @@ def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
 
 
 def read_patched(tree: Path) -> dict[str, bool]:
-    """The files that patches have changed, and for each whether there is an original of it."""
+    """The files that patches have changed, each with whether it has an original."""
     note = tree / PATCHED
     return dict(json.loads(note.read_text())) if note.exists() else {}
 
@@ -402,7 +386,7 @@ def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
 
 
 def _rejected(output: Sequence[str]) -> list[str]:
-    """Each hunk that does not apply, by what patch(1) says; all of that if it names none."""
+    """The hunks that patch(1) rejected; the end of its output if it names none."""
     file, found = "", []
     for line in output:
         if begun := re.match(r"patching file (\S+)", line):
@@ -436,9 +420,9 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def write_if_changed(path: Path, content: bytes) -> None:
-    """make compares times: a file written again with the same content would be compiled again.
+    """make compares times: it would compile a file that is written again with the same content.
 
-    So would, each time, a file from the future, since the clock was set back.
+    It would also compile, each time, a file from the future, since the clock was set back.
     """
     if path.is_file() and path.read_bytes() == content:
         if path.stat().st_mtime_ns > now_ns(path.parent):
@@ -453,9 +437,5 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
 
 
-def digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 def digests(contents: Mapping[str, bytes]) -> dict[str, str]:
-    return {name: digest(content) for name, content in contents.items()}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Modules for a kernel that was not built here, with gcc and ld alone.
 
-A kit has what make reads when it compiles a module: the headers that mpsched.h includes, and the
-kernel's own, the commands with their flags, the symbols of the kernel, and the linker's script. It
-is made from the objects of a kernel. The same compiler makes the same module with it as make does
-(tests/kernel/test_module_kit.py).
+A kit has the inputs of make for a module: the headers that mpsched.h includes, and the kernel's
+own, the commands with their flags, the symbols of the kernel, and the linker's script. It is made
+from the objects of a kernel. With it, the same compiler makes the same module as make does
+(tests/kernel/test_wheel.py).
 
 A kit is an archive, of `src` and `obj` (headers, as they lie in source and objects) and `kit.json`.
 """
@@ -33,17 +33,13 @@ from mptcplab.lab.kernel_tree import OWN_DIRECTORY
 
 # In place of the directories of the kit and of the module, and of the module's name.
 _KIT, _MODULE, _NAME = "@KIT@", "@MODULE@", "@NAME@"
-#: The name of the module that a kit is made with: none of the words of a command.
+# The name of the module that a kit is made with: no other word of a command has it.
 _EXAMPLE = "kit_example"
 _COMMON = "module-common.o"
-# Licences that may use what is only for those (include/linux/license.h).
+# Licences of modules that may use GPL-only symbols (include/linux/license.h).
 _FREE = {
-    "GPL",
-    "GPL v2",
-    "GPL and additional rights",
-    "Dual BSD/GPL",
-    "Dual MIT/GPL",
-    "Dual MPL/GPL",
+    *("GPL", "GPL v2", "GPL and additional rights"),
+    *("Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"),
 }
 
 
@@ -68,17 +64,14 @@ def make_kit(make: Make, example: Path, schedulers: Iterable[Path], target: Path
     text = example.read_text().replace(example.stem, _EXAMPLE).encode()
     directory = kernel_module.prepare(make, Scheduler(_EXAMPLE, example, text))
     make.module(directory)
-    # the objects of modules share a part, which does not depend on the module
-    common = directory / f".{_COMMON}"
+    module, about, link = (
+        _command(make, directory, f".{_EXAMPLE}.{each}.cmd") for each in ("o", "mod.o", "ko")
+    )
     recipe = _Recipe(
-        _command(make, directory, f".{_EXAMPLE}.o.cmd"),
-        _command(make, directory, f".{_EXAMPLE}.mod.o.cmd"),
-        # of segments, which a module has none of, and old linkers know no such warning
-        [
-            word
-            for word in _command(make, directory, f".{_EXAMPLE}.ko.cmd")
-            if word != "--no-warn-rwx-segments"
-        ],
+        module,
+        about,
+        # a warning about segments, which a module has none of; old linkers do not know it
+        [word for word in link if word != "--no-warn-rwx-segments"],
         (directory / f"{_EXAMPLE}.mod.c").read_text(),
         {
             words[1]: words[3].endswith("_GPL")
@@ -86,19 +79,18 @@ def make_kit(make: Make, example: Path, schedulers: Iterable[Path], target: Path
             if len(words := line.split("\t")) > 3
         },
     )
-    headers = _headers(make, directory, recipe, schedulers)
+    script = make.obj / "scripts" / "module.lds"
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name, new_file(target) as part:
         kit = Path(name)
-        for file in headers:
-            place = kit / ("src" if file.is_relative_to(make.source) else "obj")
-            base = make.source if file.is_relative_to(make.source) else make.obj
-            copy = place / file.relative_to(base)
+        for file in (*_headers(make, directory, recipe, schedulers), script):
+            if file.is_relative_to(make.source):
+                copy = kit / "src" / file.relative_to(make.source)
+            else:
+                copy = kit / "obj" / file.relative_to(make.obj)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
-        script = kit / "obj" / "scripts" / "module.lds"
-        script.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(make.obj / "scripts" / "module.lds", script)
-        shutil.copyfile(common, kit / _COMMON)
+        # the objects of modules share a part, which does not depend on the module
+        shutil.copyfile(directory / f".{_COMMON}", kit / _COMMON)
         (kit / "kit.json").write_text(json.dumps(asdict(recipe), indent=1) + "\n")
         _pack(kit, part)
 
@@ -121,7 +113,7 @@ def compile(kit: Path, scheduler: Scheduler, target: Path) -> list[str]:
     """Makes the module `target`, whole or not at all; returns the compiler's warnings.
 
     Raises MptcplabError with the output of compiler or linker, or if the module registers no
-    scheduler, has no licence, or uses what the kernel does not have.
+    scheduler, has no licence, or uses symbols that the kernel lacks.
     """
     recipe = _Recipe(**json.loads((kit / "kit.json").read_bytes()))
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
@@ -149,29 +141,29 @@ def compile(kit: Path, scheduler: Scheduler, target: Path) -> list[str]:
         own = {f"{kit}/src/{OWN_DIRECTORY}/": "kernel/mptcp/"}
         places = own | {f"{kit}/src/": "", f"{kit}/obj/": ""}
 
-        def said(log: str) -> list[str]:
-            return kernel_module.said(log, directory, scheduler, places)
+        def require(lines: Sequence[str]) -> None:
+            if lines:
+                raise kernel_module.failed(scheduler, "does not compile", lines)
+
+        def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+            return kernel_module.said(done.stdout, directory, scheduler, places)
 
         for done in (compiled, about):
             if done.returncode:
                 hint = [_HEADERS] if re.search(_NO_HEADER, done.stdout) else []
-                raise kernel_module.failed(
-                    scheduler, "does not compile", [*said(done.stdout), *hint]
-                )
-        wrong = _wrong(directory / f"{scheduler.name}.o", scheduler, recipe.symbols)
-        if wrong:
-            raise kernel_module.failed(scheduler, "does not compile", wrong)
+                require([*said(done), *hint])
+        require(_wrong(directory / f"{scheduler.name}.o", scheduler, recipe.symbols))
         linked = run(recipe.link)
         if linked.returncode:
-            raise kernel_module.failed(scheduler, "does not compile", said(linked.stdout))
+            require(said(linked))
         kernel_module.put(directory / f"{scheduler.name}.ko", scheduler, target, {})
-        return said(compiled.stdout)
+        return said(compiled)
 
 
 _NO_HEADER = r"fatal error: \S+: No such file or directory"
 _HEADERS = (
-    "the headers that came with mptcplab are those that mpsched.h includes; with a kernel built"
-    " here you can use all: mptcplab kernel build --source ARCHIVE"
+    "mptcplab brings only the headers that mpsched.h includes; with a kernel built here you can use"
+    " all: mptcplab kernel build --source ARCHIVE"
 )
 
 
@@ -196,7 +188,7 @@ def _filled(word: str, kit: Path, directory: Path, name: str) -> str:
 def _headers(
     make: Make, directory: Path, recipe: _Recipe, schedulers: Iterable[Path]
 ) -> list[Path]:
-    """All headers that some schedulers, and what make adds to each module, include."""
+    """All headers that some schedulers, and make's addition to each module, include."""
     inputs = {f"{_MODULE}/{_NAME}.c", f"{_MODULE}/{_NAME}.mod.c"}
     words = iter(recipe.module)
     # -M names what would be included, and takes the commands of all files at once
@@ -225,7 +217,7 @@ def _headers(
 
 
 def _wrong(compiled: Path, scheduler: Scheduler, symbols: Mapping[str, bool]) -> list[str]:
-    """What the kernel's own check of modules would find, in its words."""
+    """The findings of the kernel's own check of modules, in its words."""
     # its section begins wherever the one before it ends
     licence = re.search(rb"license=([^\0]*)\0", compiled.read_bytes())
     name = scheduler.name

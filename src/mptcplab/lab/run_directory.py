@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The directory of a run on the host: which part is the guest's, and what is taken from it.
+"""The directory of a run on the host: the guest's part, and the files that the host takes from it.
 
 Untrusted programs may run inside, and the guest can write to one directory of the host. It may
 leave links to any other file, FIFOs that block whoever opens them, endless files, and trees too
-deep for paths. So the guest has a directory of its own, `guest`, in the run's; the host writes
-beside it. From the guest's, only expected files are taken, and only plain ones; everything else is
-removed, in a way that follows no links.
+deep for paths. The guest has a directory of its own, `guest`, in the run's; the host writes beside
+it. The host takes only expected, plain files from the guest's, and removes everything else without
+following links.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_ENTRIES = 4096
 
 
 class RefusedError(Exception):
-    """The guest has left something in its directory that is not taken; the text says what."""
+    """The guest has left something in its directory that the host refuses; the text names it."""
 
 
 class TooLargeError(Exception):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One run on a distribution kernel: a virtual machine in virtual time, with the lab's own guest.
 
-QEMU interprets the machine and counts its instructions, a nanosecond each or two, and skips the
-time in which it has nothing to do: so a run does not depend on how fast the host is, as in the lab,
-but computing takes time, as on a real machine. Process 1 is the lab's guest program with the lab's
-plan, in an initramfs; it works without the lab's kernel (`guest/stock.c`), and sends the files of a
-run over a serial line.
+QEMU interprets the machine, counts its instructions, a nanosecond each or two, and skips idle time.
+Like a run of the lab, such a run does not depend on the speed of the host; but computing takes
+time, as on a real machine. Process 1 is the lab's guest program with the lab's plan, in an
+initramfs; it works without the lab's kernel (`guest/stock.c`), and sends the files of a run over a
+serial line.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.plan import plan
 from mptcplab.scenario.model import Scenario
+from mptcplab.units import counted
 
-#: Of a guest that has 100 MiB in use; QEMU has some of its own beside it.
+#: The guest uses 100 MiB of it; QEMU takes more beside it.
 MEMORY_MIB = 1024
 _QEMU_MIB = 400
 _IMAGE = "initramfs"
@@ -43,12 +44,11 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class _Machine:
-    """What differs between architectures.
+    """The settings of an architecture.
 
-    `qemu` is the program, of the Debian package `package`, with `options` of its own; the kernel
-    says what it does on `console`, and the guest sends its files over `line`, the serial line that
-    the further options `second` make. Where the lab's guest program cannot run, `compiler` makes
-    another.
+    `qemu` is the program, of the Debian package `package`, with `options` of its own. The kernel
+    prints to `console`, and the guest sends its files over `line`, the serial line that the options
+    `second` add. Where the lab's guest program cannot run, `compiler` makes another.
     """
 
     qemu: str
@@ -66,8 +66,7 @@ _MACHINES = {
     "amd64": _Machine(
         doctor.QEMU,
         "qemu-system-x86",
-        # without the string instructions that a kernel chooses if there are such: they count as an
-        # instruction for each byte
+        # a kernel would choose these string instructions, which count as one for each byte
         options=("-cpu", "max,la57=off,erms=off,fsrm=off"),
         second=("-serial", f"file:{_LINE}"),
         console="ttyS0",
@@ -86,7 +85,7 @@ _MACHINES = {
         compiler_package="gcc-aarch64-linux-gnu",
     ),
 }
-# Before and after the machine's own; the order changes what a kernel makes of its seed.
+# Before and after the machine's own: a kernel mixes them into its random numbers in this order.
 _FIRST = ("panic=-1", "quiet", "nokaslr", "mitigations=off", "init_on_alloc=0")
 _LAST = ("nowatchdog", "net.ifnames=0")
 # its multicasts would take netem's random numbers
@@ -104,14 +103,15 @@ def require(at_a_time: int = 1, architecture: str = "amd64") -> None:
     needed = at_a_time * (MEMORY_MIB + _QEMU_MIB)
     available = doctor.available_memory_bytes() >> 20
     if available < needed:
+        machines = counted(at_a_time, "virtual machine")
         raise MachineError(
-            f"memory: {available} MiB available, {needed} MiB needed for {_machines(at_a_time)}",
+            f"memory: {available} MiB available, {needed} MiB needed for {machines}",
             "end other programs, or give fewer --jobs; in a container: docker run --memory 2g ...",
         )
 
 
 def ready(kernel: KernelBuild) -> KernelBuild:
-    """A distribution's kernel with what runs it here; its id then identifies that, too.
+    """A distribution's kernel with the program that it runs as process 1; its id identifies both.
 
     Raises as `require` and `guest.build`.
     """
@@ -127,10 +127,6 @@ def ready(kernel: KernelBuild) -> KernelBuild:
     return replace(kernel, id=identity, stock=stock)
 
 
-def _machines(count: int) -> str:
-    return "a virtual machine" if count == 1 else f"{count} virtual machines"
-
-
 def run(
     scenario: Scenario,
     rig: Rig,
@@ -141,9 +137,9 @@ def run(
 ) -> RunOutcome:
     """Run a scenario's plan and leave its records in `directory`, which must exist.
 
-    Of the limits those of wall-clock time and disk count, and of `watch` that it cancels: how far
-    the virtual time is cannot be seen from outside. Raises RunError, with the tail of the console,
-    RunCancelledError, and MachineError if QEMU gets no memory.
+    Only the limits of wall-clock time and disk count, and `watch` can only cancel: nobody sees the
+    virtual time from outside. Raises RunError, with the tail of the console, RunCancelledError, and
+    MachineError if QEMU gets no memory.
     """
     kernel, watch = rig.kernel, watch or Watch()
     assert kernel.stock is not None
@@ -183,7 +179,7 @@ def run(
 
 
 def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
-    """The plan as a run with a kernel carries it out, in a virtual machine if it is of stock."""
+    """The plan of a run with a kernel; in a virtual machine if it is a distribution's."""
     if kernel.stock is None:
         return plan.render(scenario)
     modules = [f"insmod {file.name}" for file in kernel.stock.modules]
@@ -199,24 +195,22 @@ def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
 def initramfs(
     program: bytes, given: Mapping[str, bytes], programs: Mapping[str, bytes] | None = None
 ) -> bytes:
-    """A newc archive with process 1, files of the run, which are not to be written to, and others
-    that can be executed.
-    """
-    parts = [_entry(number, name, 0o040755) for number, name in enumerate(_DIRECTORIES, 1)]
-    number = len(parts)
-    parts.append(_entry(number + 1, "dev/console", 0o020600, device=(5, 1)))
-    parts.append(_entry(number + 2, "init", 0o100755, program))
-    modes = dict.fromkeys(given, 0o100444) | dict.fromkeys(programs or {}, 0o100555)
-    for further, (name, content) in enumerate({**given, **(programs or {})}.items(), number + 3):
-        parts.append(_entry(further, name, modes[name], content))
-    return b"".join([*parts, _entry(0, "TRAILER!!!", 0)])
+    """A newc archive with process 1, read-only files of the run, and further `programs`."""
+    entries = [
+        *((name, 0o040755, b"") for name in _DIRECTORIES),
+        ("dev/console", 0o020600, b""),
+        ("init", 0o100755, program),
+        *((name, 0o100444, content) for name, content in given.items()),
+        *((name, 0o100555, content) for name, content in (programs or {}).items()),
+    ]
+    parts = [_entry(number, *each) for number, each in enumerate(entries, 1)]
+    return b"".join([*parts, _entry(0, "TRAILER!!!", 0, b"")])
 
 
-def _entry(
-    number: int, name: str, mode: int, content: bytes = b"", device: tuple[int, int] = (0, 0)
-) -> bytes:
+def _entry(number: int, name: str, mode: int, content: bytes) -> bytes:
     """One entry of the format that Documentation/driver-api/early-userspace describes."""
     text = name.encode() + b"\0"
+    device = (5, 1) if name == "dev/console" else (0, 0)
     fields = (number, mode, 0, 0, 1, 0, len(content), 0, 0, *device, len(text), 0)
     head = b"070701" + b"".join(b"%08X" % field for field in fields) + text
     return b"".join(part + bytes(-len(part) % 4) for part in (head, content))
@@ -229,7 +223,7 @@ def received(line: bytes) -> dict[str, bytes]:
         end = line.find(b"\n", at)
         head = re.fullmatch(rb"(\w[\w.-]*) (\d+)", line[at:end]) if end >= 0 else None
         if head is None or len(line) < end + 1 + int(head[2]):
-            raise RunError("what the guest sent over the serial line is not whole")
+            raise RunError("the files that the guest sent over the serial line are incomplete")
         at = end + 1 + int(head[2])
         found[head[1].decode()] = line[end + 1 : at]
     return found
@@ -275,7 +269,7 @@ def follow(
             stderr=errors,
             cwd=directory,
             env={"PATH": os.environ.get("PATH", os.defpath)},
-            # of its own, so that Ctrl-C at a terminal ends it from here, and nothing else
+            # its own: Ctrl-C at a terminal reaches only this process, which then ends QEMU
             start_new_session=True,
         )
         try:
@@ -299,29 +293,26 @@ def follow(
             f"memory: QEMU cannot have {MEMORY_MIB} MiB for a virtual machine", "end other programs"
         )
     if process.returncode:
-        raise _failed(f"QEMU ended with status {process.returncode}: {said}", directory)
+        reason = f"QEMU ended with status {process.returncode}: {said}"
+        raise RunError(reason, console_tail(directory))
     return usage
 
 
-def _failed(reason: str, directory: Path) -> RunError:
-    return RunError(reason, console_tail(directory))
-
-
 def _left_bytes(directory: Path) -> int:
-    """What a run has sent until now, and said."""
+    """The bytes that a run has sent and printed until now."""
     files = (directory / name for name in (_LINE, run_files.CONSOLE))
     return sum(file.stat().st_size for file in files if file.exists())
 
 
 def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:
-    """What the guest reported of a run that succeeded. Raises RunError with its reason."""
+    """The guest's report of a run that succeeded. Raises RunError with its reason if it failed."""
     console = console_tail(directory)
     try:
         guest: dict[str, Any] = json.loads(sent[run_files.GUEST_OUTCOME])
     except (KeyError, ValueError):
         raise RunError("the virtual machine ended without an outcome", console) from None
     if guest.get("status") != "ok":
-        raise RunError(str(guest.get("reason", "the guest says no reason")), console)
+        raise RunError(str(guest.get("reason", "the guest gave no reason")), console)
     wanted = (run_files.CLIENT_SAMPLES, run_files.SERVER_SAMPLES, run_files.MESSAGES)
     if missing := [name for name in wanted if name not in sent]:
         raise RunError(f"the guest did not send {', '.join(missing)}", console)
@@ -329,7 +320,7 @@ def _reported(sent: Mapping[str, bytes], directory: Path) -> dict[str, Any]:
 
 
 def console_tail(directory: Path) -> str:
-    """The last lines that the kernel said."""
+    """The last lines that the kernel printed."""
     console = directory / run_files.CONSOLE
     text = console.read_text(errors="replace") if console.exists() else ""
     lines = [line for line in text.replace("\r", "").splitlines() if line.strip()]

@@ -3,11 +3,10 @@
 
 Such a kernel is named `stock:PACKAGE.deb`. Where a distribution has modules in packages of their
 own, as Ubuntu, these follow: `stock:IMAGE.deb:MODULES.deb:EXTRA.deb`. Nothing is installed, and the
-kernel is not changed: its image and its modules are used as they are in the packages, modules
-without their compression.
+kernel stays as it is: runs use its image and its modules, without their compression.
 
-Below `packages_dir()`: what `scripts/setup.sh --stock` downloads, and, for each kernel, a directory
-with `vmlinuz`, `config`, NAME.ko, and `about.json`, which says what it was made from.
+Below `packages_dir()`: the downloads of `scripts/setup.sh --stock`, and, for each kernel, a
+directory with `vmlinuz`, `config`, NAME.ko, and `about.json`, which describes its origin.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -39,13 +38,12 @@ PREFIX = "stock:"
 #: The command that downloads Debian's kernels, and installs what runs them.
 SETUP = "make setup-stock"
 ACCEPTED = (
-    "accepted are a kernel package of Debian or a distribution made from it, for amd64 or arm64, "
-    f"and after a colon those with its modules: {PREFIX}IMAGE.deb or "
-    f"{PREFIX}IMAGE.deb:MODULES.deb:..."
+    "accepted is a kernel package of Debian or a distribution made from it, for amd64 or arm64, "
+    f"then the packages of its modules: {PREFIX}IMAGE.deb or {PREFIX}IMAGE.deb:MODULES.deb:..."
 )
 
 _ABOUT = "about.json"
-# What every plan needs, and what one may need, in an order in which they can be loaded.
+# The modules that every plan needs, and others that one may need, in an order of loading.
 _NEEDED = ("veth", "sch_netem")
 _CCS = ("cubic", "bbr", "vegas")
 _MODULES = (
@@ -64,7 +62,7 @@ _FIELD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~-]*")
 
 @dataclass(frozen=True)
 class Control:
-    """What a package says of itself."""
+    """The fields of a package."""
 
     package: str
     version: str
@@ -76,16 +74,8 @@ class Control:
         return f"{self.package}_{self.version}_{self.architecture}"
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A kernel in the cache, and the packages it was extracted from."""
-
-    build: KernelBuild
-    packages: tuple[Path, ...]
-
-
 def packages_dir() -> Path:
-    """Where downloaded packages are, and what was extracted from any."""
+    """The directory of downloaded packages, and of the kernels that were extracted from any."""
     return doctor.cache_dir() / "stock"
 
 
@@ -95,16 +85,16 @@ def is_stock(name: str) -> bool:
 
 
 def packages_of(name: str) -> list[Path]:
-    """The packages that a name of a kernel gives. Raises InputError for none, or one twice."""
+    """The packages in a name of a kernel. Raises InputError for none, or one twice."""
     given = name.removeprefix(PREFIX).split(":")
     if not all(given) or len(set(given)) < len(given):
-        what = "a name is missing" if not all(given) else "one of them twice"
+        what = "a name is missing" if not all(given) else "a package is named twice"
         raise InputError([Problem("--kernel", "", name, f"{what}; {ACCEPTED}")])
     return [Path(each) for each in given]
 
 
 def name_of(name: str) -> str:
-    """What results call the kernel that was asked for by this name: its package and version.
+    """The name of this kernel in results: its package and version.
 
     Raises as `control`.
     """
@@ -112,25 +102,23 @@ def name_of(name: str) -> str:
 
 
 def control(package: Path, option: str = "--kernel") -> Control:
-    """What a package says of itself.
+    """The fields of a package.
 
     Raises InputError if it is none, or for another architecture; MachineError without dpkg-deb.
     """
     if not package.is_file():
         raise _bad(package, "not a file" if package.exists() else "there is no such file", option)
+    names = ("Package", "Version", "Architecture")
     done = subprocess.run(
-        [_dpkg_deb(), "--field", str(package), "Package", "Version", "Architecture"],
+        [_dpkg_deb(), "--field", str(package), *names],
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
     )
     fields = dict(re.findall(r"(?m)^(\w+): (.*)$", done.stdout))
-    found = Control(
-        fields.get("Package", ""),
-        fields.get("Version", "").partition(":")[2] or fields.get("Version", ""),
-        fields.get("Architecture", ""),
-    )
+    name, version, architecture = (fields.get(each, "") for each in names)
+    found = Control(name, version.partition(":")[2] or version, architecture)
     if not all(_FIELD.fullmatch(each) for each in (found.package, found.version)):
         said = done.stderr.strip() or "without a name and a version"
         raise _bad(package, f"not a package of Debian ({said})", option)
@@ -168,35 +156,31 @@ def unpacked(packages: Sequence[Path], option: str = "--kernel") -> KernelBuild:
     for other in packages[1:]:
         control(other, option)
     place = packages_dir() / _digest(packages)
-    if (made := _made(place)) is None:
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with files.new_directory(place) as part:
-                about = _take(packages, part, option) | {
-                    "package": first.package,
-                    "version": first.version,
-                    "architecture": first.architecture,
-                    "packages": [str(each.absolute()) for each in packages],
-                }
-                write_json(part / _ABOUT, about)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EROFS):
-                without = "kernels extracted there before can be used, but none can be extracted"
-                raise doctor.unwritable(place.parent, error, without) from error
-            raise MptcplabError(f"{place}: {error.strerror}") from error
-        made = _made(place)
+    if made := _made(place):
+        return made
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with files.new_directory(place) as part:
+            absolute = [str(each.absolute()) for each in packages]
+            about = {**_take(packages, part, option), **asdict(first), "packages": absolute}
+            write_json(part / _ABOUT, about)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EROFS):
+            without = "you can use the kernels there, but extract none"
+            raise doctor.unwritable(place.parent, error, without) from error
+        raise MptcplabError(f"{place}: {error.strerror}") from error
+    made = _made(place)
     assert made is not None, "it was just written"
-    return made.build
+    return made
 
 
-def kept() -> list[Kept]:
+def kept() -> list[KernelBuild]:
     """The kernels in the cache."""
-    found = (_made(place) for place in sorted(packages_dir().glob("*/")))
-    return [each for each in found if each is not None]
+    return [made for place in sorted(packages_dir().glob("*/")) if (made := _made(place))]
 
 
 def directories() -> list[Path]:
-    """What was extracted into the cache, whole or not."""
+    """The directories of extracted kernels, also of incomplete ones."""
     return sorted(place for place in packages_dir().glob("*/") if not place.is_symlink())
 
 
@@ -206,7 +190,7 @@ def series(stock: Stock) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _made(place: Path) -> Kept | None:
+def _made(place: Path) -> KernelBuild | None:
     with suppress(OSError, ValueError, LookupError, TypeError):
         about = json.loads((place / _ABOUT).read_bytes())
         stock = Stock(
@@ -216,12 +200,10 @@ def _made(place: Path) -> Kept | None:
             architecture=about["architecture"],
             modules=tuple(place / f"{name}.ko" for name in about["modules"]),
             ccs=tuple(about["ccs"]),
+            packages=tuple(map(Path, about["packages"])),
         )
         name = Control(stock.package, stock.version, stock.architecture).name
-        build = KernelBuild(
-            place.name, STOCK, place / "vmlinuz", place / "config", name=name, stock=stock
-        )
-        return Kept(build, tuple(map(Path, about["packages"])))
+        return KernelBuild(place.name, STOCK, place / "vmlinuz", place / "config", name, stock)
     return None
 
 
@@ -244,8 +226,8 @@ def _dpkg_deb() -> str:
 
 
 def _take(packages: Sequence[Path], directory: Path, option: str) -> dict[str, Any]:
-    """Put the image, the configuration and the modules of packages into a directory; returns what
-    is there.
+    """Put the image, the configuration and the modules of packages into a directory; returns
+    release, modules and congestion controls of the kernel.
     """
     release, built_in = "", set[str]()
     for package in packages:
@@ -270,7 +252,7 @@ def _take(packages: Sequence[Path], directory: Path, option: str) -> dict[str, A
     modules = [name for name in _MODULES if (directory / f"{name}.ko").exists()]
     if lacking := [name for name in _NEEDED if name not in (*modules, *built_in)]:
         what = f"without the module{'s' * (len(lacking) > 1)} {' and '.join(lacking)}"
-        raise _bad(packages[0], f"{what}, which may be in a package beside it", option)
+        raise _bad(packages[0], f"{what}, which another package may have", option)
     ccs = [cc for cc in _CCS if f"tcp_{cc}" in (*modules, *built_in)]
     return {"release": release, "modules": modules, "ccs": ["reno", *ccs]}
 
@@ -313,7 +295,7 @@ def _contents(package: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _plain(path: str, content: bytes, ending: str) -> bytes:
-    """A module without its compression; `ending` is that of its file after .ko."""
+    """A module without its compression, which `ending` names: the end of its file's name."""
     try:
         return _PLAIN[ending](content)
     except (lzma.LZMAError, OSError, EOFError, zlib.error, subprocess.CalledProcessError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a distribution's kernel cannot run of a request: said before anything runs."""
+"""The parts of a request that a distribution's kernel cannot run, reported before anything runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.resolve import Request
 from mptcplab.scenario.workload import Program
 
-#: The first series of Linux that tells a program what an MPTCP connection has carried (MPTCP_INFO),
+#: The first series of Linux that counts the bytes of an MPTCP connection for programs (MPTCP_INFO),
 #: and has net.mptcp.scheduler.
 FIRST_SERIES = (6, 6)
 
 
 def require(request: Request, kernel: KernelBuild) -> None:
-    """Raises InputError, with everything that a distribution's kernel cannot run of a request."""
+    """Raises InputError, with every part of a request that a distribution's kernel cannot run."""
     if problems := list(_problems(request, kernel)):
         raise InputError(problems)
 
@@ -33,7 +33,7 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
         return
     if base.connections:
         names = ", ".join(connection.name for connection in base.connections)
-        message = f"{what}, on which a run has one connection; leave out connection"
+        message = f"{what}, whose runs have one connection; leave out connection"
         yield Problem("--connection", "", names, message)
         return
     if base.transport == "mptcp":
@@ -43,12 +43,12 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
         if stock_package.series(stock) < FIRST_SERIES:
             least = ".".join(map(str, FIRST_SERIES))
             message = (
-                f"Linux {stock.release} does not tell programs what an MPTCP connection carries; "
-                f"accepted is {least} or newer, or --transport tcp"
+                f"Linux {stock.release} does not count the bytes of an MPTCP connection for "
+                f"programs; accepted is {least} or newer, or --transport tcp"
             )
             yield Problem("--kernel", "", kernel.name, message)
     if lacking := [cc for cc in request.ccs if congestion.name_of(cc) not in stock.ccs]:
-        message = f"{what}, which does not have it; accepted is one of {', '.join(stock.ccs)}"
+        message = f"{what}, which lacks it; accepted is one of {', '.join(stock.ccs)}"
         yield Problem("--cc", "", ", ".join(lacking), message)
     for link in (*base.paths, *base.links):
         for direction in DIRECTIONS:

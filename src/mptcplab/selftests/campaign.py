@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""All that is run, and how it came out: each script upstream and with ours, with schedulers, and
-again.
-"""
+"""All jobs and their outcomes: each script upstream, with ours, with schedulers, and repeated."""
 
 from __future__ import annotations
 
@@ -42,8 +40,8 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked for: the scripts whose names contain one of `only`, with `schedulers`, or else
-    everything that the project's gate has. `strict`: what fails upstream is wrong, too.
+    """The user's choice: the scripts whose names contain one of `only`, with `schedulers`; without,
+    everything in the project's gate. `strict`: a failure upstream is wrong, too.
     """
 
     only: tuple[str, ...] = ()
@@ -57,8 +55,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Suite:
-    """How a job came out: `cases`, by its tests in their order. `broken` says why the script did
-    not come to its end, "" if it did; `differs`, where repeats did not print the same.
+    """The outcome of a job: `cases` has its tests in their order. `broken` says why the script did
+    not come to its end, "" if it did; `differs` has the differences of its repeats.
     """
 
     ran: Ran
@@ -87,7 +85,7 @@ class Suite:
             )
 
     def problems(self) -> list[str]:
-        """What is wrong, a text each."""
+        """Everything that is wrong, a text each."""
         return [case.why for case in self.points() if case.outcome == "wrong"]
 
 
@@ -125,7 +123,7 @@ def check(wanted: Wanted, names: Sequence[str], given: Sequence[Script] = SCRIPT
 
 def _why_nothing(part: str, given: Sequence[Script]) -> str:
     """Why a part of a name selects none of the scripts that are `given`, "" if it selects one."""
-    # what is empty would be in all names, as that of a variable of a script without a value
+    # an empty part, such as from a script's variable without a value, would be in all names
     if part.strip():
         if any(part in str(script) for script in given):
             return ""
@@ -134,11 +132,11 @@ def _why_nothing(part: str, given: Sequence[Script]) -> str:
         if part in str(OTHER_PACKETS):
             return "needs --packetdrill PROGRAM with --packetdrill-scripts DIR"
     names = dict.fromkeys(script.name for script in (*SCRIPTS, PACKETS))
-    return f"selects no script; accepted is part of {', '.join(names)}"
+    return f"selects no script; accepted is a part of {', '.join(names)}"
 
 
 def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Job]:
-    """What is run in a kernel, once each: the scripts upstream, and what is held to that.
+    """The jobs of a kernel, once each: the scripts upstream, and those that are compared with them.
 
     Without schedulers that is every script with `default`, and SCHEDULER_SCRIPTS with each of ours
     and with each of `forms`; otherwise every script with each scheduler. Raises InputError for a
@@ -153,7 +151,7 @@ def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Jo
     if kernels.ours is None:
         for name in wanted.schedulers:
             if name != DEFAULT_SCHEDULER:
-                message = f"the kernel {kernels.name} has {DEFAULT_SCHEDULER} alone"
+                message = f"the kernel {kernels.name} has only {DEFAULT_SCHEDULER}"
                 raise InputError([Problem("--scheduler", "", name, message)])
         return upstream
 
@@ -170,9 +168,9 @@ def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Jo
 
 
 def repeated(jobs: Sequence[Job], count: int, *, strict: bool = False) -> list[Job]:
-    """First all jobs once, then those that are judged again, `count` times in all: upstream's own
-    where there is nothing else, or if it is `strict`. What is the same in kernels of several names
-    is run for the first of these.
+    """First all jobs once, then the judged ones again, `count` times in all: upstream's own where
+    there is nothing else, or if it is `strict`. Equal jobs of kernels of several names run for the
+    first of these.
     """
     ours = {_key(job) for job in jobs if job.kernel.has_framework}
     judged = [job for job in jobs if strict or job.kernel.has_framework or _key(job) not in ours]
@@ -183,9 +181,9 @@ def repeated(jobs: Sequence[Job], count: int, *, strict: bool = False) -> list[J
 
 @dataclass
 class Campaign:
-    """What has ended of `jobs`, one of each, which are run once or more.
+    """The ended runs of `jobs`, each with its repeats.
 
-    Those of two names of one kernel are equal, and come out as the one of them that was run.
+    The jobs of two names of one kernel are equal, and share a run.
     """
 
     jobs: Sequence[Job]
@@ -218,7 +216,7 @@ class Campaign:
 
 
 def _key(job: Job) -> tuple[Script, str]:
-    """What jobs have in common of which one is upstream's: the script, and the kernel by name."""
+    """Jobs of the same script in kernels of the same name; one of them is upstream's."""
     return job.script, job.kernel.name
 
 
@@ -228,7 +226,7 @@ def difference(one: Ran, other: Ran) -> str:
     All that they printed counts, and the virtual time that they took.
     """
     if one.result.error != other.result.error:
-        return "it ended otherwise: " + (other.result.error or one.result.error)
+        return "it ended differently: " + (other.result.error or one.result.error)
     lines = zip_longest(one.output.splitlines(), other.output.splitlines())
     for number, (left, right) in enumerate(lines, 1):
         if left != right:

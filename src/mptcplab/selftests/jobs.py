@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A script in a guest: what bash executes there, and what came of it.
+"""A script in a guest: the text that bash executes there, and its outcome.
 
 Below the output directory, `runs/NAME/`: all that a script printed, and the plan.
 """
@@ -71,7 +71,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """What is run, in words, without the number."""
+        """The script, its scheduler and its kernel in words, without the number."""
         upstream = "upstream" if not self.kernel.has_framework else f"with {self.scheduler}"
         named = f", {self.kernel.name}" if self.kernel.name else ""
         return f"{self.script} {upstream}{named}"
@@ -79,7 +79,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Ran:
-    """A job that has ended: what it said, and the seconds that it took, of which `cpu_s` of CPU."""
+    """A job that has ended: its output, and its duration in virtual, wall-clock and CPU seconds."""
 
     job: Job
     result: Result
@@ -90,7 +90,7 @@ class Ran:
 
 
 def plan(script: Script) -> str:
-    """What bash executes in the guest."""
+    """The text that bash executes in the guest."""
     if script.name == PACKETS.name:
         return f"cd packetdrill && exec ./run.sh {script.options}.txt\n"
     in_turn = "chrt --fifo 1 " if script.in_turn else ""
@@ -110,7 +110,7 @@ def plan(script: Script) -> str:
 
 
 def run(job: Job, out: Path, *, seed: int, cancel: threading.Event) -> Ran:
-    """Runs a job, or finds it done: kernel, scripts and seed decide all that it prints."""
+    """Runs a job, or finds it done: kernel, scripts and seed decide its whole output."""
     text = plan(job.script)
     key = hashlib.sha256(f"{job.tools.id} {seed} {text}".encode()).hexdigest()[:8]
     number = f"-{job.number}" if job.number > 1 else ""
@@ -140,7 +140,7 @@ def run(job: Job, out: Path, *, seed: int, cancel: threading.Event) -> Ran:
                     ipv6=True,
                 )
         except RunError as error:
-            # what there is of it stays to be looked at, and the next call runs it again
+            # its files stay for the user; the next call runs it again
             said = parse(_output(part), -1)
             failed = Result(said.verdicts, said.remarks, f"{error}\nin {part}")
             return Ran(job, failed, wall_s=time.monotonic() - started)
@@ -167,7 +167,7 @@ def choose_scheduler(library: Path, scheduler: str) -> None:
     """Adds lines to mptcp_lib.sh: each namespace that a script makes gets `scheduler`."""
     text = library.read_text()
     if text.count(_NAMESPACE_LINE) != 1:
-        raise MptcplabError(f"{library.name} sets up namespaces otherwise than expected")
+        raise MptcplabError(f"{library.name} sets up namespaces in an unexpected way")
     lines = [_SETTING_LINE.replace("SETTING", each) for each in settings_of(scheduler)]
     library.write_text(text.replace(_NAMESPACE_LINE, "".join([_NAMESPACE_LINE, *lines])))
 
@@ -186,7 +186,7 @@ def choice(scheduler: str) -> Choice:
     except SpecError as error:
         raise InputError([Problem("--scheduler", "", scheduler, str(error))]) from error
     if chosen.digest:
-        message = "the selftests run with the schedulers that are in the kernel alone"
+        message = "accepted are the kernel's own schedulers"
         raise InputError([Problem("--scheduler", "", scheduler, message)])
     return chosen
 

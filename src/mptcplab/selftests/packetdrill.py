@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """packetdrill: scripts that play the peer of a kernel, packet by packet.
 
-The program is the user's. The scripts are ours, guest/packetdrill/scripts/, and, if wanted, those
-of a directory of the user's, with a tenth of the tolerances that they ask for: these are for delays
-of the machine, of which virtual time has none.
+The program is the user's. The scripts are ours, guest/packetdrill/scripts/, and optionally a
+directory of the user's. These get a tenth of their own tolerances, which allow for delays of the
+machine: virtual time has none.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from mptcplab.lab.kernel import compiler_version
 from mptcplab.mistakes import is_utf8, printable
 from mptcplab.selftests.scripts import OTHER_PACKETS, PACKETS, Script, Tools
 
-#: Of our scripts, in microseconds of virtual time.
-TOLERANCE_US = 1000
-#: By how much the tolerances of other scripts are divided, and what packetdrill has without any.
-DIVISOR, DEFAULT_TOLERANCE_US = 10, 4000
+# Of our scripts, in microseconds of virtual time.
+_TOLERANCE_US = 1000
+# Of other scripts: packetdrill's default, and the divisor of each.
+_DEFAULT_TOLERANCE_US, _DIVISOR = 4000, 10
 
-# To read a script, without running it.
+# To read a script without running it.
 _MOST_SECONDS = 10
 _SOURCE = resources.GUEST / "packetdrill"
 _TOLERANCE = re.compile(r"^--tolerance_usecs=(\d+)", re.MULTILINE)
-#: Of a network, before anything else: the options of our scripts' packets are those without
-#: timestamps, and with the window scale that this buffer needs.
+#: Of a network, before anything else: the packets of our scripts have no timestamps, and the window
+#: scale that this buffer needs.
 _SETTINGS = ("net.ipv4.tcp_timestamps=0", "net.ipv4.tcp_rmem=4096 131072 6291456")
 
 
 def prepare(program: Path, others: Path | None) -> Tools:
-    """What runs packetdrill in a guest, with all scripts.
+    """The tools that run packetdrill in a guest, with all scripts.
 
     Raises InputError for a program that is no packetdrill with MPTCP, a directory without scripts
-    or with what cannot be read, or a script whose name has a space, and MachineError for what the
-    machine lacks.
+    or with unreadable files, or a script whose name has a space, and MachineError if the machine
+    lacks something.
     """
     if not program.is_file() or not os.access(program, os.X_OK):
-        message = "no program; docs/selftests.md says where it comes from"
+        message = "not a program; docs/selftests.md says how to build packetdrill"
         raise InputError([Problem("--packetdrill", "", str(program), message)])
     files_of_others = _of_others(others) if others else {}
     _require_packetdrill(program)
@@ -69,8 +69,8 @@ def prepare(program: Path, others: Path | None) -> Tools:
 
 
 def _require_packetdrill(program: Path) -> None:
-    """Raises InputError for a program that does not tell a script from something else, or does not
-    know MPTCP: with it, all tests would pass, or fail upstream, too, which is no fault of ours.
+    """Raises InputError for a program that accepts any file as a script, or does not know MPTCP:
+    with it, all tests would pass, or fail upstream, too.
     """
     a_script, no_script = _SOURCE / "scripts" / "dss.pkt", _SOURCE / "run.sh"
     for file, is_script in ((a_script, True), (no_script, False)):
@@ -91,7 +91,7 @@ def _require_packetdrill(program: Path) -> None:
                 continue
             said = done.stderr.decode(errors="replace").strip().splitlines()[:1]
             why = "; ".join([f"{shlex.join(command)} ended with status {done.returncode}", *said])
-        message = f"no packetdrill that knows MPTCP: {why}"
+        message = f"not a packetdrill with MPTCP: {why}"
         raise InputError([Problem("--packetdrill", "", str(program), message)])
 
 
@@ -100,23 +100,19 @@ def _of_others(directory: Path) -> dict[str, Path]:
     found = {str(file.relative_to(directory)): file for file in _files(directory)}
     scripts = [name for name in found if name.endswith(".pkt")]
     if not scripts:
-        raise _mistakes("a directory with scripts, *.pkt, is expected", directory)
-    # in the list that run.sh reads, spaces are between the columns; and packetdrill has options
+        raise _mistakes("accepted is a directory with scripts, *.pkt", directory)
+    # in the list that run.sh reads, spaces separate columns; and packetdrill has options
     unfit = re.compile(r"\s|(^|/)-[^/]*$")
-    wrong = [name for name in scripts if unfit.search(name) or not is_utf8(name)]
-    if wrong:
-        message = (
-            "a script's name and its directory's cannot have spaces, and have to be UTF-8; "
-            "nor can it begin with -"
-        )
+    if wrong := [name for name in scripts if unfit.search(name) or not is_utf8(name)]:
+        message = "accepted are UTF-8 names without spaces; a script's may not begin with -"
         raise _mistakes(message, *wrong)
     return found
 
 
 def _files(directory: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """All files below a directory, those behind links as well; `above` are those that it is in.
+    """All files below a directory, also those behind links; `above` are the directories above it.
 
-    Raises InputError for what cannot be read, and for links to nothing and back to where they are.
+    Raises InputError for an unreadable file, a link to nothing, and a link to a directory above it.
     """
     if not directory.is_dir():
         return
@@ -127,7 +123,7 @@ def _files(directory: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
         if not os.access(file, os.R_OK):
             raise _mistakes("cannot be read: Permission denied", file)
         if file.resolve() in above:
-            raise _mistakes("a link back to a directory that it is in", file)
+            raise _mistakes("a link to a directory that contains it", file)
         if file.is_file():
             yield file
         else:
@@ -150,7 +146,7 @@ def _make(target: Path, program: Path, others: Mapping[str, Path]) -> None:
     if done.returncode:
         raise MptcplabError(f"{library} does not compile:\n{done.stderr}")
     (target / "settings.conf").write_text("".join(f"{line}\n" for line in _SETTINGS))
-    _list(target, PACKETS, lambda _text: TOLERANCE_US)
+    _list(target, PACKETS, lambda _text: _TOLERANCE_US)
     for name, file in others.items():
         copy = target / OTHER_PACKETS.options / name
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -174,16 +170,16 @@ def _list(target: Path, script: Script, tolerance_us: Callable[[str], int]) -> N
 
 
 def stricter_us(text: str) -> int:
-    """A tenth of the tolerance that a script asks for; what packetdrill is called with counts."""
+    """A tenth of the tolerance of a script; packetdrill's own option overrides the script's."""
     found = _TOLERANCE.search(text)
-    return (int(found[1]) if found else DEFAULT_TOLERANCE_US) // DIVISOR
+    return (int(found[1]) if found else _DEFAULT_TOLERANCE_US) // _DIVISOR
 
 
 def variants(path: Path) -> Iterator[tuple[str, str]]:
-    """The tests that a script is, by name: the versions of IP that it runs with.
+    """The tests of a script, by name, each with the version of IP that it runs with.
 
-    The end of its name may say that it is for one of them: v4 or v6. Addresses of IPv4 may also be
-    those of a socket of IPv6.
+    A name that ends with v4 or v6 is for that version alone. A socket of IPv6 may have addresses of
+    IPv4.
     """
     name = str(path.with_suffix(""))
     if not name.endswith("v6"):

@@ -21,7 +21,7 @@ from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, compiler_version
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
-from mptcplab.lab.kernel_tree import KERNEL_VERSION
+from mptcplab.lab.kernel_tree import KERNEL_VERSION, series_of
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ _BUILT = shutil.ignore_patterns("generated", "config", "*.o", "*.cmd")
 
 @dataclass(frozen=True)
 class Tools:
-    """The scripts of a source with their compiled programs, in `net`; what is run of them; and the
-    guest's first process.
+    """The scripts of a source with their compiled programs, in `net`; those of them that run; and
+    the guest's first process.
     """
 
     id: str
@@ -84,39 +84,38 @@ class Tools:
 
 
 def prepare(build: KernelBuild) -> Tools:
-    """Takes the scripts from the source of a kernel and compiles what they need, once.
+    """Takes the scripts from the source of a kernel and compiles their programs, once.
 
-    Their programs are compiled against the headers of the same kernel, as those of the system are
-    older. Raises MachineError for what the machine lacks, and MptcplabError if that source has no
-    such scripts, or is not what the kernel was built from.
+    The programs need the headers of the same kernel: the system's are older. Raises MachineError if
+    the machine lacks something, and MptcplabError if the source has no such scripts, or has changed
+    since the kernel was built.
     """
     doctor.require(*doctor.SELFTEST_CHECKS, *doctor.BUILD_CHECKS)
-    source, digest, _ = kernel.source_of(build)
-    inputs = [digest, compiler_version()]
-    if source.is_dir():
+    source = kernel.source_of(build)
+    inputs = [source.digest, compiler_version()]
+    if source.path.is_dir():
         # the digest of a directory leaves its tests out
-        inputs += _stamps(source / _SELFTESTS)
+        inputs += _stamps(source.path / _SELFTESTS)
     key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:12]
     directory = doctor.cache_dir() / "selftests" / key
     if not directory.exists():
         directory.parent.mkdir(parents=True, exist_ok=True)
         with files.new_directory(directory) as part:
-            _make(source, part)
+            _make(source.path, part)
     init = guest.build(resources.GUEST / "selftests")
     net = directory / "net"
-    about = kernel.about(build.image.parent)
-    is_later = about is not None and about.series != KERNEL_VERSION
+    is_later = series_of(source.version) != KERNEL_VERSION
     return Tools(f"{key} {init.id}", net, init, _scripts_of(net / "mptcp", is_later=is_later))
 
 
 def _scripts_of(directory: Path, *, is_later: bool) -> tuple[Script, ...]:
-    """What of SCRIPTS there is; other groups of tests than those of 6.12 go with the last ones.
+    """SCRIPTS; new groups of tests since 6.12 join the last ones.
 
-    That with groups uses devices at once that may send only after a work of the kernel's, to which
-    kernels that are later than 6.12 do not get as long as a script goes on: computing takes no
-    time, so that nobody else's turn comes.
+    The script with groups uses devices at once that may send only after a work of the kernel.
+    Kernels later than 6.12 do not get to it while a script goes on: computing takes no time, and
+    nobody else gets a turn.
 
-    Raises MptcplabError if a script, or a group of tests, is not there any more.
+    Raises MptcplabError if a script, or a group of tests, is gone.
     """
     missing = [each.name for each in SCRIPTS if not (directory / each.name).exists()]
     if missing:
@@ -127,7 +126,7 @@ def _scripts_of(directory: Path, *, is_later: bool) -> tuple[Script, ...]:
     known = "".join(each.options[1:] for each in (*before, last))
     gone = sorted(set(known) - set(groups))
     if gone:
-        raise MptcplabError(f"{_GROUPED} has no groups of tests {''.join(gone)}, which are run")
+        raise MptcplabError(f"{_GROUPED} lacks the groups of tests {''.join(gone)}")
     new = "".join(group for group in groups if group not in known)
     more = replace(last, options=last.options + new)
     found = (more if each == last else each for each in SCRIPTS)
@@ -149,7 +148,11 @@ def _make(kernel_source: Path, target: Path) -> None:
     if kernel_source.is_dir():
         _copy(kernel_source, source)
     else:
-        _extract(kernel_source, source)
+        names = [f"*/{name}" for name in (*_HEADER_SOURCES, _SELFTESTS)]
+        _call(
+            *("tar", "--extract", "--file", kernel_source, "--directory", source),
+            *("--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *names),
+        )
     selftests = source / _SELFTESTS
     if not (selftests / "mptcp").is_dir():
         raise MptcplabError(f"{kernel_source} has no {_SELFTESTS}/mptcp: no selftests of MPTCP")
@@ -160,14 +163,6 @@ def _make(kernel_source: Path, target: Path) -> None:
             (selftests / name).rename(target / "net" / name)
     for rest in (source, target / "headers"):
         shutil.rmtree(rest)
-
-
-def _extract(archive: Path, target: Path) -> None:
-    patterns = [f"*/{name}" for name in (*_HEADER_SOURCES, _SELFTESTS)]
-    _call(
-        *("tar", "--extract", "--file", archive, "--directory", target),
-        *("--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *patterns),
-    )
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -45,8 +45,8 @@ def line(text: str) -> Line | None:
 class Result:
     """The verdicts of a script by the names of its tests, in their order.
 
-    `remarks` are the lines that say what failed or was skipped, and why. `error` says why the
-    script did not come to its end, "" if it did.
+    `remarks` are the lines about failures and skipped tests. `error` says why the script did not
+    come to its end, "" if it did.
     """
 
     verdicts: Mapping[str, Verdict]
@@ -55,12 +55,12 @@ class Result:
 
 
 def parse(output: str, status: int) -> Result:
-    """Reads what a script printed that ended with exit status `status`.
+    """Reads the output of a script that ended with exit status `status`.
 
-    A test whose name occurs again is called `NAME (2)`. A script has not come to its end when it
-    gave no results or not as many as it announced, or failed although none of its tests did.
+    A second test of the same name is called `NAME (2)`. A script that gave no results, or fewer
+    than it announced, or failed although no test did, has not come to its end.
     """
-    told, _, results = output.rpartition("\nTAP version 13\n")
+    before, _, results = output.rpartition("\nTAP version 13\n")
     announced = re.match(r"1\.\.(\d+)$", results, re.MULTILINE)
     seen: Counter[str] = Counter()
     verdicts: dict[str, Verdict] = {}
@@ -80,7 +80,7 @@ def parse(output: str, status: int) -> Result:
         error = f"it announced {announced[1]} results and gave {len(verdicts)}"
     elif status and "fail" not in verdicts.values():
         error = f"it ended with status {status} although no test failed"
-    return Result(verdicts, tuple(_remarks(told or output)), error)
+    return Result(verdicts, tuple(_remarks(before or output)), error)
 
 
 def _remarks(text: str) -> Iterator[str]:
@@ -99,33 +99,13 @@ def _remarks(text: str) -> Iterator[str]:
             yield words if begins or not title else f"{title}: {words}"
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The names of the tests in two runs of a script, by how they changed.
-
-    `lost`: passed before and do not now, or are new and fail. `failed`: failed before and do not
-    pass now. `skipped`: skipped both times. `won`: pass now and did not before.
+def lost(before: Result, after: Result) -> list[str]:
+    """The tests that passed in an earlier run of a script and do not now, that fail and did not, or
+    that were skipped and are gone. A missing or skipped test does not pass.
     """
-
-    lost: tuple[str, ...]
-    failed: tuple[str, ...]
-    skipped: tuple[str, ...]
-    won: tuple[str, ...]
-
-
-def compare(before: Result, after: Result) -> Comparison:
-    """How each test changed. One that is missing or skipped does not pass."""
-    lost, failed, skipped, won = [], [], [], []
+    found = []
     for name in dict.fromkeys([*before.verdicts, *after.verdicts]):
         match before.verdicts.get(name), after.verdicts.get(name):
-            case "pass", "pass":
-                pass
-            case ("pass", _) | ("skip" | None, "fail") | ("skip", None):
-                lost.append(name)
-            case "fail", "fail" | "skip" | None:
-                failed.append(name)
-            case _, "skip":
-                skipped.append(name)
-            case _:
-                won.append(name)
-    return Comparison(tuple(lost), tuple(failed), tuple(skipped), tuple(won))
+            case ("pass", "fail" | "skip" | None) | ("skip" | None, "fail") | ("skip", None):
+                found.append(name)
+    return found

@@ -19,7 +19,8 @@ from mptcplab.lab import kernel, kernel_names, stock_package
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import Named, Piece
 
-_WIDE = 1000
+# Of a list, also where its output is no terminal.
+_WIDTH = 100
 
 command = click.Group("kernel", help=__doc__)
 
@@ -108,36 +109,46 @@ def kernel_list() -> None:
     A run uses the current kernel, or the kernels that --kernel names, and builds missing ones. The
     kernel of a distribution's package is listed once a run has used it.
     """
-    of_now = {kernel.current(variant) for variant in kernel.VARIANTS}
-    names = {each.name: (each, each.current()) for each in kernel_names.known().values()}
-    table = Table(box=None, pad_edge=False)
-    for head in ("id", "name", "series", "variant", "like", "size", "built", "current", "source"):
-        table.add_column(head, no_wrap=True)
+    current = {kernel.current(variant) for variant in kernel.VARIANTS}
+    names = {each: each.current() for each in kernel_names.known().values()}
+    sources: dict[str, Table] = {}
 
-    def add(build: KernelBuild, name: str, series: object, source: object) -> None:
-        size = _size(kernel_names.size_bytes(build.image.parent))
-        put_s = build.image.stat().st_mtime
-        made = datetime.fromtimestamp(put_s).strftime("%Y-%m-%d %H:%M")
-        made = "with mptcplab" if kernel.came_along(build) else made
-        about = (str(series), build.variant, kernel.configured_flavour(build), size, made)
-        table.add_row(build.id, name, *about, "yes" if build in of_now else "", str(source))
+    def add(series: str, source: str, name: str, variant: str, build: KernelBuild | None) -> None:
+        title = f"{f'Linux {series}'.rstrip()}: {source or 'unknown source'}"
+        if title not in sources:
+            sources[title] = table = Table(box=None, pad_edge=False)
+            for head in ("id", "name", "variant", "like", "size", "built"):
+                table.add_column(head, no_wrap=head != "name", overflow="fold")
+        built = ("", name, variant, "", "", "not built")
+        if build:
+            when = datetime.fromtimestamp(build.image.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
+            made = "with mptcplab" if kernel.came_along(build) else when
+            size = _size(kernel_names.size_bytes(build.image.parent))
+            like = kernel.configured_flavour(build)
+            is_current = ", current" if build in current else ""
+            built = (build.id, name, variant, like, size, f"{made}{is_current}")
+        sources[title].add_row(*built)
 
     for build in kernel.built():
-        own = [named for named, current in names.values() if current == build]
-        about = kernel.about(build.image.parent)
-        series = about.series if about else next((e.name for e in own if e.is_series), "")
-        source = about.source if about else next((each.source for each in own), "")
-        add(build, ", ".join(each.name for each in own), series, source)
-    for kept in stock_package.kept():
-        assert kept.build.stock is not None
-        of = ".".join(map(str, stock_package.series(kept.build.stock)))
-        add(kept.build, kept.build.name, of, ", ".join(map(str, kept.packages)))
-    for named, current in names.values():
-        if current is None:
-            what = (named.name if named.is_series else "", named.variant, "", "", "not built", "")
-            table.add_row("", named.name, *what, str(named.source))
-    # as wide as it is: rich would shorten ids and paths, which could then not be copied
-    Console(width=_WIDE).print(table)
+        own = [named for named, its_build in names.items() if its_build == build]
+        series, source = next((each.name for each in own if each.is_series), ""), ""
+        if about := kernel.about(build.image.parent):
+            series, source = about.series, about.source
+        elif own:
+            source = str(own[0].source)
+        add(series, source, ", ".join(each.name for each in own), build.variant, build)
+    for build in stock_package.kept():
+        assert build.stock is not None
+        series = ".".join(map(str, stock_package.series(build.stock)))
+        add(series, ", ".join(map(str, build.stock.packages)), build.name, build.variant, build)
+    for named, its_build in names.items():
+        if its_build is None:
+            series = named.name if named.is_series else ""
+            add(series, str(named.source), named.name, named.variant, None)
+    console = Console(width=_WIDTH)
+    for title, table in sources.items():
+        click.echo(title)
+        console.print(table, "")
     click.echo(f"built ones are in {kernel.place()}, a directory for each")
     if stock_package.kept():
         click.echo(f"distributions' ({kernel.STOCK}) are in {stock_package.packages_dir()}")

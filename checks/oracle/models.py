@@ -20,14 +20,11 @@ def _model(name: str) -> type[Model]:
     return model
 
 
-#: The models, each in a module of its own, in the order of the tables.
+#: The model of each scheduler that has one, in a module of its own.
 MODELS: Mapping[str, type[Model]] = {
     name: _model(name)
-    for name in (
-        *("first", "backup", "burst", "minrtt", "roundrobin", "redundant", "blest", "ecf", "otias"),
-        *("sttf", "daps", "musher", "inorder", "thinstream", "ols", "weighted", "raven", "stms"),
-        *("dems", "earliest"),
-    )
+    for name in schedulers.known()
+    if Path(__file__).with_name(f"{name}.py").exists()
 }
 
 

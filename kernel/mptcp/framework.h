@@ -288,6 +288,8 @@ static inline bool mps_is_there(const struct mps_subflow *subflow)
 
 /* The registered scheduler of that name, NULL if there is none. */
 const struct mps_ops *mps_find(const char *name);
+/* The n-th scheduler of ours that is registered, from 0; NULL: there are not so many. For tests. */
+const struct mps_ops *mps_nth(u32 n);
 
 /* framework.c, called by what registry.c registers with net/mptcp */
 void mps_conn_init(struct mptcp_sock *msk);

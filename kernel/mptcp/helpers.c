@@ -120,6 +120,23 @@ struct mps_subflow *mps_fastest_but(struct mps_conn *conn, const struct mps_subf
 }
 EXPORT_SYMBOL_GPL(mps_fastest_but);
 
+struct mps_subflow *mps_first_available(struct mps_conn *conn, const struct mps_segment *seg,
+					bool backups)
+{
+	struct mps_subflow *subflow, *carrier = NULL;
+
+	mps_for_each_subflow(conn, subflow) {
+		if (!mps_available(subflow) || (subflow->backup && !backups))
+			continue;
+		if (!mps_carried_by(seg, subflow))
+			return subflow;
+		if (!carrier)
+			carrier = subflow;
+	}
+	return carrier;
+}
+EXPORT_SYMBOL_GPL(mps_first_available);
+
 bool mps_reinject(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_reinjection(conn);

@@ -489,6 +489,14 @@ static inline bool mps_available(const struct mps_subflow *subflow)
 /* May backup subflows be used, since no other subflow is usable? */
 bool mps_only_backups(const struct mps_conn *conn);
 
+/* The parameter `spare_backups` of schedulers whose source does not look at the flag: off,
+ * backup subflows are used like others; on, only if no other one is usable.
+ */
+static inline bool mps_may_use_backups(const struct mps_conn *conn, unsigned int spare_backups)
+{
+	return !mps_param(conn, spare_backups) || mps_only_backups(conn);
+}
+
 /* Does the subflow have room, or will it surely have some? True also if a full window is
  * all that is wrong with it, and its data is in flight or about to leave: then an ACK
  * follows, or at worst a timeout.
@@ -518,6 +526,12 @@ struct mps_subflow *mps_faster_but_full(struct mps_conn *conn, const struct mps_
  * leave, so that neither an ACK nor a timeout would bring the next decision.
  */
 struct mps_subflow *mps_fastest_but(struct mps_conn *conn, const struct mps_subflow *slow);
+
+/* The first available subflow that did not carry the segment, or else the first available
+ * one; backups count only with `backups`. NULL: none is available.
+ */
+struct mps_subflow *mps_first_available(struct mps_conn *conn, const struct mps_segment *seg,
+					bool backups);
 
 /* Picks the head of the reinjection queue for the subflow that mps_lowest_rtt() chooses.
  * False: the queue is empty, or no subflow is available.

@@ -142,3 +142,22 @@ const struct mps_ops *mps_find(const char *name)
 	return ops;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_find);
+
+const struct mps_ops *mps_nth(u32 n)
+{
+	char *names = kmalloc(MPTCP_SCHED_BUF_MAX, GFP_KERNEL), *rest = names, *name;
+	const struct mps_ops *ops = NULL;
+
+	if (!names)
+		return NULL;
+	mptcp_get_available_schedulers(names, MPTCP_SCHED_BUF_MAX);
+	while ((name = strsep(&rest, " "))) {
+		ops = mps_find(name);
+		if (ops && !n--)
+			break;
+		ops = NULL;
+	}
+	kfree(names);
+	return ops;
+}
+EXPORT_SYMBOL_IF_KUNIT(mps_nth);

@@ -46,10 +46,10 @@ def test_compare_prints_a_table_and_a_picture(lab_kernel: KernelBuild, tmp_path:
 
 @pytest.mark.usefixtures("lab_kernel")
 def test_all_compares_every_scheduler_with_an_overview(tmp_path: Path) -> None:
-    done = mptcplab(*(*OURS_ALONE, "--out", tmp_path), *("-s", "all,redundant:mode=2"))
+    done = mptcplab(*(*OURS_ALONE, "--out", tmp_path), *("-s", "all,roundrobin:num_segments=2"))
     document = json.loads((tmp_path / "comparison.json").read_text())
     compared = [run["scheduler"] for run in document["runs"]]
-    assert compared == [*kernel.schedulers(), "redundant:mode=2"]
+    assert compared == [*kernel.schedulers(), "roundrobin:num_segments=2"]
     # a row of each in the table, in no more than 80 columns, and in both pictures
     rows = {line.split(maxsplit=1)[0] for line in done.stdout.splitlines() if line.strip()}
     assert rows >= set(kernel.schedulers())

@@ -15,7 +15,7 @@ PATHS = {
     "20 and 160 ms": ("near:10mbit,10ms", "far:20mbit,80ms"),
 }
 LARGE = {"send_buffer": "16MiB", "receive_buffer": "8MiB"}
-OURS = "daps:commit=off:ack_clocked=on"
+OURS = "timetable"
 
 
 @pytest.mark.parametrize("paths", PATHS)

@@ -20,7 +20,7 @@ OURS = [name for name in kernel.schedulers() if name != "default"]
 FULL = ["minrtt", "roundrobin", "blest", "ecf", "otias", "sttf", "inorder", "stms", "raven", "dems"]
 FULL += ["earliest", "burst"]
 # as published they do not, and neither does thinstream: docs/schedulers says why
-FULL += ["daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"]
+FULL += ["timetable", "proportional"]
 
 #: By which part of what both paths carry they fill them at least.
 OF_IDEAL = {"raven": 0.95, "dems": 0.95}

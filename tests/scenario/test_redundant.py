@@ -80,13 +80,13 @@ def test_a_path_that_fails_costs_no_time_while_the_window_is_small(
 
 
 def test_copies_when_idle_cost_bulk_data_nothing(run_scenario: RunScenario) -> None:
-    when_idle = run_scenario(*TWINS, scheduler="redundant:mode=2", duration="20s")
+    when_idle = run_scenario(*TWINS, scheduler="whenidle", duration="20s")
     assert when_idle.goodput_bps >= 0.97 * ideal_goodput_bps(when_idle.scenario)
 
 
 def test_copies_when_idle_are_made_of_little_data(run_scenario: RunScenario) -> None:
     # 10 segments leave in one window, and then all of them once more on the other path.
-    run = run_scenario(*TWINS, scheduler="redundant:mode=2", size="14KB")
+    run = run_scenario(*TWINS, scheduler="whenidle", size="14KB")
     assert sent_bytes(run) >= 1.9 * 14_000
 
 
@@ -95,7 +95,7 @@ def test_opportunistic_copies_are_fewer_than_those_of_everything(
 ) -> None:
     # Only where there is room on both paths at once: the rest adds to the goodput.
     full, opportunistic = (
-        run_scenario(*TWINS, scheduler=f"redundant:mode={mode}", size="10MB") for mode in (0, 1)
+        run_scenario(*TWINS, scheduler=each, size="10MB") for each in ("redundant", "opportunistic")
     )
     print([(sent_bytes(run), run.goodput_bps) for run in (full, opportunistic)])
     assert 10_000_000 < sent_bytes(opportunistic) < sent_bytes(full)

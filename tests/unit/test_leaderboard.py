@@ -198,9 +198,9 @@ def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> No
     what = play.asked("training", 12, [mine(tmp_path)])
     planned, board = ranked(tmp_path / "out", what)
     first, *others = board.standings
-    # the longest names: thinstream and roundrobin have 10 letters, 40 Mbit/s
-    assert (first.name, first.place) == ("roundrobin", 1)
-    assert (others[0].name, others[0].place) == ("thinstream", 1)
+    # the longest names: opportunistic and proportional have 13 and 12 letters, 52 and 48 Mbit/s
+    assert (first.name, first.place) == ("opportunistic", 1)
+    assert (others[0].name, others[0].place) == ("proportional", 2)
     assert first.score.value == 1
     own = board.standing("mine")
     # 11 of 12 scenarios as the best
@@ -209,7 +209,7 @@ def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> No
     assert own.delay
     assert beside(own.default)[2] == 0
     # TCP has 31, since a path's name has a letter; default has 28
-    assert beside(first.tcp)[1:3] == pytest.approx((0, 40 / 31))
+    assert beside(first.tcp)[1:3] == pytest.approx((0, 52 / 31))
     assert beside(board.standing("default").tcp)[2] == pytest.approx(28 / 31)
     (failure,) = play.failures(planned, Store(tmp_path / "out")).values()
     assert failure == "scenario 3, mine: no power"
@@ -240,7 +240,7 @@ def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: P
     assert both in command
     place = Path(command.split()[2])
     assert (place.parent / store.RESULT).is_file()
-    said = " ".join(outputs.text_of(board, what, "roundrobin", tmp_path).split())
+    said = " ".join(outputs.text_of(board, what, "opportunistic", tmp_path).split())
     assert said.endswith("It loses nowhere.")
 
 
@@ -274,7 +274,7 @@ def test_the_document_and_the_chart(tmp_path: Path) -> None:
     _, board = ranked(tmp_path / "out", what)
     outputs.write(board, what, {"kernel": "k1"}, {"key": "no power"}, tmp_path)
     document = json.loads((tmp_path / outputs.DOCUMENT).read_text())
-    assert [each["name"] for each in document["standings"]][:2] == ["roundrobin", "thinstream"]
+    assert [each["name"] for each in document["standings"]][:2] == ["opportunistic", "proportional"]
     assert document["failures"] == {"key": "no power"}
     assert document["scenarios"] == len(document["played"]) == 4
     pictures = [tmp_path / f"{outputs.PICTURE}.{form}" for form in ("png", "svg")]

@@ -178,7 +178,10 @@ def test_a_file_of_states_is_checked(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_names_that_are_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
-        (["--only", "lte"], '--only "lte": no model of this scheduler; there are those of first, '),
+        (
+            ["--only", "lte"],
+            '--only "lte": no model of this scheduler; there are those of backup, ',
+        ),
         (["--only", "otias:rp=on"], "the model of otias has no parameter rp; it has none"),
         (["--only", "minrtt:rp_limit=on"], "no parameter rp_limit; it has bm, bm_lambda, rp, v089"),
         (["--only", "stms:owd=on"], "unknown parameter of stms; known: shrink_pkts, probe_rtts"),

@@ -332,6 +332,23 @@ def test_new_tells_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
         scheduler.new("ada", tmp_path / "none", KNOWN)
 
 
+@pytest.mark.parametrize(
+    ("spec", "now"),
+    [
+        ("daps:commit=off:ack_clocked=on", "timetable"),
+        ("musher:measure=on:mixed=on", "proportional"),
+        ("redundant:mode=2", "opportunistic (for mode=1) or whenidle (for mode=2)"),
+    ],
+)
+def test_a_form_that_is_a_scheduler_now_is_refused_with_its_name(spec: str, now: str) -> None:
+    known = scheduler.known()
+    with pytest.raises(scheduler.SpecError) as caught:
+        scheduler.choose(spec, known, Path())
+    for message in caught.value.messages:
+        assert message.endswith(f"is a scheduler of its own now: {now}")
+    assert now.split()[0] in known
+
+
 def test_recovery_is_a_parameter_of_every_scheduler() -> None:
     known = scheduler.known()
     for name in known:

@@ -38,7 +38,7 @@ static const struct mps_param first_params[] = {
 
 static struct mps_subflow *first_usable(struct mps_conn *conn, const struct mps_segment *seg)
 {
-	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
+	bool backups = mps_may_use_backups(conn, SPARE_BACKUPS);
 	struct mps_subflow *subflow;
 
 	mps_for_each_subflow(conn, subflow)

@@ -202,7 +202,7 @@ static bool inorder_measure(struct mps_conn *conn, bool backups, struct mps_pick
 static bool inorder_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_head(conn);
-	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
+	bool backups = mps_may_use_backups(conn, SPARE_BACKUPS);
 	struct mps_subflow *best;
 	bool by_commd;
 	u64 before;

@@ -45,6 +45,8 @@
  * handover that is over before it is seen, in about late_ms, costs some round
  * trips of the path more than if it had been ignored.
  *
+ * How late a path is, parts/lte_late.c computes.
+ *
  * Differs from the source:
  * - late_ms: the source has no numbers, and so no default.
  * - slowdown: the same.
@@ -58,22 +60,13 @@
  *   nothing would ever tell that an outage is over.
  */
 
-#include "mpsched.h"
+#include "parts/lte_late.h"
 
 /* thresholds that are no parameters, and why these */
-#define LATE_RTT_PART		4	/* of the smoothed RTT: paths vary by as much */
-#define LATE_RTTVARS		4	/* as in TCP's timeout (RFC 6298) */
-#define USUAL_PART		8	/* of it that is new each time, as in TCP's RTT */
-#define PAUSE_RTT_PART		2	/* so long for a packet: it was the sender's pause */
-#define PROBE_PKTS		2	/* the ACK of a lone one may be delayed */
 #define BACK_RTT_HALVES		3	/* in a handover, RTTs are several times as long */
 #define STALE_PKTS		10	/* in flight: TCP's initial window (RFC 6928) */
 #define TRUSTED_PKTS		8	/* of each, an eighth is new in the smoothed RTT */
 #define TRUSTED_RTT_PART	4	/* of the smoothed RTT: as LATE_RTT_PART */
-/* bounds that no path reaches: all products below fit into 64 bits */
-#define MAX_PKTS		BIT_ULL(16)
-#define MAX_NS			(3600ULL * NSEC_PER_SEC)
-
 enum { LATE_MS, SLOWDOWN, LONGEST_MS, LINEAR, RP, RP_LIMIT };
 
 static const struct mps_param lte_params[] = {
@@ -101,17 +94,7 @@ struct lte_conn {
 struct lte_subflow {
 	u8	state;		/* enum lte_state */
 	u64	since_ns;	/* begin of the state */
-
-	/* the last acknowledgment */
-	u64	acked_ns;	/* when it came; 0: none yet */
-	u64	sent_ns;	/* when what it acknowledged was sent */
-	u32	acked_pkts;	/* how many that makes */
-
-	/* how late the path is, and since it was not: */
-	u64	usual_ns;	/* per packet; 0: not known yet */
-	u64	late_ns;	/* by what has been acknowledged */
-	u64	limit_ns;	/* of late_ns, as it was then */
-	u32	srtt_us;	/* as it was then */
+	struct lte_late late;
 
 	/* what has come back */
 	u32	mark_pkts;	/* acked_pkts at the begin of the state, or of the last try */
@@ -122,11 +105,6 @@ struct lte_subflow {
 static struct lte_subflow *state_of(struct mps_subflow *subflow)
 {
 	return mps_subflow_priv(subflow);
-}
-
-static u64 between_ns(u64 from, u64 to)
-{
-	return to > from ? min(to - from, MAX_NS) : 0;
 }
 
 /* Is there another subflow that could carry everything? */
@@ -148,78 +126,16 @@ static void lte_enter(struct mps_conn *conn, struct mps_subflow *subflow, enum l
 
 	lte->state = state;
 	lte->since_ns = mps_clock_ns();
-	lte->late_ns = 0;
-	lte->mark_pkts = lte->acked_pkts;
+	lte->late.late_ns = 0;
+	lte->mark_pkts = lte->late.acked_pkts;
 	lte->probe_ns = lte->since_ns;
 	lte->probe_pkts = PROBE_PKTS;
 	if (state == STALE)
-		lte->usual_ns = 0;
+		lte->late.usual_ns = 0;
 	mps_set_limit(subflow, state == STALE ? STALE_PKTS : ~0);
 	mps_set_linear_timeouts(subflow, state == DISABLED && mps_param(conn, LINEAR));
 	mps_distrust(subflow, state != NORMAL);
 	mps_event(conn, subflow, event);
-}
-
-/* What inter-ack time is no reason to worry. */
-static u64 lte_allowed_ns(const struct mps_conn *conn, const struct lte_subflow *lte,
-			  u64 inter_send_ns, u64 pkts)
-{
-	return max(inter_send_ns,
-		   mps_param(conn, SLOWDOWN) * min(pkts, MAX_PKTS) * lte->usual_ns);
-}
-
-/* Takes in the acknowledgments that came since the last time. */
-static void lte_note_acks(struct mps_conn *conn, struct mps_subflow *subflow)
-{
-	struct lte_subflow *lte = state_of(subflow);
-	u32 pkts = subflow->delivered_pkts - lte->acked_pkts;
-	u64 inter_send_ns = between_ns(lte->sent_ns, subflow->delivered_sent_ns);
-	u64 inter_ack_ns = between_ns(lte->acked_ns, subflow->delivered_ns);
-	u64 srtt_ns = (u64)subflow->srtt_us * NSEC_PER_USEC;
-
-	if (!pkts)
-		return;
-	/* the acknowledgment of a lone packet may have been delayed */
-	if (lte->acked_ns && (pkts > 1 || subflow->in_flight_pkts)) {
-		u64 pkt_ns = div_u64(inter_ack_ns, pkts);
-
-		if (lte->usual_ns && lte->state == NORMAL)
-			lte->late_ns = between_ns(lte_allowed_ns(conn, lte, inter_send_ns, pkts),
-						  lte->late_ns + inter_ack_ns);
-		if (!lte->late_ns && pkt_ns <= srtt_ns / PAUSE_RTT_PART)
-			lte->usual_ns = lte->usual_ns ?
-				lte->usual_ns + div_s64(pkt_ns - lte->usual_ns, USUAL_PART) :
-				max(pkt_ns, 1ULL);
-	}
-	if (!subflow->in_flight_pkts)
-		lte->late_ns = 0;
-	if (!lte->late_ns && lte->state == NORMAL) {
-		lte->limit_ns = max3(mps_param(conn, LATE_MS) * (u64)NSEC_PER_MSEC,
-				     subflow->srtt_us / LATE_RTT_PART * (u64)NSEC_PER_USEC,
-				     (u64)LATE_RTTVARS * subflow->rttvar_us * NSEC_PER_USEC);
-		lte->srtt_us = subflow->srtt_us;
-	}
-	lte->acked_pkts = subflow->delivered_pkts;
-	lte->acked_ns = subflow->delivered_ns;
-	lte->sent_ns = subflow->delivered_sent_ns;
-}
-
-/* When a normal subflow will be late if it remains silent; 0: it is; ~0: never. */
-static u64 lte_late_at_ns(struct mps_conn *conn, struct mps_subflow *subflow)
-{
-	const struct lte_subflow *lte = state_of(subflow);
-	u64 allowed_ns;
-
-	if (lte->late_ns > lte->limit_ns)
-		return 0;
-	if (!subflow->usable || mps_in_loss(subflow) || !lte->usual_ns ||
-	    !subflow->oldest_sent_ns || subflow->in_flight_pkts < PROBE_PKTS ||
-	    subflow->outstanding_bytes < subflow->unsent_bytes +
-					 (u64)PROBE_PKTS * subflow->mss_bytes)
-		return U64_MAX;
-	allowed_ns = lte_allowed_ns(conn, lte,
-				    between_ns(lte->sent_ns, subflow->oldest_sent_ns), PROBE_PKTS);
-	return lte->acked_ns + allowed_ns + between_ns(lte->late_ns, lte->limit_ns) + 1;
 }
 
 static bool lte_lasts(struct mps_conn *conn, const struct lte_subflow *lte, u64 now)
@@ -233,7 +149,7 @@ static bool lte_is_back(struct mps_conn *conn, struct mps_subflow *subflow, u64 
 	const struct lte_subflow *lte = state_of(subflow);
 
 	return subflow->usable && subflow->delivered_sent_ns > lte->since_ns &&
-	       (subflow->last_rtt_us * 2ULL <= lte->srtt_us * (u64)BACK_RTT_HALVES ||
+	       (subflow->last_rtt_us * 2ULL <= lte->late.srtt_us * (u64)BACK_RTT_HALVES ||
 		lte_lasts(conn, lte, now));
 }
 
@@ -250,9 +166,13 @@ static bool lte_is_trusted(struct mps_conn *conn, struct mps_subflow *subflow, u
 static u64 lte_update(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
 {
 	struct lte_subflow *lte = state_of(subflow);
+	struct lte_limits limits = {
+		.late_ms  = mps_param(conn, LATE_MS),
+		.slowdown = mps_param(conn, SLOWDOWN),
+	};
 	u64 late_at_ns;
 
-	lte_note_acks(conn, subflow);
+	lte_note_acks(&lte->late, subflow, limits, lte->state == NORMAL);
 	if (lte->state != NORMAL && !lte_has_another(conn, subflow)) {
 		lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
 		return U64_MAX;
@@ -268,7 +188,7 @@ static u64 lte_update(struct mps_conn *conn, struct mps_subflow *subflow, u64 no
 		lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
 		fallthrough;
 	case NORMAL:
-		late_at_ns = lte_late_at_ns(conn, subflow);
+		late_at_ns = lte_late_at_ns(&lte->late, subflow, limits);
 		if (late_at_ns > now)
 			return late_at_ns;
 		if (lte_has_another(conn, subflow))
@@ -310,11 +230,11 @@ static bool lte_may_probe(struct mps_subflow *subflow)
 	if (lte->probe_pkts < PROBE_PKTS)
 		return true;
 	if (subflow->outstanding_bytes &&
-	    (lte->mark_pkts == lte->acked_pkts ||
-	     between_ns(lte->probe_ns, now) < lte->srtt_us * (u64)NSEC_PER_USEC))
+	    (lte->mark_pkts == lte->late.acked_pkts ||
+	     between_ns(lte->probe_ns, now) < lte->late.srtt_us * (u64)NSEC_PER_USEC))
 		return false;
 	lte->probe_ns = now;
-	lte->mark_pkts = lte->acked_pkts;
+	lte->mark_pkts = lte->late.acked_pkts;
 	lte->probe_pkts = 0;
 	return true;
 }

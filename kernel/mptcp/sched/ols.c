@@ -38,6 +38,9 @@
  * It learns nothing where some subflow sends nothing in an interval: with an
  * application that has little to send, a backup, or a subflow that has failed.
  *
+ * Here are the intervals, and who sends; what is learnt is in parts/ols_ucb.c and
+ * parts/ols_exp3.c.
+ *
  * Differs from the source:
  * - always: with nothing but backups the source sends nothing: the connection
  *   stalls. Here they are used then.
@@ -55,15 +58,9 @@
  *   last arm. An exponent of more than 10 overflows: here it is 10.
  */
 
-#include <linux/int_log.h>
-#include <linux/random.h>
 #include "mpsched.h"
-
-/* of rewards and shares */
-#define SCALE_SHIFT	13
-#define SCALE		BIT(SCALE_SHIFT)
-/* ln(2) << 24 */
-#define LN2_24		11629080ULL
+#include "parts/ols.h"
+#include "parts/ols_interval.h"
 
 #define INTERVAL_US	(40 * USEC_PER_MSEC)
 #define INTERVAL_RTTS	2
@@ -71,23 +68,7 @@
 #define RATE_US		(50ULL * INTERVAL_US)
 #define QUOTA_PKTS	12
 
-#define MON_DEVIATIONS	3
-#define MON_TIMES	4
-/* So many intervals an epoch lasts: until its end all rewards make the deviation. */
-#define EPOCH		(ARMS * 25)
-
-/* of Exp3, in percent: g, for how many intervals it is high, the growth of weights;
- * and how steep rewards are made
- */
-#define GAMMA		20
-#define GAMMA_HIGH	50
-#define GROWTH		20
-#define STEEPNESS	4
-#define EXPONENT_MAX	(10 * SCALE)
-#define WEIGHT_MAX	0xfffffffffULL
-
 enum { ARM, MONITOR, EXP3 };
-enum { ALL, HALF, NONE, ARMS };
 
 static const struct mps_param ols_params[] = {
 	[ARM]	  = MPS_UINT("arm", 0, 3, 0, "",
@@ -98,17 +79,6 @@ static const struct mps_param ols_params[] = {
 
 /* of QUOTA_PKTS, the segments that are sent twice */
 static const u8 ols_twice[ARMS] = { [ALL] = QUOTA_PKTS, [HALF] = QUOTA_PKTS / 2, [NONE] = 0 };
-
-/* What was sent in an interval, on a subflow or at all, and when. */
-struct ols_interval {
-	u64	begin_seq;
-	u64	end_seq;
-	u64	una_seq;	/* all before it was acknowledged at the last look */
-	u64	begin_us;	/* when the first byte left; 0: none has */
-	u64	end_us;		/* the last look, while it lasts */
-	u64	acked_us;	/* when all of it was acknowledged */
-	bool	acked;
-};
 
 struct ols_subflow {
 	struct ols_interval interval;
@@ -123,22 +93,9 @@ struct ols_subflow {
 	u8	once;
 };
 
-struct ols_arm {
-	u64	reward;		/* the mean, in SCALE; with exp3 smoothed */
-	u64	deviation;	/* of rewards, smoothed */
-	u32	pulls;
-	s8	changes;	/* in a row, up or down */
-	u64	weight;		/* with exp3, in SCALE, like the probability */
-	u32	probability;
-};
-
 struct ols_conn {
 	struct ols_interval interval;
-	struct ols_arm	arms[ARMS];
-	u32	pulls;		/* of all arms */
-	u32	arm;		/* this interval's */
-	u32	epoch;		/* intervals that are left of it, */
-	u32	high;		/* and with exp3 of GAMMA_HIGH */
+	struct ols_learner learner;
 	bool	sent;		/* all subflows have sent for long enough */
 };
 
@@ -166,39 +123,6 @@ static u64 subflow_nxt(struct mps_subflow *subflow)
 
 	return state_of(subflow)->acked_bytes +
 	       (outstanding - min(subflow->unsent_bytes, outstanding));
-}
-
-static void interval_begin(struct ols_interval *interval, u64 nxt_seq)
-{
-	*interval = (struct ols_interval) {
-		.begin_seq = nxt_seq,
-		.end_seq   = nxt_seq,
-		.una_seq   = nxt_seq,
-	};
-}
-
-static void interval_sends(struct ols_interval *interval, u64 nxt_seq, u64 now)
-{
-	if (!interval->begin_us && nxt_seq > interval->begin_seq)
-		interval->begin_us = now;
-	interval->end_seq = nxt_seq;
-	interval->end_us = now;
-}
-
-static void interval_acked(struct ols_interval *interval, u64 now)
-{
-	interval->acked = true;
-	interval->acked_us = now;
-}
-
-/* Of the interval, bytes per second. */
-static u64 interval_rate(const struct ols_interval *interval)
-{
-	u64 us = interval->acked_us - interval->begin_us;
-
-	if (interval->acked_us <= interval->begin_us)
-		return 0;
-	return div64_u64((interval->end_seq - interval->begin_seq) * USEC_PER_SEC, us);
 }
 
 /* Does every subflow, whatever its state, send for as long as it is to? */
@@ -240,8 +164,6 @@ static bool ols_all_acked(struct mps_conn *conn, u64 now)
 	return all && whole->acked;
 }
 
-/* --- learning */
-
 /* The goodput, of what all subflows could carry at best, in SCALE. */
 static u64 ols_reward(struct mps_conn *conn, u64 now)
 {
@@ -255,7 +177,8 @@ static u64 ols_reward(struct mps_conn *conn, u64 now)
 
 		if (!is_active(subflow))
 			continue;
-		if (rate > sub->rate || (state->arm == ALL && now > sub->rate_us + RATE_US)) {
+		if (rate > sub->rate ||
+		    (state->learner.arm == ALL && now > sub->rate_us + RATE_US)) {
 			sub->rate = rate;
 			sub->rate_us = now;
 		}
@@ -264,232 +187,21 @@ static u64 ols_reward(struct mps_conn *conn, u64 now)
 	return sum ? div64_u64(interval_rate(&state->interval) * SCALE, sum) : 0;
 }
 
-static void ols_forget(struct ols_conn *state)
-{
-	int i;
-
-	for (i = 0; i < ARMS; i++) {
-		state->arms[i].pulls = 0;
-		state->arms[i].reward = 0;
-	}
-	state->arms[state->arm].pulls = 1;
-	state->arms[state->arm].changes = 0;
-	state->pulls = 1;
-	state->epoch = EPOCH;
-}
-
-/* Does the reward of the arm change, for the better if it is not the best, or for the
- * worse if it is not the worst?
- */
-static void ols_monitor(const struct mps_conn *conn, struct ols_conn *state, u64 reward)
-{
-	struct ols_arm *arm = &state->arms[state->arm];
-	u64 differs = abs_diff(reward, arm->reward);
-	u64 most = MON_DEVIATIONS * arm->deviation;
-	bool best = true, worst = true, outside = true;
-	int i;
-
-	if (state->epoch)
-		state->epoch--;
-	for (i = 0; i < ARMS; i++) {
-		best &= arm->reward >= state->arms[i].reward;
-		worst &= arm->reward <= state->arms[i].reward;
-	}
-	if (!arm->deviation) {
-		arm->deviation = differs;
-		return;
-	}
-	if (reward > arm->reward && differs > most && !best) {
-		arm->changes = max(arm->changes, 0) + 1;
-	} else if (reward < arm->reward && differs > most && !worst) {
-		arm->changes = min(arm->changes, 0) - 1;
-	} else {
-		arm->changes = 0;
-		outside = false;
-	}
-	if (abs(arm->changes) >= MON_TIMES && mps_param(conn, MONITOR))
-		ols_forget(state);
-	arm->changes = clamp(arm->changes, -MON_TIMES, MON_TIMES);
-	if (outside && !state->epoch)
-		return;
-	arm->deviation = arm->deviation - (arm->deviation >> 3) + (differs >> 3);
-}
-
-/* --- learning by Exp3 */
-
-/* e to the x, both in SCALE */
-static u64 ols_exp(u32 x)
-{
-	u64 term = SCALE, sum = SCALE;
-	u32 i;
-
-	for (i = 1; term; i++) {
-		term = div_u64(div_u64(term * x, i), SCALE);
-		sum += term;
-	}
-	return sum;
-}
-
-/* Low rewards are made lower still. */
-static u64 ols_steep(u64 reward)
-{
-	if (reward >= SCALE)
-		return reward;
-	return min(div64_u64(ols_exp(STEEPNESS * reward) * SCALE, ols_exp(STEEPNESS * SCALE)),
-		   reward);
-}
-
-static void ols_set_probabilities(struct ols_conn *state, u32 gamma)
-{
-	u64 sum = 0;
-	int i;
-
-	for (i = 0; i < ARMS; i++)
-		sum += state->arms[i].weight;
-	for (i = 0; i < ARMS; i++) {
-		struct ols_arm *arm = &state->arms[i];
-
-		arm->probability = div_u64(div64_u64(arm->weight * SCALE, sum) * (100 - gamma),
-					   100) + SCALE * gamma / (ARMS * 100);
-	}
-}
-
-static void ols_smooth(struct ols_arm *arm, u64 reward)
-{
-	arm->reward = arm->reward - (arm->reward >> 3) + (reward >> 3);
-}
-
-/* As above, but of smoothed rewards, and the best arm has the largest weight. */
-static void ols_monitor_exp3(const struct mps_conn *conn, struct ols_conn *state, u64 reward)
-{
-	struct ols_arm *arm = &state->arms[state->arm];
-	bool best = true, worst = true, outside = true;
-	u64 differs, most = MON_DEVIATIONS * arm->deviation;
-	int i;
-
-	for (i = 0; i < ARMS; i++) {
-		best &= arm->weight >= state->arms[i].weight;
-		worst &= arm->weight <= state->arms[i].weight;
-	}
-	reward = min_t(u64, reward, SCALE);
-	if (!arm->reward) {
-		arm->reward = reward;
-		arm->deviation = 0;
-		return;
-	}
-	if (!arm->deviation) {
-		arm->deviation = abs_diff(reward, arm->reward);
-		ols_smooth(arm, reward);
-		return;
-	}
-	if (reward > arm->reward + most && !best) {
-		arm->changes = max(arm->changes, 0) + 1;
-	} else if (reward + most < arm->reward && !worst) {
-		arm->changes = min(arm->changes, 0) - 1;
-	} else {
-		arm->changes = 0;
-		outside = false;
-	}
-	if (abs(arm->changes) >= MON_TIMES) {
-		arm->changes = 0;
-		if (mps_param(conn, MONITOR) && !state->epoch) {
-			for (i = 0; i < ARMS; i++) {
-				state->arms[i].weight = SCALE;
-				state->arms[i].reward = 0;
-			}
-			state->epoch = EPOCH;
-		}
-		if (mps_param(conn, MONITOR) && !state->high)
-			state->high = EPOCH;
-	}
-	if (outside && !state->epoch)
-		return;
-	differs = abs_diff(reward, arm->reward);
-	arm->deviation = arm->deviation - (arm->deviation >> 3) + (differs >> 3);
-	ols_smooth(arm, reward);
-}
-
-static void ols_learn_exp3(struct mps_conn *conn, u64 reward)
+/* Learns what the arm has brought, and chooses the next one. */
+static void ols_learn(struct mps_conn *conn, u64 reward)
 {
 	struct ols_conn *state = mps_conn_priv(conn);
-	struct ols_arm *arm = &state->arms[state->arm];
-	u32 gamma = GAMMA;
-	u64 weight, growth;
-	int i;
-
-	reward = ols_steep(reward);
-	ols_monitor_exp3(conn, state, reward);
-	growth = div_u64(div64_u64(reward * SCALE, max(arm->probability, 1U)) * GROWTH,
-			 ARMS * 100);
-	growth = ols_exp(min_t(u64, growth, EXPONENT_MAX));
-	for (;;) {
-		weight = (arm->weight * growth) >> SCALE_SHIFT;
-		if (weight <= WEIGHT_MAX)
-			break;
-		for (i = 0; i < ARMS; i++)
-			state->arms[i].weight = max_t(u64, SCALE, state->arms[i].weight >> 8);
-	}
-	arm->weight = weight;
-	if (mps_param(conn, MONITOR)) {
-		if (state->high) {
-			gamma = GAMMA_HIGH;
-			state->high--;
-		}
-		if (state->epoch)
-			state->epoch--;
-	}
-	ols_set_probabilities(state, gamma);
-}
-
-static u32 ols_draw(const struct ols_conn *state)
-{
-	u32 drawn = get_random_u16() & (SCALE - 1), sum = 0, i;
-
-	for (i = 0; i < ARMS - 1; i++) {
-		sum += state->arms[i].probability;
-		if (drawn <= sum)
-			break;
-	}
-	return i;
-}
-
-static void ols_learn(struct mps_conn *conn, u64 now)
-{
-	struct ols_conn *state = mps_conn_priv(conn);
-	struct ols_arm *arm = &state->arms[state->arm];
-	u64 reward = ols_reward(conn, now);
+	struct ols_learner *learner = &state->learner;
 
 	if (mps_param(conn, EXP3)) {
-		ols_learn_exp3(conn, reward);
-		return;
+		ols_exp3_learn(learner, reward, mps_param(conn, MONITOR));
+		learner->arm = ols_exp3_draw(learner);
+	} else {
+		ols_ucb_learn(learner, reward, mps_param(conn, MONITOR));
+		learner->arm = ols_ucb_pull(learner);
 	}
-	ols_monitor(conn, state, reward);
-	arm->reward = div_u64(arm->reward * (arm->pulls - 1) + reward, arm->pulls);
-}
-
-/* What the reward of the arm may be at best. */
-static u64 ols_bound(const struct ols_conn *state, const struct ols_arm *arm)
-{
-	u64 ln = (intlog2(state->pulls) * LN2_24) >> 24;	/* << 24, too */
-
-	return arm->reward + int_sqrt64(div_u64((2 * ln) << 2, arm->pulls));
-}
-
-static u32 ols_pull(const struct ols_conn *state)
-{
-	u64 bound, best = 0;
-	u32 i, arm = 0;
-
-	for (i = 0; i < ARMS; i++) {
-		if (!state->arms[i].pulls)
-			return i;
-		bound = ols_bound(state, &state->arms[i]);
-		if (bound > best) {
-			best = bound;
-			arm = i;
-		}
-	}
-	return arm;
+	learner->arms[learner->arm].pulls++;
+	learner->pulls++;
 }
 
 /* Looks at the interval; true: the next one begins. */
@@ -510,16 +222,13 @@ static bool ols_look(struct mps_conn *conn)
 	if (!ols_all_acked(conn, now))
 		return false;
 
-	ols_learn(conn, now);
-	state->arm = mps_param(conn, EXP3) ? ols_draw(state) : ols_pull(state);
-	state->arms[state->arm].pulls++;
-	state->pulls++;
-	mps_event(conn, NULL, state->arm + 1);
+	ols_learn(conn, ols_reward(conn, now));
+	mps_event(conn, NULL, state->learner.arm + 1);
 	mps_for_each_subflow(conn, subflow) {
 		if (!subflow->usable)
 			continue;
 		interval_begin(&state_of(subflow)->interval, subflow_nxt(subflow));
-		state_of(subflow)->arm = state->arm;
+		state_of(subflow)->arm = state->learner.arm;
 		state_of(subflow)->lasts_us = max_t(u64, INTERVAL_US,
 						    (u64)INTERVAL_RTTS * subflow->srtt_us);
 	}
@@ -630,18 +339,14 @@ static void ols_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 a
 static void ols_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	struct ols_conn *state = mps_conn_priv(conn);
-	int i;
+	struct ols_learner *learner = &state->learner;
 
-	*state = (struct ols_conn) {
-		.arm	= ALL,
-		.pulls	= 1,
-		.epoch	= EPOCH,
-		.high	= EPOCH,
-	};
-	state->arms[ALL].pulls = 1;
-	for (i = 0; i < ARMS; i++)
-		state->arms[i].weight = SCALE;
-	ols_set_probabilities(state, GAMMA);
+	*state = (struct ols_conn) {};
+	learner->arm = ALL;
+	learner->pulls = 1;
+	learner->arms[ALL].pulls = 1;
+	learner->epoch = EPOCH;
+	ols_exp3_begin(learner);
 	interval_begin(&state->interval, conn->nxt_seq);
 	interval_begin(&state_of(subflow)->interval, subflow_nxt(subflow));
 	state_of(subflow)->lasts_us = INTERVAL_US;

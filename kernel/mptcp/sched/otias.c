@@ -67,7 +67,7 @@ static u64 otias_arrival_us(const struct mps_subflow *subflow)
  */
 static struct mps_subflow *otias_get_subflow(struct mps_conn *conn, const struct mps_segment *seg)
 {
-	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
+	bool backups = mps_may_use_backups(conn, SPARE_BACKUPS);
 	bool queues = !seg && !list_is_singular(&conn->subflows);
 	bool carried, best_carried = false;
 	struct mps_subflow *subflow, *best = NULL;

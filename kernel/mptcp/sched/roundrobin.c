@@ -53,7 +53,7 @@ static bool available(const struct mps_conn *conn, const struct mps_subflow *sub
 {
 	if (!subflow->usable || mps_in_loss(subflow))
 		return false;
-	if (subflow->backup && mps_param(conn, SPARE_BACKUPS) && !mps_only_backups(conn))
+	if (subflow->backup && !mps_may_use_backups(conn, SPARE_BACKUPS))
 		return false;
 	return !cwnd_test || mps_has_room(subflow);
 }
@@ -84,21 +84,10 @@ static struct mps_subflow *whose_turn(struct mps_conn *conn)
 	return first;
 }
 
-/* The first one that did not carry the segment, or else the first one. */
 static struct mps_subflow *roundrobin_get_subflow(struct mps_conn *conn,
 						  const struct mps_segment *seg)
 {
-	struct mps_subflow *subflow, *first = NULL;
-
-	mps_for_each_subflow(conn, subflow) {
-		if (!available(conn, subflow, true))
-			continue;
-		if (!mps_carried_by(seg, subflow))
-			return subflow;
-		if (!first)
-			first = subflow;
-	}
-	return first;
+	return mps_first_available(conn, seg, mps_may_use_backups(conn, SPARE_BACKUPS));
 }
 
 static bool roundrobin_next_segment(struct mps_conn *conn, struct mps_pick *pick)

@@ -155,7 +155,7 @@ static bool sttf_alike(struct mps_conn *conn)
 /* Is there room anywhere? If not, there is nothing to plan. */
 static bool sttf_begin(struct mps_conn *conn)
 {
-	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
+	bool backups = mps_may_use_backups(conn, SPARE_BACKUPS);
 	struct mps_subflow *subflow;
 	bool room = false;
 

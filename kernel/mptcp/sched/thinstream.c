@@ -192,7 +192,7 @@ static bool thinstream_next_segment(struct mps_conn *conn, struct mps_pick *pick
 {
 	struct thinstream_conn *state = mps_conn_priv(conn);
 	struct mps_segment *head = mps_head(conn), *last;
-	bool backups = !mps_param(conn, SPARE_BACKUPS) || mps_only_backups(conn);
+	bool backups = mps_may_use_backups(conn, SPARE_BACKUPS);
 	struct mps_subflow *best, *idle;
 
 	if (thinstream_reinject(conn, backups, pick))

@@ -102,18 +102,20 @@ static void ours_take_time(struct kunit *test, const char *scheduler, bool full)
 
 static void both_have_room(struct kunit *test)
 {
-	int i;
+	const struct mps_ops *ops;
+	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(mps_test_schedulers); i++)
-		ours_take_time(test, mps_test_schedulers[i], false);
+	mps_test_for_each_scheduler(ops, n)
+		ours_take_time(test, ops->name, false);
 }
 
 static void the_faster_one_is_full(struct kunit *test)
 {
-	int i;
+	const struct mps_ops *ops;
+	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(mps_test_schedulers); i++)
-		ours_take_time(test, mps_test_schedulers[i], true);
+	mps_test_for_each_scheduler(ops, n)
+		ours_take_time(test, ops->name, true);
 }
 
 /* An ACK before each decision, and a unit begins: video looks whether all are in time. */

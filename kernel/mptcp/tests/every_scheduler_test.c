@@ -20,22 +20,30 @@
 
 static const void *next_scheduler(MPS_GENERATOR_ARGS(prev, name))
 {
-	const char * const *next = prev ? (const char * const *)prev + 1 : mps_test_schedulers;
+	const struct mps_ops *ops;
+	bool next = !prev;
+	u32 n;
 
-	if (next == mps_test_schedulers + ARRAY_SIZE(mps_test_schedulers))
-		return NULL;
-	strscpy(name, *next, KUNIT_PARAM_DESC_SIZE);
-	return next;
+	mps_test_for_each_scheduler(ops, n) {
+		if (next) {
+			strscpy(name, ops->name, KUNIT_PARAM_DESC_SIZE);
+			return ops;
+		}
+		next = ops == prev;
+	}
+	return NULL;
 }
 
 static struct mps_conn *conn_of_param(struct kunit *test)
 {
-	return mps_test_conn(test, *(const char * const *)test->param_value);
+	const struct mps_ops *ops = test->param_value;
+
+	return mps_test_conn(test, ops->name);
 }
 
 static bool has_param(struct kunit *test, const char *name)
 {
-	return mps_test_param_of(mps_find(*(const char * const *)test->param_value), name) >= 0;
+	return mps_test_param_of(test->param_value, name) >= 0;
 }
 
 /* --- what they have in common */
@@ -412,7 +420,8 @@ static bool is_idle(struct fuzz *f)
 
 static void every_pick_makes_sense(struct kunit *test)
 {
-	const char *scheduler = *(const char * const *)test->param_value;
+	const struct mps_ops *ops = test->param_value;
+	const char *scheduler = ops->name;
 	struct fuzz *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	u64 picks = 0, idle = 0;
 	u32 i, step, n;

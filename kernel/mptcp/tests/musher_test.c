@@ -1,50 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Decisions of the scheduler `musher` on constructed states, and its search on
- * paths that carry so many kbit/s, and no more: of shares s, the least of
- * capacity / s.
- */
+/* Decisions of the scheduler `musher` on constructed states, and its search. */
 
-#include <linux/delay.h>
-#include "vocabulary.h"
-
-#define PATHS_MAX	3
-/* beyond all of its intervals */
-#define LOOK_MS		208
-#define ROUND		100
-
-struct paths {
-	struct kunit		*test;
-	struct mps_conn		*conn;
-	struct mps_subflow	*subflows[PATHS_MAX];
-	struct net_device	*devices[PATHS_MAX];
-	u64			kbps[PATHS_MAX];	/* that it carries */
-	u32			sent[PATHS_MAX];	/* of the last segments */
-	u32			count;
-	u32			probe;			/* so many segments make a round */
-};
-
-static struct paths *paths_of(struct kunit *test, struct mps_conn *conn, u64 first, u64 second,
-			      u64 third)
-{
-	struct paths *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, p);
-	*p = (struct paths) {
-		.test = test,
-		.conn = conn,
-		.kbps = { first, second, third },
-		.count = third ? 3 : 2,
-		.probe = third ? ROUND * 3 / 2 : ROUND,
-	};
-	for (i = 0; i < p->count; i++) {
-		p->subflows[i] = mps_test_subflow(conn, .cwnd_pkts = 100000,
-						  .outstanding_bytes = 1000000);
-		p->devices[i] = mps_test_device(p->subflows[i], 1, false);
-		p->devices[i]->stats.tx_bytes = 1;
-	}
-	return p;
-}
+#include "shares.h"
 
 static struct paths *two_paths(struct kunit *test, u32 ratio, u64 first, u64 second)
 {
@@ -52,68 +9,6 @@ static struct paths *two_paths(struct kunit *test, u32 ratio, u64 first, u64 sec
 
 	mps_test_param(conn, "ratio", ratio);
 	return paths_of(test, conn, first, second, 0);
-}
-
-/* How the segments of a round are spread. They leave nothing behind. */
-static void probe(struct paths *p)
-{
-	u32 n;
-
-	memset(p->sent, 0, sizeof(p->sent));
-	for (n = 0; n < p->probe; n++) {
-		struct mps_segment *seg = mps_test_unsent(p->conn, MSS);
-		struct mps_pick pick = mps_test_send(p->conn);
-
-		KUNIT_ASSERT_EQ(p->test, pick.kind, MPS_NEW);
-		p->sent[pick.subflow->id - 1]++;
-		mps_test_acked(p->conn, seg);
-		pick.subflow->in_flight_pkts--;
-		pick.subflow->outstanding_bytes -= MSS;
-	}
-}
-
-/* It looks so often, and in between the paths carry what they can. */
-static void looks(struct paths *p, u32 count)
-{
-	u64 carried, bytes, queued;
-	unsigned long begin;
-	u32 i, n, ms;
-
-	for (n = 0; n < count; n++) {
-		carried = ~0U;
-		probe(p);
-		for (i = 0; i < p->count; i++)
-			if (p->sent[i])
-				carried = min(carried, div_u64(p->kbps[i] * p->probe, p->sent[i]));
-		begin = jiffies;
-		usleep_range_state(LOOK_MS * 1000, LOOK_MS * 1000, TASK_UNINTERRUPTIBLE);
-		ms = jiffies_to_msecs(jiffies - begin);
-		for (i = 0; i < p->count; i++) {
-			bytes = div_u64(carried * p->sent[i] * ms, p->probe * 8);
-			p->devices[i]->stats.tx_bytes += bytes;
-			queued = p->subflows[i]->outstanding_bytes;
-			conn_core(p->conn)->ops->on_ack(p->conn, p->subflows[i], bytes);
-			p->subflows[i]->outstanding_bytes = queued;
-		}
-	}
-	probe(p);
-}
-
-/* The segments of a path in a round, the last time. */
-#define EXPECT_SHARE(_paths, _path, _segments) \
-	KUNIT_EXPECT_EQ((_paths)->test, (_paths)->sent[_path], (u32)(_segments))
-
-/* The next `pkts` segments are sent on the subflow of this id. */
-static void expect_sent_on(struct kunit *test, struct mps_conn *conn, u32 pkts, u32 id)
-{
-	u32 n;
-
-	for (n = 0; n < pkts; n++) {
-		struct mps_segment *seg = mps_test_unsent(conn, MSS);
-
-		KUNIT_ASSERT_EQ_MSG(test, mps_test_send_on(conn), id, "segment %u", n);
-		mps_test_acked(conn, seg);
-	}
 }
 
 /* --- the ratio */
@@ -148,20 +43,6 @@ static void musher_has_one_ratio_for_three(struct kunit *test)
 	expect_sent_on(test, conn, 30, 2);
 	expect_sent_on(test, conn, 70, 3);
 	expect_sent_on(test, conn, 70, 1);
-}
-
-static void musher_mixes_segments_if_that_is_wanted(struct kunit *test)
-{
-	static const u32 order[] = { 2, 2, 1, 2, 2, 1, 2, 2, 2, 1 };
-	struct mps_conn *conn = mps_test_conn(test, "musher");
-	int i;
-
-	mps_test_param(conn, "ratio", 70);
-	mps_test_param(conn, "mixed", 1);
-	mps_test_subflow(conn, .cwnd_pkts = 100000);
-	mps_test_subflow(conn, .cwnd_pkts = 100000);
-	for (i = 0; i < 100; i++)
-		expect_sent_on(test, conn, 1, order[i % ARRAY_SIZE(order)]);
 }
 
 /* Where the source would spin, and send nothing any more. */
@@ -283,19 +164,6 @@ static void musher_sends_a_burst_where_there_is_room_for_a_segment(struct kunit 
 	expect_burst(test, conn, two, 10);
 	expect_burst(test, conn, one, 35);
 	expect_burst(test, conn, one, 15);
-}
-
-static void musher_sends_no_bursts_if_mixed(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct mps_subflow *only;
-	int n;
-
-	mps_test_param(conn, "mixed", 1);
-	only = full_subflow(conn);
-	mps_test_unsent_pkts(conn, 200);
-	for (n = 0; n < 120; n++)
-		expect_burst(test, conn, only, 1);
 }
 
 /* The second burst has 2 of a buffer of 45, all of which are counted. */
@@ -547,173 +415,26 @@ static void musher_counts_a_device_once(struct kunit *test)
 	EXPECT_SHARE(p, 1, 50);
 }
 
-/* --- measured shares */
-
-static struct paths *measured(struct kunit *test, u32 period_ms, u64 first, u64 second, u64 third)
-{
-	struct mps_conn *conn = mps_test_conn(test, "musher");
-	struct paths *p;
-
-	mps_test_param(conn, "measure", 1);
-	mps_test_param(conn, "mixed", 1);
-	mps_test_param(conn, "period_ms", period_ms);
-	p = paths_of(test, conn, first, second, third);
-	p->probe = 1000;
-	return p;
-}
-
-/* So many intervals in which each path carries what it can by itself. */
-static void measure(struct paths *p, u32 count)
-{
-	u32 i, n;
-
-	for (n = 0; n < count; n++) {
-		probe(p);
-		usleep_range_state(LOOK_MS * 1000, LOOK_MS * 1000, TASK_UNINTERRUPTIBLE);
-		for (i = 0; i < p->count; i++)
-			conn_core(p->conn)->ops->on_ack(p->conn, p->subflows[i], p->kbps[i]);
-	}
-	probe(p);
-}
-
-/* The first interval has more than none, and five no more than that. */
-static void musher_measures_the_shares_of_three(struct kunit *test)
-{
-	struct paths *p = measured(test, 0, 17200, 2000, 23100);
-
-	measure(p, 5);
-	EXPECT_SHARE(p, 0, 333);
-	measure(p, 2);
-	/* of 42300 */
-	EXPECT_SHARE(p, 0, 407);
-	EXPECT_SHARE(p, 1, 47);
-	EXPECT_SHARE(p, 2, 546);
-	measure(p, 20);
-	EXPECT_SHARE(p, 1, 47);
-}
-
-static void musher_measures_until_throughput_no_longer_grows(struct kunit *test)
-{
-	struct paths *p = measured(test, 0, 1000, 1000, 0);
-	int i;
-
-	for (i = 0; i < 8; i++) {
-		measure(p, 2);
-		EXPECT_SHARE(p, 0, 500);
-		p->kbps[0] += 400;
-	}
-	measure(p, 7);
-	/* 4200 of 5200, the 1000 of the other one */
-	EXPECT_SHARE(p, 0, 808);
-}
-
-static void musher_measures_again_when_a_subflow_goes(struct kunit *test)
-{
-	struct paths *p = measured(test, 0, 20000, 10000, 10000);
-
-	measure(p, 7);
-	EXPECT_SHARE(p, 0, 500);
-	mps_test_usable(p->subflows[2], false);
-	p->kbps[2] = 0;
-	measure(p, 7);
-	EXPECT_SHARE(p, 0, 667);
-	EXPECT_SHARE(p, 2, 0);
-}
-
-static void musher_measures_again_after_some_time(struct kunit *test)
-{
-	struct paths *p = measured(test, 6000, 10000, 10000, 0);
-
-	measure(p, 7);
-	p->kbps[1] = 30000;
-	measure(p, 15);
-	EXPECT_SHARE(p, 0, 500);
-	measure(p, 15);
-	EXPECT_SHARE(p, 0, 250);
-}
-
-static void musher_measures_nothing_while_there_is_nothing_to_send(struct kunit *test)
-{
-	struct paths *p = measured(test, 0, 10000, 30000, 0);
-	int i;
-
-	for (i = 0; i < 10; i++) {
-		EXPECT_WAIT(test, p->conn);
-		measure(p, 1);
-		EXPECT_SHARE(p, 0, 500);
-	}
-	/* but while a writer waits for room in the send buffer */
-	p->conn->writer_waits = true;
-	for (i = 0; i < 10; i++) {
-		EXPECT_WAIT(test, p->conn);
-		measure(p, 1);
-	}
-	EXPECT_SHARE(p, 0, 250);
-}
-
-static void musher_waits_for_no_one_while_it_measures(struct kunit *test)
-{
-	struct paths *p = measured(test, 0, 10000, 10000, 0);
-	struct mps_segment *seg;
-
-	mps_test_fill(p->subflows[0]);
-	expect_sent_on(test, p->conn, 20, 2);
-	p->subflows[0]->in_flight_pkts = 0;
-	measure(p, 7);
-	mps_test_fill(p->subflows[0]);
-	expect_sent_on(test, p->conn, 1, 2);
-	seg = mps_test_unsent(p->conn, MSS);
-	EXPECT_WAIT(test, p->conn);
-	p->subflows[0]->in_flight_pkts = 0;
-	EXPECT_PICK(test, p->conn, MPS_NEW, p->subflows[0], seg);
-}
-
 static void musher_survives_states_that_make_no_sense(struct kunit *test)
 {
-	static const u32 values[] = { 0, 1, 20000, 60000000, U32_MAX };
-	int measured, i;
+	struct mps_conn *conn = mps_test_conn(test, "musher");
 
-	for (measured = 0; measured <= 1; measured++) {
-		struct mps_conn *conn = mps_test_conn(test, "musher");
-		struct paths *p;
-
-		mps_test_param(conn, "measure", measured);
-		mps_test_param(conn, "mixed", measured);
-		mps_test_param(conn, "step", 50);
-		mps_test_param(conn, "better_kbps", 0);
-		mps_test_param(conn, "rate_change_kbps", 1);
-		mps_test_param(conn, "spacing_ms", 0);
-		p = paths_of(test, conn, 1, 1, 0);
-		mps_test_unsent_pkts(conn, 100);
-		for (i = 0; i < 200; i++) {
-			p->subflows[0]->srtt_us = values[i % 3];
-			p->subflows[0]->outstanding_bytes = values[i / 5 % 5];
-			p->subflows[1]->outstanding_bytes = values[i % 5];
-			p->devices[0]->stats.tx_bytes = i % 11 ? values[i / 5 % 5] : ~0UL;
-			p->devices[1]->stats.tx_bytes += values[i % 5];
-			conn_core(conn)->ops->on_ack(conn, p->subflows[i % 2], values[i / 5 % 5]);
-			usleep_range_state(LOOK_MS * 1000, LOOK_MS * 1000, TASK_UNINTERRUPTIBLE);
-			KUNIT_EXPECT_NE(test, (u32)mps_test_decide(conn).kind, 0U);
-			if (i % 50 == 49) {
-				mps_test_usable(p->subflows[1], false);
-				KUNIT_EXPECT_NE(test, (u32)mps_test_decide(conn).kind, 0U);
-				mps_test_usable(p->subflows[1], true);
-			}
-		}
-	}
+	mps_test_param(conn, "step", 50);
+	mps_test_param(conn, "better_kbps", 0);
+	mps_test_param(conn, "rate_change_kbps", 1);
+	mps_test_param(conn, "spacing_ms", 0);
+	survives_states_that_make_no_sense(test, conn);
 }
 
 static struct kunit_case musher_cases[] = {
 	KUNIT_CASE(musher_sends_each_part_of_a_round_in_a_row),
 	KUNIT_CASE(musher_has_one_ratio_for_three),
-	KUNIT_CASE(musher_mixes_segments_if_that_is_wanted),
 	KUNIT_CASE(musher_sends_on_a_share_of_nothing_if_there_is_no_other),
 	KUNIT_CASE(musher_gives_all_to_a_single_subflow),
 	KUNIT_CASE(musher_waits_for_the_one_whose_turn_it_is),
 	KUNIT_CASE(musher_waits_for_none_that_might_not_come_back),
 	KUNIT_CASE(musher_lets_nothing_wait_beyond_the_room),
 	KUNIT_CASE(musher_sends_a_burst_where_there_is_room_for_a_segment),
-	KUNIT_CASE(musher_sends_no_bursts_if_mixed),
 	KUNIT_CASE(musher_counts_what_the_window_cuts_off),
 	KUNIT_CASE(musher_counts_a_segment_that_does_not_fit_each_time),
 	KUNIT_CASE(musher_fills_no_buffer_with_more_than_half_a_window),
@@ -731,12 +452,6 @@ static struct kunit_case musher_cases[] = {
 	KUNIT_CASE(musher_keeps_searches_apart),
 	KUNIT_CASE(musher_without_search_keeps_its_ratio),
 	KUNIT_CASE(musher_counts_a_device_once),
-	KUNIT_CASE(musher_measures_the_shares_of_three),
-	KUNIT_CASE(musher_measures_until_throughput_no_longer_grows),
-	KUNIT_CASE(musher_measures_again_when_a_subflow_goes),
-	KUNIT_CASE(musher_measures_again_after_some_time),
-	KUNIT_CASE(musher_measures_nothing_while_there_is_nothing_to_send),
-	KUNIT_CASE(musher_waits_for_no_one_while_it_measures),
 	KUNIT_CASE(musher_survives_states_that_make_no_sense),
 	{}
 };

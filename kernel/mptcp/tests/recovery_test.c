@@ -146,15 +146,13 @@ static void the_user_has_the_last_word(struct kunit *test)
 
 static void earliest_alone_asks_for_recovery(struct kunit *test)
 {
-	int i;
+	const struct mps_ops *ops;
+	u32 n;
 
-	for (i = 0; i < ARRAY_SIZE(mps_test_schedulers); i++) {
-		const char *name = mps_test_schedulers[i];
-		const struct mps_ops *ops = mps_find(name);
-
-		KUNIT_ASSERT_NOT_NULL(test, ops);
-		KUNIT_EXPECT_EQ_MSG(test, ops->recovers, !strcmp(name, "earliest"), "%s", name);
-	}
+	mps_test_for_each_scheduler(ops, n)
+		KUNIT_EXPECT_EQ_MSG(test, ops->recovers, !strcmp(ops->name, "earliest"), "%s",
+				    ops->name);
+	KUNIT_EXPECT_GT(test, n, 0U);
 }
 
 static struct kunit_case recovery_cases[] = {

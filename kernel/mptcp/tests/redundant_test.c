@@ -262,101 +262,6 @@ static void redundant_loses_no_time_when_a_subflow_fails(struct kunit *test)
 	EXPECT_WAIT(test, conn);
 }
 
-static void opportunistic_copies_go_where_there_is_room_when_it_is_new(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "redundant");
-	struct mps_subflow *near, *far, *full;
-	struct mps_segment *a, *b;
-
-	mps_test_param(conn, "mode", 1);
-	mps_test_param(conn, "spare_backups", 1);
-	near = mps_test_subflow(conn, .srtt_us = 10000);
-	far = mps_test_subflow(conn, .srtt_us = 50000);
-	full = mps_test_subflow(conn, .srtt_us = 20000);
-	mps_test_subflow(conn, .srtt_us = 1000, .backup = true);
-	mps_test_fill(full);
-	a = mps_test_unsent(conn, MSS);
-	b = mps_test_unsent(conn, MSS);
-	EXPECT_SENT(test, conn, MPS_NEW, near, a);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, far, a);
-	/* it has room now, but a is no longer new */
-	mps_test_ack(full, 1);
-	EXPECT_SENT(test, conn, MPS_NEW, near, b);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, far, b);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, full, b);
-	EXPECT_WAIT(test, conn);
-}
-
-static void opportunistic_copies_wait_for_nobody(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "redundant");
-	struct mps_subflow *near, *far;
-	struct mps_segment *a, *b, *c;
-
-	mps_test_param(conn, "mode", 1);
-	near = mps_test_subflow(conn, .srtt_us = 10000, .cwnd_pkts = 2);
-	far = mps_test_subflow(conn, .srtt_us = 50000, .cwnd_pkts = 2);
-	a = mps_test_unsent(conn, MSS);
-	b = mps_test_unsent(conn, MSS);
-	c = mps_test_unsent(conn, MSS);
-	EXPECT_SENT(test, conn, MPS_NEW, near, a);
-	/* acknowledged before its copy was sent */
-	mps_test_acked(conn, a);
-	mps_test_ack(near, 1);
-	EXPECT_SENT(test, conn, MPS_NEW, near, b);
-	/* no room any more */
-	mps_test_fill(far);
-	EXPECT_SENT(test, conn, MPS_NEW, near, c);
-	EXPECT_WAIT(test, conn);
-}
-
-static void when_idle_copies_wait_until_nothing_new_is_to_be_sent(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "redundant");
-	struct mps_subflow *near, *far, *mid;
-	struct mps_segment *a, *b, *c;
-
-	mps_test_param(conn, "mode", 2);
-	mps_test_param(conn, "spare_backups", 1);
-	near = mps_test_subflow(conn, .srtt_us = 10000, .cwnd_pkts = 3);
-	far = mps_test_subflow(conn, .srtt_us = 50000);
-	mid = mps_test_subflow(conn, .srtt_us = 20000, .cwnd_pkts = 2);
-	mps_test_subflow(conn, .srtt_us = 1000, .backup = true);
-	a = mps_test_unsent(conn, MSS);
-	b = mps_test_unsent(conn, MSS);
-	c = mps_test_unsent(conn, MSS);
-	EXPECT_SENT(test, conn, MPS_NEW, near, a);
-	EXPECT_SENT(test, conn, MPS_NEW, near, b);
-	EXPECT_SENT(test, conn, MPS_NEW, near, c);
-	/* the oldest that one of them lacks, on the lowest RTT of those */
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, mid, a);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, far, a);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, mid, b);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, far, b);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, far, c);
-	EXPECT_WAIT(test, conn);
-	/* new data comes first */
-	EXPECT_PICK(test, conn, MPS_NEW, far, mps_test_unsent(conn, MSS));
-}
-
-static void other_modes_take_no_notice_of_backups(struct kunit *test)
-{
-	struct mps_subflow *regular, *backup;
-	struct mps_segment *a;
-	u32 mode;
-
-	for (mode = 1; mode <= 2; mode++) {
-		struct mps_conn *conn = mps_test_conn(test, "redundant");
-
-		mps_test_param(conn, "mode", mode);
-		regular = mps_test_subflow(conn, .srtt_us = 20000);
-		backup = mps_test_subflow(conn, .srtt_us = 1000, .backup = true);
-		a = mps_test_unsent(conn, MSS);
-		EXPECT_SENT(test, conn, MPS_NEW, backup, a);
-		EXPECT_SENT(test, conn, MPS_DUPLICATE, regular, a);
-	}
-}
-
 static struct kunit_case redundant_cases[] = {
 	KUNIT_CASE(redundant_sends_everything_on_every_subflow),
 	KUNIT_CASE(redundant_takes_turns_also_when_a_subflow_goes),
@@ -373,10 +278,6 @@ static struct kunit_case redundant_cases[] = {
 	KUNIT_CASE(redundant_sends_on_one_of_several_backups),
 	KUNIT_CASE(redundant_repeats_after_a_timeout_where_it_is_the_turn),
 	KUNIT_CASE(redundant_loses_no_time_when_a_subflow_fails),
-	KUNIT_CASE(opportunistic_copies_go_where_there_is_room_when_it_is_new),
-	KUNIT_CASE(opportunistic_copies_wait_for_nobody),
-	KUNIT_CASE(when_idle_copies_wait_until_nothing_new_is_to_be_sent),
-	KUNIT_CASE(other_modes_take_no_notice_of_backups),
 	{}
 };
 

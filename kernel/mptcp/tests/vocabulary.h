@@ -37,12 +37,9 @@ MPS_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 /* Data sequence numbers start here: they wrap around after 64 KiB. */
 #define MPS_TEST_BASE_SEQ	(0ULL - SZ_64K)
 
-/* All that there are, one in each file of sched/. */
-static const char * const mps_test_schedulers[] __maybe_unused = {
-	"backup", "blest", "burst", "daps", "dems", "earliest", "ecf", "first", "inorder",
-	"lte", "minrtt", "musher", "ols", "otias", "qaware", "raven", "redundant", "roundrobin",
-	"stms", "sttf", "thinstream", "video", "weighted",
-};
+/* Goes through all schedulers, one in each file of sched/. */
+#define mps_test_for_each_scheduler(_ops, _n) \
+	for ((_n) = 0; ((_ops) = mps_nth(_n)); (_n)++)
 
 struct mps_test {
 	struct kunit	*test;

@@ -94,7 +94,7 @@ _ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
 # Kernels with the fragment `upstream` lack the framework's patches, and the files that need it.
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
 _TESTS = "tests/"
-_FRAMEWORK_FILES = ("sched/", _TESTS)
+_FRAMEWORK_FILES = ("sched/", "parts/", _TESTS)
 # Beside a finished kernel, and beside a module.
 _ABOUT, OF_KERNEL = "about.json", "kernel"
 # Below kernel/mptcp: a run uses one or two of these files.

@@ -39,7 +39,7 @@ _FILLING = {
     **dict.fromkeys(("otias", "sttf", "inorder", "lte", "qaware"), 95),
     **dict.fromkeys(("stms", "raven", "dems", "earliest"), 95),
     # as published they do not; docs/schedulers says why
-    **dict.fromkeys(("daps:commit=off:ack_clocked=on", "musher:measure=on:mixed=on"), 95),
+    **dict.fromkeys(("timetable", "proportional"), 95),
 }
 #: The states in which a decision is timed, and how they are called behind its scheduler.
 _STATES = {"room": "", "full": ", the faster path full", "units": ", 16 units, one nearly late"}

@@ -59,6 +59,18 @@ _RESERVED_NAMES = (
     "stale_loss_cnt",
 )
 
+# Parameters that have become schedulers of their own, by scheduler and parameter.
+_MOVED = {
+    ("daps", "commit"): "timetable",
+    ("daps", "look_ahead_pkts"): "timetable",
+    ("daps", "ack_clocked"): "timetable",
+    ("musher", "measure"): "proportional",
+    ("musher", "mixed"): "proportional",
+    ("musher", "period_ms"): "proportional",
+    ("redundant", "mode"): "opportunistic (for mode=1) or whenidle (for mode=2)",
+    ("redundant", "spare_backups"): "opportunistic or whenidle",
+}
+
 _U32_MAX = 2**32 - 1
 _BOOLEANS = {"on": 1, "off": 0, "1": 1, "0": 0, "true": 1, "false": 0}
 
@@ -341,6 +353,8 @@ def settings_of(
 
 
 def _unknown_parameter(key: str, name: str, known: Sequence[str]) -> str:
+    if moved := _MOVED.get((name, key)):
+        return f"{shown(key)}: this form of {name} is a scheduler of its own now: {moved}"
     if not known:
         return f"{shown(key)}: {name} has no parameters"
     hint = suggestion(key, known) or ";"

@@ -102,7 +102,7 @@ def test_a_mistake_is_reported_and_nothing_is_run(command: tuple[str, ...], tmp_
 def test_a_report_needs_an_expectation_and_a_place(tmp_path: Path) -> None:
     done = mptcplab(*RUN, "--junit", str(tmp_path / "junit.xml"))
     assert done.returncode == 2
-    assert "--junit is the report about --expect" in done.stderr
+    assert "--junit reports on --expect" in done.stderr
     (tmp_path / "file").write_text("")
     place = tmp_path / "file" / "junit.xml"
     done = mptcplab(*RUN, "--expect", "goodput > 0", "--junit", str(place))

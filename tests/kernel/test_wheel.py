@@ -196,7 +196,7 @@ def test_what_is_there_and_what_a_build_would_need_is_reported(mptcplab: Install
     assert "To build the kernel (not for runs):" in said
     assert "- flex missing" in said
     listed = mptcplab("kernel", "list").stdout
-    assert re.search(rf"^{identity} +6.12 +6.12 +lab +amd64 .*with mptcplab +yes", listed, re.M)
+    assert re.search(rf"^{identity} +6.12 +lab +amd64 .*with mptcplab, current", listed, re.M)
     built = mptcplab("kernel", "build")
     assert f"kernel {identity} came with mptcplab: nothing to build" in built.stdout
     other = mptcplab("kernel", "build", "--variant", "cloud")

@@ -42,6 +42,10 @@ TROUBLES: dict[str, dict[str, Any]] = {
 }
 
 
+#: Clocked by the ACKs of a subflow that has nothing in flight then: the framework picks for it.
+FORCED = {("timetable", trouble) for trouble in TROUBLES if "buffer" in trouble}
+
+
 @pytest.mark.parametrize("trouble", TROUBLES)
 @pytest.mark.parametrize("scheduler", OURS)
 def test_every_byte_arrives(run_scenario: RunScenario, scheduler: str, trouble: str) -> None:
@@ -56,7 +60,7 @@ def test_every_byte_arrives(run_scenario: RunScenario, scheduler: str, trouble: 
     assert run.goodput_bps >= least_bps
     metrics = run.figures.metrics
     assert metrics["refused_picks"] == 0
-    assert metrics["forced_picks"] == 0
+    assert bool(metrics["forced_picks"]) == ((scheduler, trouble) in FORCED)
 
 
 @pytest.mark.parametrize(

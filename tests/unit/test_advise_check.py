@@ -113,7 +113,7 @@ def test_advice_that_holds_on_other_seeds_passes(
     status, pairs = ran(fake, tmp_path, monkeypatch)
     assert status == 0
     latency = pairs[1]
-    assert (latency["goal"], latency["advised"]) == ("latency", "weighted, cubic")
+    assert (latency["goal"], latency["advised"]) == ("latency", "whenidle, cubic")
     assert latency["behind"] == 0
     # 81 ms instead of 100
     assert latency["over_reference"] == pytest.approx(-0.19)
@@ -137,7 +137,7 @@ def test_advice_wrong_on_other_seeds_fails(tmp_path: Path, monkeypatch: pytest.M
     status, pairs = ran(fake, tmp_path, monkeypatch, "--docs", str(page))
     assert status == 1
     latency = pairs[1]
-    assert (latency["advised"], latency["best"]) == ("weighted, cubic", "default, bbr")
+    assert (latency["advised"], latency["best"]) == ("whenidle, cubic", "default, bbr")
     assert latency["behind"] == latency["over_reference"] == pytest.approx(0.5)
     written = page.read_text()
     assert "| latency | 1 | 0 | 50.0 % | -50.0 % |" in written

@@ -35,7 +35,8 @@ def linux(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Linux:
     program = repository.write("source/scripts/run.sh", "true\n")
     program.chmod(0o755)
     (repository.source / "linked").symlink_to("net/mptcp")
-    monkeypatch.setattr(kernel, "source", lambda: (repository.source, "0123456789abcdef"))
+    source = kernel.Source(repository.source, "0123456789abcdef", "6.12")
+    monkeypatch.setattr(kernel.Source, "chosen", lambda: source)
     return Linux()
 
 

@@ -47,6 +47,7 @@ NORMALISED = (
     (r" +[0-9.]+e-0\d +$", " 0", "CPU hours, the last column of results list"),
     (r"\d+ MiB (available|free)", r"0 MiB \1", "what this machine has, as doctor says"),
     (r"\(/\S+/python\S*\) *$", "(python)", "the Python of the environment, as doctor says"),
+    (r"/[\w./-]+/bin/python[\d.]*", "python", "the Python of the environment, as programs have it"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d", "DATE TIME", "when the kernel was built, in kernel list"),
     (r"\b\d+(\.\d+)? (s|min|h) CPU", "0 s CPU", "what a run is expected to cost here"),
 )
@@ -57,6 +58,10 @@ _ID = re.compile(r"\b(?:[0-9a-f]{12}|[0-9a-f]{16})\b")
 _LONGEST_LINE = 4000
 #: Of a command line, also on a machine that does much else; of one without an end nothing is kept.
 _LIMIT_S = 2 * 3600
+#: Of parts that --list leaves out, since they are no wording: encoded data, a row of a terminal's
+#: progress, a page in another order; and numbers, which may be all that differs.
+_DATA = re.compile(rf"\S{{200}}|\x1b|.{{{_LONGEST_LINE}}}")
+_NUMBER = re.compile(r"\d[\d.e-]*")
 _SHOWN_LINES = 14
 _STDOUT, _STDERR = "standard output", "standard error"
 _TEXTS = (_STDERR, ".html", ".md", ".c", ".py")
@@ -353,6 +358,12 @@ def changes(old: str, new: str, words: bool) -> list[Pair]:
     return [(a.strip(), b.strip()) for a, b in pairs if a != b] or [(old, new)]
 
 
+def is_wording(pair: Pair) -> bool:
+    """Whether two parts differ in words: not in numbers alone, and neither of them in data."""
+    old, new = (_NUMBER.sub("0", part) for part in pair)
+    return old != new and not any(map(_DATA.search, pair))
+
+
 def compared(
     old: Answer, new: Answer, renamed: Mapping[str, Sequence[Pair]], same_ids: bool
 ) -> Iterator[Difference]:
@@ -438,10 +449,11 @@ def main(arguments: Sequence[str], checks: Path = CHECKS) -> int:
     for group, answer, differences in found:
         if differences:
             print("\n".join([f"{group}: {answer.line}", *map(str, differences)]))
-        unlisted |= dict.fromkeys(p for each in differences if each.is_text for p in each.pairs)
+        pairs = [p for each in differences if each.is_text for p in each.pairs]
+        unlisted |= dict.fromkeys(filter(is_wording, pairs))
     if options.list and unlisted:
-        pairs = "".join(f"- {before}\n+ {after}\n" for before, after in unlisted)
-        list_file.write_text(f"{list_file.read_text()}\n[texts]\n{pairs}")
+        added = "".join(f"- {before}\n+ {after}\n" for before, after in unlisted)
+        list_file.write_text(f"{list_file.read_text()}\n[texts]\n{added}")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     differing = sum(bool(differences) for _, _, differences in found)
     print(

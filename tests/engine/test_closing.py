@@ -12,7 +12,6 @@ from mptcplab.metrics import run_files
 from tests.vocabulary import RunProgram, output
 
 PROGRAM = str(Path(__file__).parent / "programs" / "closing.py")
-OBSTINATE = Path(__file__).parents[1] / "scenario" / "schedulers" / "obstinate.c"
 ONE_PATH = "a:20mbit,10ms"
 
 

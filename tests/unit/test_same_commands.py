@@ -91,6 +91,24 @@ def test_what_differs_from_call_to_call_is_replaced() -> None:
     assert len(normalised("x" * 10**6)) < 100
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "is_wording"),
+    [
+        ("took 2 runs in 0.5 s", "made 2 runs in 0.5 s", True),
+        ("took 2 runs in 0.5 s", "took 20 runs in 1e-3 s", False),  # a figure, or a time
+        ("the page of a run", "<p>" + "H4sI" * 50, False),
+        ("a page", "two words " * 400, False),
+        ("running", "\x1b[2K run", False),
+    ],
+)
+def test_only_wording_is_listed(old: str, new: str, is_wording: bool) -> None:
+    assert same_commands.is_wording((old, new)) == is_wording
+
+
+def test_the_python_of_the_environment_has_no_path() -> None:
+    assert normalised("['/x-y/.venv/bin/python3.11', 'f.py']") == "['python', 'f.py']"
+
+
 def test_versions_are_run_and_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,6 @@
 unread        the client closes with unread data, and writes until then
 early         an outage of 30 s before the peer has confirmed MPTCP; later one when the data ends
 reused        the same, but for the first outage: the socket had a connection that ended in one
-memory        the client writes with little memory for TCP, and prints the most that TCP took
 cork          500 bytes in ten pieces with TCP_CORK, after a unit of 40,000 bytes was dropped
 """
 
@@ -23,9 +22,6 @@ from threading import Thread
 
 SERVER = ("10.1.1.1", 5000)
 SOL_MPTCP, MPTCP_UNIT = 284, 101
-#: The least, the pressure's and the most memory of TCP, in pages.
-TCP_MEM = "1024 2048 4096"
-MEMORY_S = 3
 
 
 def pieces(connection: socket.socket) -> Iterator[int]:
@@ -111,24 +107,6 @@ def end_reused(client: socket.socket) -> None:
     end_in_an_outage(client)
 
 
-def end_memory(client: socket.socket) -> None:
-    Path("/proc/sys/net/ipv4/tcp_mem").write_text(TCP_MEM)
-    client.connect(SERVER)
-    client.setblocking(False)
-    begin, most = time.monotonic(), 0
-    while time.monotonic() < begin + MEMORY_S:
-        with suppress(BlockingIOError):
-            client.send(bytes(65536))
-        (line,) = (
-            line
-            for line in Path("/proc/net/sockstat").read_text().splitlines()
-            if line.startswith("TCP:")
-        )
-        most = max(most, int(line.split()[-1]))
-        time.sleep(0.01)
-    print(most)
-
-
 def end_cork(client: socket.socket) -> None:
     client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 400_000)
     client.connect(SERVER)
@@ -159,7 +137,6 @@ ENDS = {
     "unread": end_unread,
     "early": end_early,
     "reused": end_reused,
-    "memory": end_memory,
     "cork": end_cork,
 }
 

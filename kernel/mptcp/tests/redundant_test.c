@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Decisions of the scheduler `redundant` on constructed states. */
 
-#include "vocabulary.h"
+#include "copies.h"
 
 static void redundant_sends_everything_on_every_subflow(struct kunit *test)
 {
@@ -232,18 +232,7 @@ static void redundant_sends_on_one_of_several_backups(struct kunit *test)
 
 static void redundant_repeats_after_a_timeout_where_it_is_the_turn(struct kunit *test)
 {
-	struct mps_conn *conn = mps_test_conn(test, "redundant");
-	struct mps_subflow *one = mps_test_subflow(conn);
-	struct mps_subflow *two = mps_test_subflow(conn);
-	struct mps_segment *seg = mps_test_in_flight(conn, MSS, one);
-	const struct mps_ops *ops = conn_core(conn)->ops;
-
-	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), two);
-	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), one);
-	mps_test_fill(two);
-	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), one);
-	mps_test_fill(one);
-	KUNIT_EXPECT_NULL(test, ops->get_subflow(conn, seg));
+	copies_are_repeated_where_it_is_the_turn(test, "redundant", 1);
 }
 
 static void redundant_loses_no_time_when_a_subflow_fails(struct kunit *test)

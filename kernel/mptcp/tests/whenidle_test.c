@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Decisions of the scheduler `whenidle` on constructed states. */
 
-#include "vocabulary.h"
+#include "copies.h"
 
 static void copies_wait_until_nothing_new_is_to_be_sent(struct kunit *test)
 {
@@ -33,29 +33,13 @@ static void copies_wait_until_nothing_new_is_to_be_sent(struct kunit *test)
 
 static void takes_no_notice_of_backups(struct kunit *test)
 {
-	struct mps_conn *conn = mps_test_conn(test, "whenidle");
-	struct mps_subflow *regular = mps_test_subflow(conn, .srtt_us = 20000);
-	struct mps_subflow *backup = mps_test_subflow(conn, .srtt_us = 1000, .backup = true);
-	struct mps_segment *a = mps_test_unsent(conn, MSS);
-
-	EXPECT_SENT(test, conn, MPS_NEW, backup, a);
-	EXPECT_SENT(test, conn, MPS_DUPLICATE, regular, a);
+	copies_take_no_notice_of_backups(test, "whenidle");
 }
 
-/* As redundant: the subflows take turns, whatever they carried. */
+/* As redundant. */
 static void repeats_after_a_timeout_where_it_is_the_turn(struct kunit *test)
 {
-	struct mps_conn *conn = mps_test_conn(test, "whenidle");
-	struct mps_subflow *one = mps_test_subflow(conn), *two = mps_test_subflow(conn);
-	struct mps_segment *seg = mps_test_in_flight(conn, MSS, two);
-	const struct mps_ops *ops = conn_core(conn)->ops;
-
-	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), two);
-	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), one);
-	mps_test_fill(two);
-	KUNIT_EXPECT_PTR_EQ(test, ops->get_subflow(conn, seg), one);
-	mps_test_fill(one);
-	KUNIT_EXPECT_NULL(test, ops->get_subflow(conn, seg));
+	copies_are_repeated_where_it_is_the_turn(test, "whenidle", 2);
 }
 
 static struct kunit_case cases[] = {

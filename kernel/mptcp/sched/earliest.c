@@ -7,12 +7,13 @@
  * segment is beyond the receive window, it waits. Thus data arrives in order,
  * nothing slow ends a message, and bulk data fills all paths.
  *
- * A subflow delivers a segment after half of its RTT, or, behind a queue, after its
- * path has served all packets in flight. In each round trip it delivers a window, or
- * its pacing rate; in slow start twice as much in the next one.
+ * A subflow delivers a segment after half of its RTT, or, behind a queue, after
+ * its path has served all packets in flight. In each round trip it delivers a
+ * window, or its pacing rate; in slow start twice as much in the next one.
  *
- * repeat: a path that would idle sends segments that others are repairing; or, where
- * the window or the send buffer is full, the oldest segment of one 4 times slower.
+ * repeat: a path that would idle sends segments that others are repairing; or,
+ * where the window or the send buffer is full, the oldest segment of one 4 times
+ * slower.
  *
  * Source: ours. The question of ECF (CoNEXT 2017), of amounts and rates; the
  * window of BLEST (Networking 2016); the order of Yang, Amer (ChinaCom 2014).

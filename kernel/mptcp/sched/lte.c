@@ -3,13 +3,13 @@
  *
  * As minrtt, as long as nothing happens. A subflow whose acknowledgments come too
  * slowly is disabled until its path is back, and then stale until its smoothed RTT
- * can be trusted. Meanwhile, data on its way there alone is sent on others, too, at
- * once, so that the receiver does not wait for it.
+ * can be trusted. Meanwhile, data on its way there alone is sent on others, too,
+ * at once, so that the receiver does not wait for it.
  *
  * The time between acknowledgments (inter-ack) shows a handover, compared with the
  * time between the sending of the acknowledged data (inter-send). In steady state
- * the two are equal. For each acknowledgment of n packets, and for the silence since
- * the last one, with n = 2,
+ * the two are equal. For each acknowledgment of n packets, and for the silence
+ * since the last one, with n = 2,
  *
  *	late = max(0, late + inter-ack - max(inter-send, slowdown x n x usual))
  *
@@ -37,8 +37,8 @@
  *
  * Source: after the idea of H. Cech, guided research, TUM 2020, section 5 and
  * figure 8. The paper's part: the two states beside the normal one, what they do,
- * and the comparison of inter-ack with inter-send. Its detection is not worked out,
- * and no code is known: all numbers, and the ends of the states, are ours.
+ * and the comparison of inter-ack with inter-send. Its detection is not worked
+ * out, and no code is known: all numbers, and the ends of the states, are ours.
  *
  * Works where paths have handovers or outages of their own, one at a time. Fails
  * where a path is alone: then there is nowhere to go, and nothing is done. A
@@ -52,8 +52,8 @@
  * - slowdown: the same.
  * - longest_ms: the same.
  * - linear_timeouts: on, the timer of a disabled subflow does not double. Else,
- *   after an outage of seconds, lte would find the path only as many seconds later.
- *   The source leaves TCP alone, as off does.
+ *   after an outage of seconds, lte would find the path only as many seconds
+ *   later. The source leaves TCP alone, as off does.
  * - rp_limit: as minrtt's, which the source starts from.
  * - always: two packets at a time try a disabled subflow, and their ACKs end the
  *   state. The source does not name its end; without any packet nothing would ever

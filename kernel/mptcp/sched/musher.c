@@ -35,7 +35,8 @@
  * - always: the source counts its samples of the queues in 8 bits, which
  *   overflow; here in 32.
  * - always: the source divides by the time between two transmissions of a device,
- *   and stalls where the device does not note them; here by the time between looks.
+ *   and stalls where the device does not note them; here by the time between
+ *   looks.
  * - spare_backups: the source does not look at the flag. On, a backup subflow is
  *   used only if no other is usable.
  */

@@ -47,14 +47,15 @@
  * - always: with one subflow the source reads a flag that it has not set. Here
  *   shares go on as they were.
  * - always: of subflows with the same RTT the source sees only one. It counts in
- *   eighths of us, where such a tie hardly happens, and we in us: here it sees both.
+ *   eighths of us, where such a tie hardly happens, and we in us: here it sees
+ *   both.
  * - always: the square root and the logarithm are the kernel's, exact to the unit,
  *   1/8192. The source has a library with errors of a few units.
  * - always: the source takes the time of the last packet on each socket, and this
  *   the present time.
  * - always: with exp3 the source reads beyond the arms when the random number is
- *   larger than the sum of all (rounded) probabilities: here it is the last arm. An
- *   exponent of more than 10 overflows: here it is 10.
+ *   larger than the sum of all (rounded) probabilities: here it is the last arm.
+ *   An exponent of more than 10 overflows: here it is 10.
  */
 
 #include "parts/ols.h"

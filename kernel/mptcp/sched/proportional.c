@@ -2,12 +2,12 @@
 /* proportional: segments in proportion to the measured rates of the paths.
  *
  * While it measures, each subflow in turn sends all that its window admits, until
- * throughput has stopped growing. The data acknowledged on each subflow in the last
- * intervals is its share, in permille. The shares hold strictly from then on: the
- * next segment goes to the subflow that is farthest behind its share, and waits for
- * room there. It measures at the beginning, when a subflow comes, goes or changes,
- * when throughput has changed by a quarter or the queues have fallen by two fifths,
- * and every period_ms.
+ * throughput has stopped growing. The data acknowledged on each subflow in the
+ * last intervals is its share, in permille. The shares hold strictly from then on:
+ * the next segment goes to the subflow that is farthest behind its share, and
+ * waits for room there. It measures at the beginning, when a subflow comes, goes
+ * or changes, when throughput has changed by a quarter or the queues have fallen
+ * by two fifths, and every period_ms.
  *
  * Source: ours. The question of musher (Saha et al., MobiCom 2019), and its looks
  * at throughput and queues; but measured shares instead of a search, mixed
@@ -15,8 +15,9 @@
  *
  * Works where rates are stable for seconds: hardly any data arrives out of order
  * over paths that are alike. Fails where rates change faster than it measures, and
- * where a path loses packets: all others wait for that path. A path that has become
- * faster shows it at the next measuring only, as far as its window has grown.
+ * where a path loses packets: all others wait for that path. A path that has
+ * become faster shows it at the next measuring only, as far as its window has
+ * grown.
  *
  * Measuring is in parts/proportional.c, the watch between two measurings in
  * parts/watch.c.

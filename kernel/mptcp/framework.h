@@ -183,6 +183,7 @@ struct mps_conn_core {
 	u32			usable_mask;	/* of slots */
 	u32			most_sndbuf;	/* largest send buffer so far, in bytes */
 	bool			started;	/* base_seq is known */
+	bool			crowded;	/* the log has a line: a subflow found no slot */
 	bool			has_gaps;	/* something was sent out of order */
 	bool			has_cursors;	/* mps_oldest_missing() is used */
 	bool			has_handoff;

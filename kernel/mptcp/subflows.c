@@ -234,8 +234,13 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	for (slot = 0; slot < ARRAY_SIZE(core->slots); slot++)
 		if (!core->slots[slot] || !core->slots[slot]->ssk)
 			break;
-	if (slot == ARRAY_SIZE(core->slots))
+	if (slot == ARRAY_SIZE(core->slots)) {
+		if (!core->crowded)
+			net_warn_ratelimited("mptcp: %s: a connection has more than %zu subflows: its scheduler does not see the others\n",
+					     core->ops->name, ARRAY_SIZE(core->slots));
+		core->crowded = true;
 		return;
+	}
 
 	/* a slot is never freed before the connection: a scheduler that kept a
 	 * pointer to a subflow that is gone must do no harm

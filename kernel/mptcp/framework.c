@@ -266,12 +266,13 @@ EXPORT_SYMBOL_GPL(mps_event);
 
 /* Is TCP short of memory, and the subflow beyond its send buffer? TCP charges such a socket
  * whatever it asks for (__sk_mem_raise_allocated()), as it expects it to wait. Its next ACK
- * brings room. Half of the memory is more than tcp_mem allows, unless somebody has set it.
+ * brings room. tcp_mem is 3/32 of memory by default (tcp_init_mem()), so an eighth is reached
+ * only where somebody has set it higher.
  */
 static bool mps_lacks_memory(const struct sock *ssk)
 {
 	bool lacks = tcp_under_memory_pressure(ssk) ||
-		     sk_memory_allocated(ssk) > totalram_pages() / 2;
+		     sk_memory_allocated(ssk) > totalram_pages() / 8;
 
 	return lacks && !sk_stream_memory_free(ssk);
 }

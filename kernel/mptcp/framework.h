@@ -43,6 +43,8 @@
 #include "compat.h"
 #include "params.h"
 
+struct mptcp_unit;	/* of a patch */
+
 /* Each structure of the framework ends with the part that schedulers see.
  *
  * LOCKING: who may touch which field. The connection has one owner at a time: the
@@ -221,6 +223,7 @@ struct mps_registration {
 	struct mptcp_sched_ops	sched;
 	const struct mps_ops	*ops;
 	struct mps_params	params;
+	struct list_head	list;	/* see registry.c */
 };
 
 static inline struct mps_registration *mps_registration(struct mptcp_sched_ops *sched)

@@ -254,10 +254,21 @@ static struct pernet_operations mps_net_ops = {
 	.size	= sizeof(struct mps_net),
 };
 
-/* before all users of parameters: these are device_initcalls and late_initcalls */
-static int __init mps_init(void)
+int mps_params_init(void)
 {
 	return register_pernet_subsys(&mps_net_ops);
 }
 
-subsys_initcall_sync(mps_init);
+#ifdef MODULE
+
+void mps_params_exit(void)
+{
+	unregister_pernet_subsys(&mps_net_ops);
+}
+
+#else
+
+/* before all users of parameters: these are device_initcalls and late_initcalls */
+subsys_initcall_sync(mps_params_init);
+
+#endif

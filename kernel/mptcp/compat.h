@@ -11,8 +11,11 @@
 #include <linux/version.h>
 
 #include "../protocol.h"
+#ifdef MPS_LOOKUP
+#include "adapter/lookup.h"
+#endif
 
-/* framework.c; reinject: which subflow shall send the oldest segment again? */
+/* framework.c, or adapter/; reinject: which subflow shall send the oldest segment again? */
 int mps_get_subflow(struct mptcp_sock *msk, bool reinject);
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -33,7 +36,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 
 static inline int mps_sched_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 {
@@ -41,17 +44,6 @@ static inline int mps_sched_get_subflow(struct mptcp_sock *msk, struct mptcp_sch
 }
 
 #define MPS_SCHED_CALLS	.get_subflow = mps_sched_get_subflow
-
-/* KUnit's arguments for a function that generates parameters. */
-#define MPS_GENERATOR_ARGS(_prev, _name)	const void *_prev, char *_name
-
-/* tracepoints of trace.h that are no events */
-#define trace_mps_question_tp			trace_mps_question
-#define register_trace_mps_question_tp		register_trace_mps_question
-#define unregister_trace_mps_question_tp	unregister_trace_mps_question
-#define trace_mps_answer_tp			trace_mps_answer
-#define register_trace_mps_answer_tp		register_trace_mps_answer
-#define unregister_trace_mps_answer_tp		unregister_trace_mps_answer
 
 #else
 
@@ -67,6 +59,23 @@ static inline int mps_sched_get_retrans(struct mptcp_sock *msk)
 
 #define MPS_SCHED_CALLS	.get_send = mps_sched_get_send, .get_retrans = mps_sched_get_retrans
 
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+
+/* KUnit's arguments for a function that generates parameters. */
+#define MPS_GENERATOR_ARGS(_prev, _name)	const void *_prev, char *_name
+
+/* tracepoints of trace.h that are no events */
+#define trace_mps_question_tp			trace_mps_question
+#define register_trace_mps_question_tp		register_trace_mps_question
+#define unregister_trace_mps_question_tp	unregister_trace_mps_question
+#define trace_mps_answer_tp			trace_mps_answer
+#define register_trace_mps_answer_tp		register_trace_mps_answer
+#define unregister_trace_mps_answer_tp		unregister_trace_mps_answer
+
+#else
+
 #define MPS_GENERATOR_ARGS(_prev, _name)	struct kunit *test, const void *_prev, char *_name
 
 #endif
@@ -80,6 +89,16 @@ static inline u32 mps_rmem(const struct sock *sk)
 	return sk_rmem_alloc_get(sk);
 #else
 	return sk_rmem_alloc_get(sk) + READ_ONCE(mptcp_sk(sk)->backlog_len);
+#endif
+}
+
+/* When a timer of TCP will fire, in jiffies, if one is pending. */
+static inline unsigned long mps_timer_expires(const struct sock *ssk)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+	return inet_csk(ssk)->icsk_timeout;
+#else
+	return tcp_timeout_expires(ssk);
 #endif
 }
 

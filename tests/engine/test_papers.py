@@ -68,7 +68,7 @@ def test_an_interrupted_figure_goes_on_where_it_stopped(
     assert again == shown
     status, again, err = finished("show", FIGURE, "--quick", "--out", out)
     assert (status, again) == (0, shown)
-    assert err.startswith("not run: published, 10 runs, CPU time ")
+    assert err.startswith("not run: published, 10 runs: ")
     # all runs are the quick ones, but that is not known before
     status, _, err = finished("show", FIGURE, "--out", out)
     assert status == 1
@@ -191,13 +191,8 @@ def test_variants_decide_what_depends_on_them(lab_kernel: KernelBuild, tmp_path:
     assert list(made.files) == ["sched/first.c"]
     assert made.files["sched/first.c"] == hashlib.sha256(FIRST.read_bytes()).hexdigest()
     assert made.cpu_s is not None
-    # what a part costs comes from the runs of others: half as many runs, of which each is as long
     (out / "paper2020" / "fig1-slow.json").unlink()
-    again = reproduce.read(published, out, quick=False)
-    assert list(again.missing) == ["slow"]
-    cpu_s = again.missing["slow"].cpu_s
-    assert cpu_s is not None
-    assert made.cpu_s / 3 < cpu_s < 3 * made.cpu_s
+    assert reproduce.read(published, out, quick=False).missing == ["slow"]
 
 
 def test_what_was_not_run_is_said(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mptcplab import units
 from mptcplab.papers import catalogue, data, reproduce, tables, wording
 from mptcplab.papers.catalogue import Claim, Published
 from mptcplab.papers.claims import ClaimOutcome, Judged
@@ -111,15 +110,10 @@ def marks(section: Section) -> list[str]:
         )
     for part, changed in section.stale.items():
         lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
-    left = {
-        part: each for part, each in section.found.missing.items() if part not in section.outdated
-    }
-    if left:
-        runs = counted(sum(each.runs for each in left.values()), "run")
-        times = [each.cpu_s for each in left.values() if each.cpu_s is not None]
-        took = f", CPU time {units.duration(sum(times))}" if len(times) == len(left) else ""
+    if left := [part for part in section.found.missing if part not in section.outdated]:
+        runs = counted(sum(section.published.experiment.part(part).runs() for part in left), "run")
         again = f"mptcplab papers run {section.published.name} --variants"
-        lines.append(f"Not run yet: {', '.join(left)}; {runs}{took}. `{again}`")
+        lines.append(f"Not run yet: {', '.join(left)}; {runs}. `{again}`")
     return lines
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import shlex
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 from mptcplab import __version__, extras
 from mptcplab.errors import MptcplabError
@@ -30,7 +28,7 @@ from mptcplab.papers import catalogue, claims, samples
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, SeededPoint
 from mptcplab.papers.claims import Judged
 from mptcplab.papers.samples import Results
-from mptcplab.runs import cost, documents, experiment, store
+from mptcplab.runs import documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
@@ -38,13 +36,9 @@ from mptcplab.runs.tasks import Task
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 
-_Item = TypeVar("_Item")
-
 _DRIVES = "drives"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
-# The cost of a part is estimated from as many runs, evenly spaced.
-_MOST_ESTIMATED = 50
 
 
 @dataclass(frozen=True)
@@ -83,19 +77,11 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Missing:
-    """How many runs of a part are not there, and their CPU time, if there are runs to tell from."""
-
-    runs: int
-    cpu_s: float | None = None
-
-
-@dataclass(frozen=True)
 class Reproduced:
     """The result of an experiment: the figures of its parts, and its claims judged over `part`.
 
     `ran` has the parts that were run, `outdated` the parts that were run before the file
-    changed, which are not judged, and `missing` all others.
+    changed, which are not judged. `missing` names the parts that a full result lacks.
     """
 
     published: Published
@@ -104,7 +90,7 @@ class Reproduced:
     judged: Sequence[Judged]
     judged_today: Sequence[Judged] = ()
     outdated: Mapping[str, Ran] = field(default_factory=dict)
-    missing: Mapping[str, Missing] = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
     @property
     def quick(self) -> bool:
@@ -209,6 +195,9 @@ def assembled(
     by_part = {name: of.results for name, of in same.items()}
     judged = claims.judge(published, by_part, part)
     today = TODAY in by_part and part != TODAY
+    needed = [PUBLISHED, *own.variants()]
+    if own.quick.scenario and own.sensitivity():
+        needed.insert(1, QUICK)  # it is none of all runs, and variants are compared with it
     return Reproduced(
         published,
         part,
@@ -216,7 +205,7 @@ def assembled(
         judged,
         claims.over(published, by_part, judged, TODAY) if today else (),
         {name: of for name, of in there.items() if name not in same},
-        _missing(published, same, part),
+        [name for name in needed if name not in same],
     )
 
 
@@ -412,69 +401,3 @@ def _cpu_s(directory: Path) -> float | None:
         return None
     found = documents.read(file, documents.COST)
     return found["user_s"] + found["system_s"] if {"user_s", "system_s"} <= found.keys() else None
-
-
-# What is missing
-
-
-def _missing(published: Published, there: Mapping[str, Ran], judged: str) -> Mapping[str, Missing]:
-    """The parts that a full result lacks, in the order in which they are run."""
-    own = published.experiment
-    needed = [PUBLISHED, *own.variants()]
-    if own.quick.scenario and own.sensitivity():
-        needed.insert(1, QUICK)  # it is none of all runs, and variants are compared with it
-    missing = [part for part in needed if part not in there]
-    if not missing:
-        return {}
-    known = [
-        (directory, cpu_s)
-        for of in (there[judged], *there.values())
-        for directory in _some(of.directories)
-        if (cpu_s := _cpu_s(directory)) is not None
-    ]
-    sizes = {
-        f"known {number}": cost.size(store.read_scenario(directory))
-        for number, (directory, _) in enumerate(known)
-    }
-    shares: dict[str, dict[str, float]] = {}
-    for part in missing if known else ():
-        shares[part] = {}
-        for item, share in _sample(published, part):
-            key = f"{part} {len(sizes)}"
-            sizes[key] = cost.size(item)
-            shares[part][key] = share
-    costs = cost.Costs(sizes)
-    for number, (_, cpu_s) in enumerate(known):
-        costs.took(f"known {number}", cpu_s)
-    return {
-        part: Missing(
-            own.part(part).runs(),
-            sum(share * costs.of(key) for key, share in shares[part].items()) if known else None,
-        )
-        for part in missing
-    }
-
-
-def _sample(published: Published, part: str) -> Iterator[tuple[Scenario, float]]:
-    """Some runs of a part and their baselines, and how many runs each stands for."""
-    own = published.experiment
-    chosen = own.part(part)
-    points = chosen.points()
-    # a drive takes long to make, and runs of all drives cost the same
-    drive = {name: points[0][name] for name in own.seed_axes()}
-    alike = _some([point for point in points if drive.items() <= point.items()])
-    with tempfile.TemporaryDirectory() as folder:
-        settings = catalogue.settings(
-            published, scheduler.known(), Path(folder), part=part, repeat=1, points=alike
-        )
-    each = chosen.runs() / len(settings)
-    schedulers = len({point.get("scheduler") for point in points})
-    for setting in settings:
-        yield setting.scenario, each
-        for item in setting.alone.values():
-            yield item, each / schedulers  # which share them
-
-
-def _some(items: Sequence[_Item]) -> Sequence[_Item]:
-    """No more than some, evenly spaced."""
-    return items[:: -(-len(items) // _MOST_ESTIMATED) or 1]

@@ -18,6 +18,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import reproduce
 from mptcplab.papers.catalogue import PUBLISHED
 from mptcplab.papers.claims import Verdict
+from mptcplab.papers.stale import Now
 from mptcplab.runs.runner import Runner
 from tests.cli.calls import PROGRAM, call
 from tests.unit.test_papers import load
@@ -187,7 +188,7 @@ def test_variants_decide_what_depends_on_them(lab_kernel: KernelBuild, tmp_path:
     assert 0.3 < because.ours["slow"] < 0.4 * 1.02
 
     made = found.ran["slow"].provenance
-    assert made.changed(kernel.parts(lab_kernel), lab_guest.id) == []
+    assert Now(kernel.parts(lab_kernel), lab_guest.id).changed(made) == []
     assert list(made.files) == ["sched/first.c"]
     assert made.files["sched/first.c"] == hashlib.sha256(FIRST.read_bytes()).hexdigest()
     assert made.cpu_s is not None

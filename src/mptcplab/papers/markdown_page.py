@@ -70,13 +70,13 @@ class Section:
         lines = []
         if self.found is None:
             what = "to be run again, since the experiment has changed" if self.outdated else ""
-            again = self._command(catalogue.PUBLISHED)
+            again = reproduce.command(self.published, catalogue.PUBLISHED)
             return [f"**{wording.sentence(what or 'not run yet')}** `{again}`"]
         if self.found.quick:
             says = self.published.experiment.quick.says
             lines.append(f"**Quick runs only.** {says}".rstrip())
         for part in self.outdated:
-            again = self._command(part)
+            again = reproduce.command(self.published, part)
             lines.append(
                 f"**To be run again:** {part}, since the experiment has changed; its runs are not "
                 f"judged. `{again}`"
@@ -88,10 +88,6 @@ class Section:
             again = f"mptcplab papers run {self.published.name} --variants"
             lines.append(f"Not run yet: {', '.join(left)}; {runs}. `{again}`")
         return lines
-
-    def _command(self, part: str) -> str:
-        own = self.published.experiment.part(part)
-        return reproduce.command(own, self.published.name, own.repeat)
 
 
 def by_paper(sections: Sequence[Section]) -> dict[str, list[Section]]:

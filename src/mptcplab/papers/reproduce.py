@@ -60,11 +60,9 @@ class Provenance:
     command: str
     cpu_s: float | None = None
 
-    def changed(self, now: lab_kernel.Parts, guest: str) -> list[str]:
-        """The builds and files that have changed since."""
-        changed = [file for file, own in self.files.items() if now.files.get(file) != own]
-        kernel = ["kernel"] if self.base != now.base else []
-        return [*kernel, *changed, *(["guest"] if self.guest != guest else [])]
+    def ids(self) -> dict[str, str]:
+        """The ids of all that may have changed since: the kernel, files, the guest."""
+        return {"kernel": self.base, **self.files, "guest": self.guest}
 
 
 @dataclass(frozen=True)
@@ -126,10 +124,10 @@ def run(
     planned: list[_Planned] = []
     taken: set[str] = set()
     for name in parts:
-        count = repeat or _seeds(published, out, name, parts, kernel, guest)
-        settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=count)
+        settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=repeat)
         for setting in settings:
             experiment.require_able(setting.request, kernel)
+        count = repeat or published.experiment.repeat
         each = _Planned(name, count, settings, kernel, guest, runs, without=taken)
         taken.update(each.missing)
         planned.append(each)
@@ -260,36 +258,8 @@ class _Planned:
         return all(map(self.runs.has, self.all))
 
 
-def _seeds(
-    published: Published,
-    out: Path,
-    part: str,
-    parts: Sequence[str],
-    kernel: KernelBuild,
-    guest: Guest,
-) -> int:
-    """How many seeds a part is run with, if that is not given.
-
-    The quick part is compared with variants, which have as many seeds as the published setting; and
-    where it was run with more, it is not shown with less.
-    """
-    own = published.experiment.part(part)
-    if part != QUICK:
-        return own.repeat
-    if set(parts) - {PUBLISHED, QUICK}:
-        return max(own.repeat, published.experiment.repeat)
-    file = file_of(published, out, part)
-    if file.exists():
-        found = documents.read(file, documents.REPRODUCED)
-        build = found.build.get("kernel"), found.build.get("guest")
-        if found.digest == own.digest() and build == (kernel.id, guest.id):
-            return max(own.repeat, found.repeat)
-    return own.repeat
-
-
 def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out: Path) -> None:
     """Write the document of a part, all of whose runs exist."""
-    part = published.experiment.part(each.part)
     file = file_of(published, out, each.part)
 
     def directory(scenario: Scenario) -> str:
@@ -302,11 +272,11 @@ def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out:
         "part": each.part,
         "axis": published.experiment.axis,
         "repeat": each.repeat,
-        "digest": part.digest(),
+        "digest": published.experiment.part(each.part).digest(),
         "build": {"kernel": each.kernel.id, "guest": each.guest.id, "mptcplab": __version__},
         "base": made_of.base,
         "files": {name: made_of.files[name] for name in used if name in made_of.files},
-        "command": command(part, published.name, each.repeat),
+        "command": command(published, each.part, each.repeat),
         "runs": [
             {
                 "point": setting.point,
@@ -320,14 +290,14 @@ def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out:
     store.write_json(file, document)
 
 
-def command(part: catalogue.Part, name: str, repeat: int) -> str:
+def command(published: Published, part: str, repeat: int | None = None) -> str:
     """The command that runs a part."""
-    words = ["mptcplab", "papers", "run", name]
-    if part.name == QUICK:
+    words = ["mptcplab", "papers", "run", published.name]
+    if part == QUICK:
         words.append("--quick")
-    elif part.name != PUBLISHED:
-        words += ["--variant", part.name]
-    if repeat != part.repeat:
+    elif part != PUBLISHED:
+        words += ["--variant", part]
+    if repeat not in (None, published.experiment.repeat):
         words += ["--repeat", str(repeat)]
     return shlex.join(words)
 
@@ -351,9 +321,8 @@ def file_of(published: Published, out: Path, part: str) -> Path:
 
 def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str) -> None:
     """Raises MptcplabError if a part was not run, or the file has changed since."""
-    own = published.experiment
     file = file_of(published, out, part)
-    again = command(own.part(part), published.name, own.part(part).repeat)
+    again = command(published, part)
     if part not in ran:
         hint = ""
         if part == PUBLISHED and QUICK in ran:

@@ -141,10 +141,9 @@ def show(names: Sequence[str], out: Path, *, quick: bool) -> None:
 def _missing(found: Reproduced) -> Iterator[str]:
     """The runs that a full result still needs."""
     for part in found.missing:
-        own = found.published.experiment.part(part)
+        runs = counted(found.published.experiment.part(part).runs(), "run")
         again = " again: the experiment has changed since" if part in found.outdated else ""
-        command = reproduce.command(own, found.published.name, own.repeat)
-        yield f"not run{again}: {part}, {counted(own.runs(), 'run')}: {command}"
+        yield f"not run{again}: {part}, {runs}: {reproduce.command(found.published, part)}"
 
 
 def publish(directory: Path, out: Path) -> None:

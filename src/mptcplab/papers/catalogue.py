@@ -403,9 +403,8 @@ def settings(
     *,
     part: str = PUBLISHED,
     repeat: int | None = None,
-    points: Sequence[Point] | None = None,
 ) -> list[SeededPoint]:
-    """Every run of a part of an experiment, or those of some `points`. Drives go to `folder`.
+    """Every run of a part of an experiment. Drives go to `folder`.
 
     Raises InputError, naming the file and the point, if the scenario of a point is invalid.
     """
@@ -415,7 +414,7 @@ def settings(
     chosen = own.part(part)
     of_part = "" if part in (PUBLISHED, QUICK) else f" of {part}"
     found = []
-    for point in chosen.points() if points is None else points:
+    for point in chosen.points():
         where = f"{published.file}, [scenario]{of_part} with {shown_point(point)}"
         names = {**chosen.assumed, **point}
         try:

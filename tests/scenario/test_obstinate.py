@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mptcplab.errors import RunError
+from mptcplab.lab import engine
 from mptcplab.lab.choices import Limits
 from mptcplab.metrics import overruled
 from tests.vocabulary import RunScenario
@@ -80,6 +81,21 @@ def test_no_way_keeps_data_from_leaving(run_scenario: RunScenario, way: str) -> 
         assert any(SAID[way] in line for line in said)
     elif way not in WAITS:
         assert not said
+
+
+def test_packets_of_a_byte_leave_memory_to_others(
+    run_scenario: RunScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A KB of memory for each: 16 send buffers of 4 MB and more would be all of it."""
+    monkeypatch.setattr(engine, "MEMORY_MIB", 96)
+    run = run_scenario(
+        *PATHS,
+        scheduler=obstinate("ONE_BYTE"),
+        event=OUTAGE,
+        duration="4s",
+        limits=Limits(wall_s=60),
+    )
+    assert run.outcome.guest["bytes_received"] == run.outcome.guest["bytes_written"]
 
 
 @pytest.mark.parametrize("way", WAITS)

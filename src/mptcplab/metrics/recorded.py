@@ -136,8 +136,10 @@ def host_records(scenario: Scenario, name: str, samples: Samples) -> HostRecords
         raise RunError(
             f"the {name} had no memory for the scheduler of a connection, and used the default one"
         )
+    connections = by_connection(samples.connection)
+    numbers = samples.subflow["connection"].astype(np.int64) << 8 | samples.subflow["n"]
     subflows = []
-    for records in each(samples.subflow):
+    for records in _parts(samples.subflow, numbers):
         path = int(path_indices(records[:1], scenario.first_path)[0])
         if not 0 <= path < len(scenario.paths):
             local, remote = (
@@ -149,7 +151,7 @@ def host_records(scenario: Scenario, name: str, samples: Samples) -> HostRecords
                 "scenario"
             )
         subflows.append(Subflow(int(records["connection"][0]), path, records))
-    return HostRecords(by_connection(samples.connection), subflows)
+    return HostRecords(connections, subflows)
 
 
 def within(times: npt.NDArray[Any], interval: Interval) -> slice:
@@ -283,14 +285,11 @@ def _by_ports(host: HostRecords, own: str, other: str) -> dict[tuple[int, int], 
 
 def by_connection(records: Records) -> list[Records]:
     """Connection records, grouped by connection."""
-    return list(each(records))
+    return list(_parts(records, records["connection"]))
 
 
-def each(records: Records) -> Iterator[Records]:
-    """The records of each connection, or of each subflow of each connection."""
-    numbers = records["connection"].astype(np.int64) << 8
-    if "cwnd" in (records.dtype.names or ()):
-        numbers |= records["n"]
+def _parts(records: Records, numbers: npt.NDArray[Any]) -> Iterator[Records]:
+    """The records of each number, in the order of the numbers."""
     _, which, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     order = np.argsort(which, kind="stable")
     for begin, end in itertools.pairwise([0, *np.cumsum(counts)]):

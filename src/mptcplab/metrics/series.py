@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mptcplab import extras
 from mptcplab.errors import MptcplabError
-from mptcplab.metrics import recorded
+from mptcplab.metrics.recorded import queue_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
 from mptcplab.plan import timeline
 from mptcplab.scenario.limits import DIRECTIONS
@@ -153,7 +153,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
             if direction == "up":
                 rate = _mean_rates(rates[link.name], edges)
                 carried.append(Series("link_bps", link.name, rate, what="link"))
-            records = recorded.queue_records(scenario, queues, link.name, direction)
+            records = queue_records(scenario, queues, link.name, direction)
             metric = "queue_packets" if direction == "up" else "queue_down_packets"
             what = f"queue {direction}"
             waiting.append(grid.sampled(records, "queue_packets", metric, link.name, what=what))
@@ -384,7 +384,7 @@ class _Grid:
         Counters are interpolated where a bin does not end at a sample.
         """
         total = np.zeros(len(self.edges_ns) - 1)
-        for part in recorded.each(records):
+        for part in _each(records):
             # Differences to T0 first: below 2^53 they are exact as floats.
             at = self._since(part)
             values = part[counter].astype(np.float64)
@@ -559,3 +559,12 @@ def _mean_rates(rates: Sequence[tuple[int, int]], edges_ns: Integers) -> Floats:
     carried = np.concatenate(([0.0], np.cumsum(values * np.diff(times))))
     means: Floats = np.diff(np.interp(edges_ns, times, carried)) / np.diff(edges_ns)
     return means
+
+
+def _each(records: Records) -> Iterator[Records]:
+    """The records of each connection, or of each subflow of each connection."""
+    numbers = records["connection"].astype(np.int64) << 8
+    if "cwnd" in (records.dtype.names or ()):
+        numbers |= records["n"]
+    for number in np.unique(numbers):
+        yield select(records, numbers == number)

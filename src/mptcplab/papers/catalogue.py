@@ -356,10 +356,6 @@ class SeededPoint:
     alone: Mapping[str, Scenario]
     request: Request
 
-    def runs(self) -> list[Scenario]:
-        """All of them."""
-        return [self.scenario, *self.alone.values()]
-
 
 def names(directory: Path = resources.EXPERIMENTS) -> list[str]:
     """All experiments, as PAPER/FIGURE, figure 9 before figure 10."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
@@ -119,33 +119,27 @@ def run(
     """
     extras.require("papers", "an experiment of a paper")
     out, runs = runner.out, Store(runner.out)
-    known, made_of = scheduler.known(), lab_kernel.parts(kernel)
-    limits = Limits(wall_s=_WALL_LIMIT_S)
-    planned: dict[str, list[SeededPoint]] = {}
-    missing: dict[str, list[Scenario]] = {part: [] for part in parts}
-    tasks: dict[str, Task] = {}
-    for part in parts:
-        planned[part] = catalogue.settings(
-            published, known, out / _DRIVES, part=part, repeat=repeat
-        )
-        for setting in planned[part]:
+    known = scheduler.known()
+    made_of = lab_kernel.parts(kernel)
+    planned: list[_Planned] = []
+    taken: set[str] = set()
+    for name in parts:
+        settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=repeat)
+        for setting in settings:
             experiment.require_able(setting.request, kernel)
-            for item in setting.runs():
-                rig = Rig(kernel, guest, traces=setting.request.traces, limits=limits)
-                task = runner.task(item, rig)
-                if task.key not in tasks and not runs.has(task.key):
-                    tasks[task.key] = task
-                    missing[part].append(item)
+        count = repeat or published.experiment.repeat
+        each = _Planned(name, count, settings, kernel, guest, runs, without=taken)
+        taken.update(each.missing)
+        planned.append(each)
+    tasks = [task for each in planned for task in each.tasks(runner)]
     failed: list[tuple[Scenario, str]] = []
-    with closing(runner.perform(list(tasks.values()))) as entries:
-        for part, settings in planned.items():
-            for item, entry in zip(missing[part], entries, strict=False):
+    with closing(runner.perform(tasks)) as entries:
+        for each in planned:
+            for (_, item), entry in zip(each.missing.values(), entries, strict=False):
                 if entry.status != "ok":
                     failed.append((item, str(entry.reason)))
-            every = (store.run_key(item, kernel, guest) for s in settings for item in s.runs())
-            if all(map(runs.has, every)):
-                count = repeat or published.experiment.repeat
-                _write(published, part, count, settings, kernel, guest, made_of, out)
+            if each.is_complete():
+                _write(published, each, made_of, out)
     if failed:
         item, reason = failed[0]
         raise MptcplabError(
@@ -221,34 +215,68 @@ def is_current(published: Published, part: str, ran: Ran) -> bool:
 # Running
 
 
-def _write(
-    published: Published,
-    part: str,
-    repeat: int,
-    settings: Sequence[SeededPoint],
-    kernel: KernelBuild,
-    guest: Guest,
-    made_of: lab_kernel.Parts,
-    out: Path,
-) -> None:
+class _Planned:
+    """The runs of a part, and the missing ones.
+
+    Runs `without` are those of another part, which comes first.
+    """
+
+    def __init__(
+        self,
+        part: str,
+        repeat: int,
+        settings: Sequence[SeededPoint],
+        kernel: KernelBuild,
+        guest: Guest,
+        runs: Store,
+        without: Iterable[str],
+    ) -> None:
+        self.part = part
+        self.repeat = repeat
+        self.settings = settings
+        self.kernel, self.guest, self.runs = kernel, guest, runs
+        self.all: dict[str, tuple[SeededPoint, Scenario]] = {}
+        for setting in settings:
+            for item in (setting.scenario, *setting.alone.values()):
+                self.all.setdefault(self.key(item), (setting, item))
+        self.missing = {
+            key: each for key, each in self.all.items() if key not in without and not runs.has(key)
+        }
+
+    def tasks(self, runner: Runner) -> Iterator[Task]:
+        """The tasks of the missing runs."""
+        limits = Limits(wall_s=_WALL_LIMIT_S)
+        for setting, item in self.missing.values():
+            rig = Rig(self.kernel, self.guest, traces=setting.request.traces, limits=limits)
+            yield runner.task(item, rig)
+
+    def key(self, scenario: Scenario) -> str:
+        return store.run_key(scenario, self.kernel, self.guest)
+
+    def is_complete(self) -> bool:
+        """Whether all runs are there, including those that other parts made."""
+        return all(map(self.runs.has, self.all))
+
+
+def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out: Path) -> None:
     """Write the document of a part, all of whose runs exist."""
-    file = file_of(published, out, part)
+    file = file_of(published, out, each.part)
 
     def directory(scenario: Scenario) -> str:
-        return store.place(store.run_key(scenario, kernel, guest))
+        return str(each.runs.directory(each.key(scenario)).relative_to(out))
 
-    used = sorted({name for setting in settings for name in _files(setting.scenario)})
+    used = sorted({name for setting in each.settings for name in _files(setting.scenario)})
     store.make_directory(file.parent)
     document = {
         "experiment": published.name,
-        "part": part,
+        "part": each.part,
         "axis": published.experiment.axis,
-        "repeat": repeat,
-        "digest": published.experiment.part(part).digest(),
-        "build": {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__},
+        "repeat": each.repeat,
+        "digest": published.experiment.part(each.part).digest(),
+        "build": {"kernel": each.kernel.id, "guest": each.guest.id, "mptcplab": __version__},
         "base": made_of.base,
         "files": {name: made_of.files[name] for name in used if name in made_of.files},
-        "command": command(published, part, repeat),
+        "command": command(published, each.part, each.repeat),
         "runs": [
             {
                 "point": setting.point,
@@ -256,7 +284,7 @@ def _write(
                 "directory": directory(setting.scenario),
                 "alone": {name: directory(item) for name, item in setting.alone.items()},
             }
-            for setting in settings
+            for setting in each.settings
         ],
     }
     store.write_json(file, document)

@@ -207,7 +207,7 @@ def make(wanted: Sequence[Job], bench: Bench, expected: ExpectedTimes) -> Iterat
             if failed:
                 out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
             else:
-                expected.took(job, done.cost["wall_s"])
+                expected.took(job, done.entry.wall_s or 0.0)
                 out.forget_failed(job.key)
             entry = None if failed else done.entry
             left_s = expected.seconds(list(left.values()), bench.at_a_time)

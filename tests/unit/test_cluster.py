@@ -110,7 +110,7 @@ def right(task: Task, tmp_path: Path) -> Done:
     for name in store.DOCUMENTS:
         store.write_json(run / name, {})
     store.write_json(run / store.RESULT, entry.result())
-    return Done(task.key, entry, {}, 1.0, archive.pack(run))
+    return Done(task.key, entry, 1.0, archive.pack(run))
 
 
 def lying(done: Done, **changed: object) -> Done:

@@ -115,7 +115,7 @@ class Fake(Workers):
             store.write_json(
                 directory / store.BUILD, single.builds(task.rig.kernel, task.rig.guest)
             )
-        return Done(task.key, entry, cost, took_s=2.0)
+        return Done(task.key, entry, took_s=2.0)
 
 
 def run(

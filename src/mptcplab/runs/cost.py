@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How long runs take on the wall clock: an estimate, which finished runs correct.
 
-A run costs its start, something for each second of virtual time, and most for its packets. These
-three are fitted to the times that runs took on the machine; each group of schedulers and workloads
-has a factor of its own.
+A run costs its start, something for each second of virtual time, and most for its packets. The
+runs that have ended show how much longer this takes here: a factor for each group of schedulers and
+workloads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab import extras
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import timeline
 from mptcplab.scenario import workload
@@ -28,12 +27,8 @@ _AROUND_S = 2.0
 # Costs on a machine of 2024, in seconds: to start and end a run, per second of virtual time, per
 # packet. They are used until a run has ended.
 _PRIOR = np.array([0.35, 0.004, 2.5e-6])
-# The weight of their ratios, as a fraction of a single run.
-_PRIOR_WEIGHT = 0.1
-# The weight of a factor of 1, as a number of the group's runs.
+# The weight of the factor of all runs in that of a group, as a number of the group's runs.
 _GROUP_RUNS = 2.0
-# Enough runs to fit three numbers; more would only take time.
-_MOST_FITTED = 5000
 
 #: A distribution's kernel is interpreted.
 TIMES_AS_LONG = 70.0
@@ -116,33 +111,36 @@ class Costs:
 
     def __init__(self, sizes: Mapping[str, Size]) -> None:
         self._number = {key: number for number, key in enumerate(sizes)}
-        self._features = np.array(
+        features = np.array(
             [
                 [each.times, each.times * each.virtual_s, each.times * each.packets]
                 for each in sizes.values()
             ],
             dtype=np.float64,
         ).reshape(-1, 3)
+        self._guessed_s: Floats = features @ _PRIOR
         groups = {
             group: n for n, group in enumerate(dict.fromkeys(s.group for s in sizes.values()))
         }
         self._group = np.array([groups[each.group] for each in sizes.values()], dtype=np.int64)
-        self._took: dict[int, float] = {}
-        self._fitted = 0
-        self._of_each: Floats = self._features @ _PRIOR
+        # by group: of the runs that have ended
+        self._took_s, self._ended_s = np.zeros(len(groups)), np.zeros(len(groups))
 
     def took(self, key: str, seconds: float) -> None:
         """A run has ended, after `seconds` of wall-clock time."""
-        self._took[self._number[key]] = seconds
+        number = self._number[key]
+        self._took_s[self._group[number]] += seconds
+        self._ended_s[self._group[number]] += self._guessed_s[number]
 
     def of(self, key: str) -> float:
         """What a run takes, in seconds."""
-        return float(self._guess()[self._number[key]])
+        return float(self.of_all([key])[0])
 
     def of_all(self, keys: Collection[str]) -> Floats:
         """What some runs take, in seconds, in their order."""
-        chosen: Floats = self._guess()[[self._number[key] for key in keys]]
-        return chosen
+        numbers = [self._number[key] for key in keys]
+        found: Floats = self._guessed_s[numbers] * self._factors()[self._group[numbers]]
+        return found
 
     def together(self, keys: Collection[str], at_a_time: int) -> float:
         """How long some runs take that are made `at_a_time`, in seconds; 0 without any."""
@@ -151,44 +149,13 @@ class Costs:
         each = self.of_all(keys)
         return max(float(each.sum()) / at_a_time, float(each.max()))
 
-    def _guess(self) -> Floats:
-        """Fit again when there are a twentieth more runs."""
-        if len(self._took) > 1.05 * self._fitted:
-            self._fitted = len(self._took)
-            self._of_each = self._fit()
-        return self._of_each
-
-    def _fit(self) -> Floats:
-        extras.require("sweep", "an estimate of how long runs take", "scipy")
-        from scipy.optimize import nnls  # takes a moment
-
-        ended = np.fromiter(self._took, np.int64, len(self._took))
-        took = np.fromiter(self._took.values(), np.float64, len(self._took))
-        if len(ended) > _MOST_FITTED:
-            some = np.linspace(0, len(ended) - 1, _MOST_FITTED).astype(np.int64)
-            ended, took = ended[some], took[some]
-        groups = int(self._group.max()) + 1
-        factor = np.ones(groups)
-        prior_s = self._features @ _PRIOR
-        # alternately the common costs and the groups' factors
-        for _ in range(3):
-            # relative errors count: each row is divided by its result
-            weights = 1 / np.maximum(took, 1e-3)
-            lines = self._features[ended] * (factor[self._group[ended]] * weights)[:, None]
-            scaled = _PRIOR * np.median(took / (factor[self._group[ended]] * prior_s[ended]))
-            prior = _PRIOR_WEIGHT * np.diag(1 / scaled)
-            matrix = np.vstack([lines, prior])
-            wanted = np.concatenate([np.ones(len(ended)), np.full(3, _PRIOR_WEIGHT)])
-            common, _ = nnls(matrix, wanted)
-            base = self._features @ common
-            usual = np.bincount(self._group, base, groups) / np.bincount(
-                self._group, minlength=groups
-            )
-            known = np.bincount(self._group[ended], took, groups)
-            expected = np.bincount(self._group[ended], base[ended], groups)
-            factor = (known + _GROUP_RUNS * usual) / (expected + _GROUP_RUNS * usual)
-        guess: Floats = base * factor[self._group]
-        return guess
+    def _factors(self) -> Floats:
+        """How much longer than guessed each group takes; with few runs, nearly as much as all."""
+        ended_s = self._ended_s.sum()
+        of_all = self._took_s.sum() / ended_s if ended_s else 1.0
+        some_s = _GROUP_RUNS * self._guessed_s.mean()
+        factors: Floats = (self._took_s + some_s * of_all) / (self._ended_s + some_s)
+        return factors
 
 
 def in_order(keys: Sequence[str], costs: Costs) -> list[str]:

@@ -44,9 +44,7 @@ def debian(tmp_path: Path) -> KernelBuild:
     """A kernel of a package."""
     config = tmp_path / "config"
     config.write_text("CONFIG_NET_IPIP=m\n")
-    own = Stock(
-        "linux-image-6.12.117", "6.12.117-1", "6.12.117-amd64", "amd64", (), ("reno", "cubic")
-    )
+    own = Stock("linux-image-6.12.117", "6.12.117-1", "6.12.117-amd64", (), ("reno", "cubic"))
     return KernelBuild("d1", "stock", tmp_path / "vmlinuz", config, NAME, own)
 
 

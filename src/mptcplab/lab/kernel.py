@@ -105,20 +105,17 @@ _EXCHANGEABLE = ("sched/", "cc/")
 class Stock:
     """A distribution's kernel (stock_package.py): its package, and what it brings.
 
-    `release` is the version that the kernel reports; `architecture` has Debian's name. `modules`
-    are files, NAME.ko, and `ccs` the congestion controls that it can have. In its virtual machine
-    an instruction takes `instruction_ns`, and process 1 is `program` or, without, the lab's guest
-    program. `packages` are the files that it was extracted from.
+    `release` is the version that the kernel reports. `modules` are files, NAME.ko, and `ccs` the
+    congestion controls that it can have. In its virtual machine an instruction takes
+    `instruction_ns`. `packages` are the files that it was extracted from.
     """
 
     package: str
     version: str
     release: str
-    architecture: str
     modules: tuple[Path, ...] = ()
     ccs: tuple[str, ...] = ()
     instruction_ns: int = 1
-    program: Path | None = None
     packages: tuple[Path, ...] = field(default=(), compare=False)
 
 

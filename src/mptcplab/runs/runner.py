@@ -128,6 +128,5 @@ class Runner:
         """Raises MachineError if this machine cannot make runs with these kernels, `jobs` at a
         time, because some are distributions'.
         """
-        stock = [kernel.stock for kernel in kernels if kernel.stock]
-        for architecture in {each.architecture for each in stock}:
-            stock_machine.require(min(self.jobs, len(stock)), architecture)
+        if stock := sum(kernel.stock is not None for kernel in kernels):
+            stock_machine.require(min(self.jobs, stock))

@@ -25,7 +25,7 @@ from mptcplab.lab.engine import Rig, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import arrivals, documents, store, tasks
+from mptcplab.runs import archive, documents, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.tasks import Done, Task, failed, perform
@@ -80,7 +80,9 @@ def test_a_run_that_comes_back_packed_is_the_same(rig: Rig, tmp_path: Path) -> N
     assert perform(own).files is None
     with InProcesses(1) as workers:
         done = workers.submit(perform, replace(own, out=None)).result()
-    arrivals.unpack(done, store.Store(there))
+    assert done.files is not None
+    with store.Store(there).new_run(done.key) as directory:
+        archive.extract(done.files, directory, source="a worker")
     assert content(here) == content(there)
     assert done.entry.status == "ok"
 

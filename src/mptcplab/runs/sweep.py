@@ -31,7 +31,7 @@ from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import Mistakes, shown
-from mptcplab.runs import arrivals, cost, experiment, index, single, store
+from mptcplab.runs import cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Left, Size
 from mptcplab.runs.entries import CURRENT, Entry, run_entry, with_benefits
 from mptcplab.runs.runner import Runner
@@ -603,8 +603,6 @@ def _tasks(planned: Plan, order: Sequence[str], runner: Runner, how: How) -> Ite
 def _keep(done: Done, planned: Plan, out: Store) -> None:
     """Put the outcome of a run into the store."""
     if done.entry.status == "ok":
-        if done.files is not None:
-            arrivals.unpack(done, out)
         out.forget_failed(done.key)
     elif not done.was_given_up and not out.is_full(str(done.entry.reason)):
         run = planned.runs[done.key]

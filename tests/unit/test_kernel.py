@@ -762,7 +762,7 @@ def test_an_interrupt_ends_make(repository: Repository, number: signal.Signals) 
     process.send_signal(number)
     process.communicate()
     assert process.returncode != 0
-    assert not any(is_running(pid) for pid in pids)
+    wait_until(lambda: not any(is_running(pid) for pid in pids))
     assert repository.finished() == []
     repository.mend()
     assert repository.build().image.exists()

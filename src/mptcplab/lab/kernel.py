@@ -29,14 +29,11 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Self
 
 from mptcplab import resources
@@ -835,7 +832,7 @@ def _refusals_as_failure() -> Iterator[None]:
 @contextmanager
 def building(progress: BuildProgress) -> Iterator[int]:
     """Holds the lock of the cache, which is yielded, for the time of a build."""
-    with _refusals_as_failure(), _terminated_by_exception(), _locked(progress) as lock:
+    with _refusals_as_failure(), _locked(progress) as lock:
         yield lock
 
 
@@ -861,20 +858,3 @@ def _locked(progress: BuildProgress | None) -> Iterator[int]:
             progress.step("wait", "another build is at work")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield file.fileno()
-
-
-@contextmanager
-def _terminated_by_exception() -> Iterator[None]:
-    """SIGTERM unwinds the stack like Ctrl-C, so make is ended and nothing is left behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -309,24 +309,24 @@ def test_no_guest_writes_to_what_is_not_its_own(
 
 
 @pytest.mark.parametrize(
-    ("make", "what"),
+    "make",
     [
-        ('symlink("OUTSIDE/file", "client.out");', "a symbolic link"),
-        ('mkfifo("client.out", 0666);', "a FIFO"),
-        ('mkdir("client.out", 0755);', "a directory"),
-        ('mknod("client.out", S_IFSOCK | 0666, 0);', "a socket"),
-        ('make_file("x", ""); link("x", "client.out");', "a file with several names"),
+        'symlink("OUTSIDE/file", "client.out");',
+        'mkfifo("client.out", 0666);',
+        'mkdir("client.out", 0755);',
+        'mknod("client.out", S_IFSOCK | 0666, 0);',
+        'make_file("x", ""); link("x", "client.out");',
     ],
 )
 def test_what_a_guest_leaves_for_a_file_is_not_taken(
-    rig_of: RigOf, directory: Path, outside: Path, make: str, what: str
+    rig_of: RigOf, directory: Path, outside: Path, make: str
 ) -> None:
     body = make.replace("OUTSIDE", str(outside))
     # the host looks for output at the end, too
     rig = rig_of(f"enter_run_directory(); {body} end();")
     shown = io.BytesIO()
     watch = Watch(look=Outputs(shown, shown).look)
-    with pytest.raises(RunError, match=f"that it left is refused: client.out is {what}, not a"):
+    with pytest.raises(RunError, match=r"that it left is refused: client\.out is not a plain file"):
         run(rig, directory, watch=watch)
     assert shown.getvalue() == b""
     assert is_as_it_was(outside)

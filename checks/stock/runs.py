@@ -203,15 +203,16 @@ def make(wanted: Sequence[Job], bench: Bench, expected: ExpectedTimes) -> Iterat
     with closing(many.each(wanted, perform, bench.at_a_time)) as under_way:
         for number, (job, done) in enumerate(under_way, 1):
             del left[job.key]
+            wall_s = done.entry.wall_s or 0.0
             failed = "" if done.entry.status == "ok" else str(done.entry.reason)
             if failed:
                 out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
             else:
-                expected.took(job, done.entry.wall_s or 0.0)
+                expected.took(job, wall_s)
                 out.forget_failed(job.key)
             entry = None if failed else done.entry
             left_s = expected.seconds(list(left.values()), bench.at_a_time)
-            yield Ended(job, entry, done.took_s, failed, number, left_s)
+            yield Ended(job, entry, wall_s, failed, number, left_s)
 
 
 def _instruction_ns(kernel: KernelBuild) -> int:

@@ -108,7 +108,7 @@ def right(task: Task, tmp_path: Path) -> Done:
     run = tmp_path / "run"
     run.mkdir()
     store.write_json(run / store.RESULT, entry.result())
-    return Done(task.key, entry, 1.0, archive.pack(run))
+    return Done(task.key, entry, archive.pack(run))
 
 
 def outcome(answer: object, task: Task) -> Done:

@@ -9,7 +9,7 @@ workloads.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -156,48 +156,3 @@ class Costs:
         some_s = _GROUP_RUNS * self._guessed_s.mean()
         factors: Floats = (self._took_s + some_s * of_all) / (self._ended_s + some_s)
         return factors
-
-
-def in_order(keys: Sequence[str], costs: Costs) -> list[str]:
-    """The best order of runs: the longest first, so that no CPU is idle at the end.
-
-    Before them go some of all lengths, a twentieth but no more than 50, to estimate the others.
-    """
-    takes_s = dict(zip(keys, costs.of_all(keys).tolist(), strict=True))
-    longest = sorted(keys, key=lambda key: -takes_s[key])
-    count = min(len(longest) // 20, 50)
-    scouts = {longest[int((n + 0.5) * len(longest) / count)] for n in range(count)}
-    return [key for key in longest if key in scouts] + [k for k in longest if k not in scouts]
-
-
-@dataclass
-class Left:
-    """The time left of many runs, with `jobs` workers at a time.
-
-    All times are in seconds of the wall clock, from any start.
-    """
-
-    costs: Costs
-    jobs: int
-    waiting: dict[str, None]
-    under_way: dict[str, float] = field(default_factory=dict)
-
-    def began(self, key: str, now_s: float) -> None:
-        self.waiting.pop(key, None)
-        self.under_way[key] = now_s
-
-    def ended(self, key: str, took_s: float) -> None:
-        """`took_s` 0: it failed, which says nothing about how long others take."""
-        self.waiting.pop(key, None)
-        self.under_way.pop(key, None)
-        if took_s:
-            self.costs.took(key, took_s)
-
-    def seconds(self, now_s: float) -> float:
-        """Until all of them have ended."""
-        waiting = float(self.costs.of_all(self.waiting).sum()) if self.waiting else 0.0
-        rests = [
-            max(self.costs.of(key) - (now_s - begun_s), 0.0)
-            for key, begun_s in self.under_way.items()
-        ]
-        return max([(waiting + sum(rests)) / self.jobs, *rests])

@@ -32,7 +32,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import Mistakes, shown
 from mptcplab.runs import cost, experiment, index, single, store
-from mptcplab.runs.cost import Costs, Left, Size
+from mptcplab.runs.cost import Costs, Size
 from mptcplab.runs.entries import CURRENT, Entry, run_entry, with_benefits
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
@@ -413,24 +413,23 @@ def run(
         index.keep_points(out.out, planned.points)
     missing, left_alone = planned.missing(table, runner, how)
     costs, _ = planned.costs(table)
-    order = cost.in_order(missing, costs)
+    guessed_s = dict(zip(missing, costs.of_all(missing).tolist(), strict=True))
+    # the longest first, so that no CPU is idle at the end
+    order = sorted(missing, key=lambda key: -guessed_s[key])
+    all_s, made_s = sum(guessed_s.values()), 0.0
     runner.require_machines(planned.runs[key].kernel for key in missing)
-    left = Left(costs, min(runner.jobs, max(len(order), 1)), dict.fromkeys(order))
     reasons: dict[str, str] = {}
     killed: dict[str, str] = {}
     made: set[str] = set()
     made_again, shown_at = 0, 0.0
-    with runner.working(left.jobs) as workers:
+    with runner.working(max(len(order), 1)) as workers:
         tasks = _tasks(planned, order, runner, how)
         for each in performed(tasks, workers, runner.cancel):
             now = time.monotonic()
-            left.jobs = max(workers.jobs, 1)  # a cluster grows and shrinks
-            for key in workers.virtual_s.keys() - left.under_way.keys():
-                left.began(key, now)
             if each is not None:
                 _, done = each
                 made.add(done.key)
-                left.ended(done.key, done.took_s)
+                made_s += guessed_s[done.key]
                 with _full_disk_reported(out):
                     _keep(done, planned, out)
                 if done.entry.status == "ok":
@@ -441,9 +440,8 @@ def run(
                     _stop_if(done, out, how)
             if now - shown_at > _TICK_S or len(made) == len(order):
                 shown_at = now
-                per_s, left_s = (
-                    (len(made) / (now - started), left.seconds(now)) if made else (None, None)
-                )
+                per_s = len(made) / (now - started) if made else None
+                left_s = (now - started) * max(all_s / made_s - 1, 0.0) if made else None
                 show(Standing(len(made), len(reasons), len(order), per_s, left_s, len(killed)))
     with _full_disk_reported(out):
         index.write(out.out, made)
@@ -510,14 +508,14 @@ def dry_run(planned: Plan, runner: Runner, how: How) -> DryRun:
         costs, known = planned.costs(table)
         stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
     runner.require_machines(planned.runs[key].kernel for key in missing)
-    left = Left(costs, min(runner.jobs, max(len(missing), 1)), dict.fromkeys(missing))
+    at_a_time = min(runner.jobs, max(len(missing), 1))
     return DryRun(
         **planned.counts,
         stored=stored,
         failed=failed,
         to_run=len(missing),
         jobs=runner.jobs,
-        expected_s=left.seconds(0.0),
+        expected_s=float(costs.of_all(missing).sum()) / at_a_time,
         known_from=known,
     )
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -70,16 +69,14 @@ class Task:
 class Done:
     """The outcome of a task: the entry of its run (see `run_entry`).
 
-    `took_s` is how long it kept its worker busy, a little longer than the run. `files` is the run's
-    directory, as packed by `archive.pack`, if the task had no store. `killed` is how often
-    something else killed it or its worker, such as the system when out of memory, before it was
-    made, or given up. `outside` is whether it is missing for a reason outside of its scenario:
-    that, one of its limits, or what the machine refused.
+    `files` is the run's directory, as packed by `archive.pack`, if the task had no store. `killed`
+    is how often something else killed it or its worker, such as the system when out of memory,
+    before it was made, or given up. `outside` is whether it is missing for a reason outside of its
+    scenario: that, one of its limits, or what the machine refused.
     """
 
     key: str
     entry: Entry
-    took_s: float = 0.0
     files: bytes | None = None
     killed: int = 0
     outside: bool = False
@@ -101,13 +98,11 @@ def perform(task: Task, watch: Watch | None = None) -> Done:
     for attempt in range(ATTEMPTS):
         if watch.cancel.is_set():
             raise RunCancelledError
-        started = time.monotonic()
         try:
             with _directory(task) as directory:
                 done = _run_in(directory, task, watch)
                 files = None if task.out else archive.pack(directory)
-            took_s = time.monotonic() - started
-            return replace(done, took_s=took_s, files=files, killed=attempt)
+            return replace(done, files=files, killed=attempt)
         except RunCancelledError:
             raise
         except RunKilledError as error:

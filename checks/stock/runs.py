@@ -162,11 +162,7 @@ class ExpectedTimes:
     """How long runs take, in seconds: estimated from those that have ended here, if any."""
 
     def __init__(self, wanted: Sequence[Job], out: Store) -> None:
-        sizes = {
-            job.key: replace(cost.size(job.scenario, job.kernel), group=job.kernel.id)
-            for job in wanted
-        }
-        self._costs = cost.Costs(sizes)
+        self._costs = cost.Costs({job.key: cost.size(job.scenario, job.kernel) for job in wanted})
         self.ended = 0
         for job in wanted:
             if job.entry(out) is not None:

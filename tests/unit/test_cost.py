@@ -13,18 +13,16 @@ from tests.vocabulary import scenario_of
 
 
 def sizes(count: int, seed: int = 1) -> dict[str, Size]:
-    """Runs of 2 to 60 s with up to 200,000 packets each, of five schedulers."""
+    """Runs of 2 to 60 s with up to 200,000 packets each."""
     drawn = random.Random(seed)
     return {
-        f"{number:05}": Size(drawn.uniform(2, 60), drawn.uniform(0, 2e5), drawn.randrange(5))
-        for number in range(count)
+        f"{number:05}": Size(drawn.uniform(2, 60), drawn.uniform(0, 2e5)) for number in range(count)
     }
 
 
 def takes(size: Size, noise: float) -> float:
-    """A machine three times as slow as the prior, on which schedulers differ by up to 80 %."""
-    assert isinstance(size.group, int)
-    return (1.0 + 0.01 * size.virtual_s + 8e-6 * size.packets) * (1 + 0.2 * size.group) * noise
+    """A machine three times as slow as the prior."""
+    return (1.0 + 0.01 * size.virtual_s + 8e-6 * size.packets) * noise
 
 
 def test_what_is_left_is_right_after_a_tenth() -> None:

@@ -2,13 +2,12 @@
 """How long runs take on the wall clock: an estimate, which finished runs correct.
 
 A run costs its start, something for each second of virtual time, and most for its packets. The
-runs that have ended show how much longer this takes here: a factor for each group of schedulers and
-workloads.
+runs that have ended show how much longer this takes on this machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +26,6 @@ _AROUND_S = 2.0
 # Costs on a machine of 2024, in seconds: to start and end a run, per second of virtual time, per
 # packet. They are used until a run has ended.
 _PRIOR = np.array([0.35, 0.004, 2.5e-6])
-# The weight of the factor of all runs in that of a group, as a number of the group's runs.
-_GROUP_RUNS = 2.0
-
 #: A distribution's kernel is interpreted.
 TIMES_AS_LONG = 70.0
 
@@ -38,14 +34,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Size:
-    """What the cost of a run is estimated from; each `group` of runs has a factor of its own.
-
-    It takes about `times` as long as one in the lab.
-    """
+    """What the cost of a run is estimated from. It takes about `times` as long as in the lab."""
 
     virtual_s: float
     packets: float
-    group: Hashable = None
     times: float = 1.0
 
 
@@ -67,13 +59,7 @@ def size(scenario: Scenario, kernel: KernelBuild | None = None) -> Size:
             sizes = (message.sizes[:1] for message in workload.messages(load, scenario.seed))
             packets += sum(size for each in sizes for size in each) / _PACKET_BYTES
     virtual_s = expected_virtual_s(scenario)
-    return Size(virtual_s, packets, group(scenario, kernel), times_as_long(kernel))
-
-
-def group(scenario: Scenario, kernel: KernelBuild | None = None) -> tuple[str, ...]:
-    """The group of a run: runs of a group cost alike for their size."""
-    of_kernel = [kernel.id] if kernel and kernel.stock else []
-    return scenario.scheduler.label, scenario.transport, scenario.workload.kind, *of_kernel
+    return Size(virtual_s, packets, times_as_long(kernel))
 
 
 def times_as_long(kernel: KernelBuild | None) -> float:
@@ -119,18 +105,13 @@ class Costs:
             dtype=np.float64,
         ).reshape(-1, 3)
         self._guessed_s: Floats = features @ _PRIOR
-        groups = {
-            group: n for n, group in enumerate(dict.fromkeys(s.group for s in sizes.values()))
-        }
-        self._group = np.array([groups[each.group] for each in sizes.values()], dtype=np.int64)
-        # by group: of the runs that have ended
-        self._took_s, self._ended_s = np.zeros(len(groups)), np.zeros(len(groups))
+        # of the runs that have ended
+        self._took_s, self._ended_s = 0.0, 0.0
 
     def took(self, key: str, seconds: float) -> None:
         """A run has ended, after `seconds` of wall-clock time."""
-        number = self._number[key]
-        self._took_s[self._group[number]] += seconds
-        self._ended_s[self._group[number]] += self._guessed_s[number]
+        self._took_s += seconds
+        self._ended_s += float(self._guessed_s[self._number[key]])
 
     def of(self, key: str) -> float:
         """What a run takes, in seconds."""
@@ -138,9 +119,8 @@ class Costs:
 
     def of_all(self, keys: Collection[str]) -> Floats:
         """What some runs take, in seconds, in their order."""
-        numbers = [self._number[key] for key in keys]
-        found: Floats = self._guessed_s[numbers] * self._factors()[self._group[numbers]]
-        return found
+        guessed_s: Floats = self._guessed_s[[self._number[key] for key in keys]]
+        return guessed_s * (self._took_s / self._ended_s if self._ended_s else 1.0)
 
     def together(self, keys: Collection[str], at_a_time: int) -> float:
         """How long some runs take that are made `at_a_time`, in seconds; 0 without any."""
@@ -148,11 +128,3 @@ class Costs:
             return 0.0
         each = self.of_all(keys)
         return max(float(each.sum()) / at_a_time, float(each.max()))
-
-    def _factors(self) -> Floats:
-        """How much longer than guessed each group takes; with few runs, nearly as much as all."""
-        ended_s = self._ended_s.sum()
-        of_all = self._took_s.sum() / ended_s if ended_s else 1.0
-        some_s = _GROUP_RUNS * self._guessed_s.mean()
-        factors: Floats = (self._took_s + some_s * of_all) / (self._ended_s + some_s)
-        return factors

@@ -353,8 +353,7 @@ def plan(
         key = store.run_key(item, build, guest)
         if key not in runs:
             size = base if item.transport == request.base.transport else cost.size(item)
-            times = cost.times_as_long(build)
-            size = replace(size, group=cost.group(item, build), times=times)
+            size = replace(size, times=cost.times_as_long(build))
             runs[key] = Planned(item, request, size, build)
         return key
 

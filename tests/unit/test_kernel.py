@@ -445,14 +445,6 @@ def test_the_parts_of_a_kernel_are_its_schedulers_and_all_else(repository: Repos
     assert (third.base != first.base, third.files) == (True, second.files)
 
 
-def test_a_kernel_lists_its_sources(repository: Repository) -> None:
-    build = repository.build()
-    for text in ("[]", "{}", "no"):
-        build.image.with_name("build.json").write_text(text)
-        with pytest.raises(MptcplabError, match=r"build\.json: does not list"):
-            kernel.parts(build)
-
-
 def test_a_variant_that_is_none_is_refused_with_those_that_are(repository: Repository) -> None:
     with pytest.raises(
         InputError, match="fast: unknown kernel variant; accepted is one of lab, cloud, debug"

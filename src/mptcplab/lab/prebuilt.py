@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Final
 
 from mptcplab import resources
-from mptcplab.errors import MptcplabError
 
 KERNEL: Final = "kernel/linux"
 CONFIG: Final = "kernel/config"
@@ -60,14 +59,6 @@ class Prebuilt:
 
 @functools.cache
 def came() -> Prebuilt | None:
-    """The programs that came with the package; None in a clone, which builds its own.
-
-    Raises MptcplabError if it is damaged.
-    """
+    """The programs that came with the package; None in a clone, which builds its own."""
     file = resources.PREBUILT / ABOUT
-    if not file.exists():
-        return None
-    try:
-        return Prebuilt(**json.loads(file.read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
-        raise MptcplabError(f"{file}: cannot be read; install mptcplab again") from error
+    return Prebuilt(**json.loads(file.read_bytes())) if file.exists() else None

@@ -421,27 +421,33 @@ def run(
     killed: dict[str, str] = {}
     made: set[str] = set()
     made_again, shown_at = 0, 0.0
-    with runner.working(max(len(order), 1)) as workers:
-        tasks = _tasks(planned, order, runner, how)
-        for each in performed(tasks, workers, runner.cancel):
-            now = time.monotonic()
-            if each is not None:
-                _, done = each
-                made.add(done.key)
-                made_s += guessed_s[done.key]
-                with _full_disk_reported(out):
-                    _keep(done, planned, out)
-                if done.entry.status == "ok":
-                    made_again += done.killed
-                else:
-                    kind = killed if done.was_given_up else reasons
-                    kind[done.key] = str(done.entry.reason)
-                    _stop_if(done, out, how)
-            if now - shown_at > _TICK_S or len(made) == len(order):
-                shown_at = now
-                per_s = len(made) / (now - started) if made else None
-                left_s = (now - started) * max(all_s / made_s - 1, 0.0) if made else None
-                show(Standing(len(made), len(reasons), len(order), per_s, left_s, len(killed)))
+    try:
+        with runner.working(max(len(order), 1)) as workers:
+            tasks = _tasks(planned, order, runner, how)
+            for each in performed(tasks, workers, runner.cancel):
+                now = time.monotonic()
+                if each is not None:
+                    _, done = each
+                    made.add(done.key)
+                    made_s += guessed_s[done.key]
+                    with _full_disk_reported(out):
+                        _keep(done, planned, out)
+                    if done.entry.status == "ok":
+                        made_again += done.killed
+                    else:
+                        kind = killed if done.was_given_up else reasons
+                        kind[done.key] = str(done.entry.reason)
+                        _stop_if(done, out, how)
+                if now - shown_at > _TICK_S or len(made) == len(order):
+                    shown_at = now
+                    per_s = len(made) / (now - started) if made else None
+                    left_s = (now - started) * max(all_s / made_s - 1, 0.0) if made else None
+                    show(Standing(len(made), len(reasons), len(order), per_s, left_s, len(killed)))
+    except BaseException:
+        # report why it stops, not that a full disk has no room for the table either
+        with contextlib.suppress(MptcplabError):
+            index.write(out.out, made)
+        raise
     with _full_disk_reported(out):
         index.write(out.out, made)
     return SweepOutcome(

@@ -9,6 +9,7 @@ version: `prebuilt/SOURCES.md`.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -119,7 +120,10 @@ def _gather(directory: Path, built: KernelBuild, program: Guest) -> None:
         source=source.digest,
         version=source.version,
         compiler=kernel.compiler_version(),
-        sha256={name: prebuilt.digest(directory / name) for name in prebuilt.FILES},
+        sha256={
+            name: hashlib.sha256((directory / name).read_bytes()).hexdigest()
+            for name in prebuilt.FILES
+        },
     )
     (directory / prebuilt.ABOUT).write_text(json.dumps(asdict(about), indent=1) + "\n")
     if source.path != doctor.DEBIAN_SOURCE:

@@ -162,11 +162,7 @@ class ExpectedTimes:
     """How long runs take, in seconds: estimated from those that have ended here, if any."""
 
     def __init__(self, wanted: Sequence[Job], out: Store) -> None:
-        sizes = {
-            job.key: replace(cost.size(job.scenario, job.kernel), group=job.kernel.id)
-            for job in wanted
-        }
-        self._costs = cost.Costs(sizes)
+        self._costs = cost.Costs({job.key: cost.size(job.scenario, job.kernel) for job in wanted})
         self.ended = 0
         for job in wanted:
             if job.entry(out) is not None:
@@ -203,15 +199,16 @@ def make(wanted: Sequence[Job], bench: Bench, expected: ExpectedTimes) -> Iterat
     with closing(many.each(wanted, perform, bench.at_a_time)) as under_way:
         for number, (job, done) in enumerate(under_way, 1):
             del left[job.key]
+            wall_s = done.entry.wall_s or 0.0
             failed = "" if done.entry.status == "ok" else str(done.entry.reason)
             if failed:
                 out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
             else:
-                expected.took(job, done.cost["wall_s"])
+                expected.took(job, wall_s)
                 out.forget_failed(job.key)
             entry = None if failed else done.entry
             left_s = expected.seconds(list(left.values()), bench.at_a_time)
-            yield Ended(job, entry, done.took_s, failed, number, left_s)
+            yield Ended(job, entry, wall_s, failed, number, left_s)
 
 
 def _instruction_ns(kernel: KernelBuild) -> int:

@@ -60,13 +60,6 @@ def measured(**changed: Any) -> Measured:
     return Measured(**values | changed)
 
 
-def test_how_long_it_takes_is_said_before_and_grows_with_the_repetitions() -> None:
-    # what is repeated are 80 s of runs in turn and more: on any machine seconds, and no hour
-    once, thrice = bench.expected_s(1), bench.expected_s(3)
-    assert 5 < (thrice - once) / 2 < 300
-    assert 10 < once < 600
-
-
 def bench_figures() -> dict[str, Any]:
     of_default = dict.fromkeys(bench._FILLING, 1.0)
     filling = {"default_of_ideal": 1.0, "of_default": of_default}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import time
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab import resources
 from mptcplab.lab import engine
 from mptcplab.metrics import run_files
 from mptcplab.scenario.workload import Program
@@ -38,31 +36,6 @@ def test_a_process_that_waits_for_a_cpu_is_known(program: str, waits: bool) -> N
     finally:
         process.kill()
         process.communicate()
-
-
-def test_the_virtual_limit_has_what_the_guest_takes_besides() -> None:
-    text = (resources.GUEST / "program.c").read_text()
-    listen, terminate = (
-        re.search(rf"^#define {name}\s+\((\d+) \* NS_PER_SEC\)$", text, re.MULTILINE)
-        for name in ("LISTEN_NS", "TERMINATE_NS")
-    )
-    report = (resources.GUEST / "report.h").read_text()
-    delay = re.search(r"^#define START_DELAY_NS\s+\(NS_PER_SEC / (\d+)\)$", report, re.MULTILINE)
-    assert listen
-    assert terminate
-    assert delay
-    assert int(listen[1]) * 10**9 == engine._LISTEN_NS
-    assert int(terminate[1]) * 10**9 == engine._TERMINATE_NS
-    # until the next whole second, and by the seed, each less than one
-    assert 2 * 10**9 + 10**9 // int(delay[1]) == engine._START_NS
-
-
-def test_what_is_not_a_program_has_no_virtual_limit() -> None:
-    assert engine._virtual_limit_ns(scenario_of("a:10mbit,10ms", duration="1s")) is None
-    for limit_ns, expected in ((None, None), (10**9, 78 * 10**9 + 2 * 10**7)):
-        program = Program(client=("/bin/true",), directory="/", time_limit_ns=limit_ns)
-        scenario = scenario_of("a:10mbit,10ms", program=program)
-        assert engine._virtual_limit_ns(scenario) == expected
 
 
 OK = {"status": "ok", "start_ns": 1, "end_ns": 2, "complete_ns": 3}

@@ -104,7 +104,10 @@ def test_the_document_is_ready_for_json() -> None:
 def test_the_error_of_an_unreadable_run_names_the_file(tmp_path: Path) -> None:
     scenario = tmp_path / store.SCENARIO
     scenario.write_text('{"paths": 1}')
-    with pytest.raises(MptcplabError, match=r"scenario.json: paths: Input should be a valid array"):
+    with pytest.raises(
+        MptcplabError,
+        match=r"scenario.json: not the scenario of a run: paths: Input should be a valid array",
+    ):
         explain.explain(tmp_path)
     store.write_json(scenario, synthetic.scenario().model_dump(mode="json"))
     with pytest.raises(MptcplabError, match=r"guest.json: cannot be read: No such file"):

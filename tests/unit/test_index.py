@@ -15,7 +15,6 @@ import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.runs import documents, index, store
-from mptcplab.runs.store import RESULT, SCENARIO
 from tests.unit import stored
 from tests.unit.stored import BUILD, fail
 from tests.unit.synthetic import FAST, SLOW, Flow
@@ -188,25 +187,6 @@ def test_a_run_that_failed_when_it_was_made_again_is_the_former_one(tmp_path: Pa
     fail(tmp_path, key, stored.scenario(seed=1))
     for _ in range(2):
         assert index.read(tmp_path).select("key", "status").rows() == [(key, "ok")]
-
-
-def test_two_that_write_the_table_in_turn_keep_the_rows_of_both(tmp_path: Path) -> None:
-    """As two sweeps do: each adds its own, without reading directories."""
-    first, second = index.Index(tmp_path), index.Index(tmp_path)
-    keys = kept(tmp_path)
-    for table, key in zip((first, second), keys, strict=True):
-        directory = tmp_path / "runs" / key
-        entry = documents.read_entry(directory / RESULT)
-        scenario = documents.read_scenario(directory / SCENARIO)
-        table.add(index.row(key, entry, scenario, {}, BUILD))
-        table.write()
-    assert pl.read_parquet(tmp_path / index.TABLE)["key"].to_list() == keys
-    # but not of a run that was removed, which the first one still has
-    (tmp_path / "runs" / keys[0]).rename(tmp_path / "elsewhere")
-    second.refresh()
-    first.write()
-    second.write()
-    assert pl.read_parquet(tmp_path / index.TABLE)["key"].to_list() == keys[1:]
 
 
 def test_a_run_that_succeeds_while_the_table_is_read_is_no_mistake(

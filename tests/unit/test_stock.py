@@ -356,7 +356,7 @@ def kernel(tmp_path: Path) -> KernelBuild:
         tmp_path / "vmlinuz",
         tmp_path / "config",
         "linux-image_6.12.117-1_amd64",
-        Stock("linux-image", "6.12.117-1", RELEASE, "amd64", (tmp_path / "veth.ko",), ("cubic",)),
+        Stock("linux-image", "6.12.117-1", RELEASE, (tmp_path / "veth.ko",), ("cubic",)),
     )
 
 
@@ -469,45 +469,6 @@ def test_a_run_leaves_its_files(
     slower = replace(kernel, stock=replace(kernel.stock, instruction_ns=2))
     machine.run(made_up(5).scenario, Rig(slower, guest), directory)
     assert "-icount shift=1," in (tmp_path / "arguments").read_text()
-
-
-def test_another_architecture_has_a_machine_and_a_guest_program_of_its_own(
-    qemu: Pretend,
-    kernel: KernelBuild,
-    guest: Guest,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert kernel.stock is not None
-    arm = replace(kernel, stock=replace(kernel.stock, architecture="arm64"))
-    asked: list[str] = []
-    (tmp_path / "arm").write_bytes(b"for arm64")
-
-    def build(*, compiler: str) -> Guest:
-        asked.append(compiler)
-        return Guest("b3", tmp_path / "arm")
-
-    monkeypatch.setattr(guest_module, "build", build)
-    monkeypatch.setattr(doctor, "require_tool", lambda name, _package: asked.append(name))
-    assert machine.ready(kernel) == kernel
-    ready = machine.ready(arm)
-    assert asked == [
-        *("qemu-system-x86_64", "qemu-system-aarch64", "aarch64-linux-gnu-gcc"),
-        "aarch64-linux-gnu-gcc",
-    ]
-    # what runs inside is a part of what a run depends on
-    assert ready.id not in (kernel.id, arm.id)
-    files = dict.fromkeys(("client.samples", "server.samples", "messages.records"), b"")
-    files["guest.json"] = b'{"status": "ok", "start_ns": 7, "complete_ns": 9}'
-    (tmp_path / "sent").write_bytes(line(files))
-    directory = qemu(
-        f'cp {tmp_path}/sent "$line"; echo "$0 $@" >{tmp_path}/arguments; cp initramfs {tmp_path}'
-    )
-    machine.run(made_up().scenario, Rig(ready, guest), directory)
-    arguments = (tmp_path / "arguments").read_text()
-    assert "bin/qemu-system-aarch64 " in arguments
-    assert "console=ttyAMA0 " in arguments
-    assert unpack((tmp_path / "initramfs").read_bytes())["init"] == (0o100755, b"for arm64")
 
 
 def test_a_run_may_be_below_the_current_directory(

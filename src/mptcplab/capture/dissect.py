@@ -13,7 +13,6 @@ Packets that are neither TCP nor UDP, or not captured in full, are only counted.
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -481,9 +480,9 @@ def _split(capture: Any, cypcap: Any) -> Iterator[tuple[Array, Array]]:
     packets = iter(capture)
     failed: Exception | None = None
     while failed is None:
-        with _memory_file() as memory:
+        with open(os.memfd_create("mptcplab-packets"), "rb") as memory:
             lengths: list[int] = []
-            with capture.dump_open(f"/proc/self/fd/{memory}") as dumper:
+            with capture.dump_open(f"/proc/self/fd/{memory.fileno()}") as dumper:
                 dump, append = dumper.dump, lengths.append
                 try:
                     for head, data in islice(packets, _AT_A_TIME):
@@ -493,22 +492,12 @@ def _split(capture: Any, cypcap: Any) -> Iterator[tuple[Array, Array]]:
                     failed = error
                 dumper.flush()
                 # so many bytes beyond the last packet that its fields can be read unchecked
-                size = os.fstat(memory).st_size
-                content = np.frombuffer(os.pread(memory, size, 0) + bytes(128), np.uint8)
+                content = np.frombuffer(memory.read() + bytes(128), np.uint8)
         if not lengths:
             break
         yield content, np.array(lengths)
     if failed:
         raise failed
-
-
-@contextlib.contextmanager
-def _memory_file() -> Iterator[int]:
-    memory = os.memfd_create("mptcplab-packets")
-    try:
-        yield memory
-    finally:
-        os.close(memory)
 
 
 def _words(error: Exception) -> str:

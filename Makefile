@@ -16,7 +16,6 @@ PYTEST_ARGS ?=
 PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
 SELFTESTS_ARGS ?=
 TORTURE_ARGS ?=
-ARITHMETIC_ARGS ?=
 COMPILERS_ARGS ?=
 RELIABILITY_ARGS ?=
 STOCK_ARGS ?=
@@ -66,7 +65,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-arithmetic same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -162,10 +161,6 @@ compilers: setup-lint venv kernel ## is all the same with each C compiler of thi
 # SYSTEMS_ARGS: some of bookworm, trixie, root and user. PYTEST_ARGS is handed on.
 systems-test: ## `make demo` and `make test` on fresh Debians, as root and as a user; needs root and debootstrap (hours)
 	@scripts/systems-test.sh $(SYSTEMS_ARGS)
-
-same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's? Every line of TCP and MPTCP, with both configurations (5 min)
-	@$(MPTCPLAB) kernel build --variant cloud
-	$(BIN)/python -m checks.same_arithmetic $(ARITHMETIC_ARGS)
 
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
 	$(MPTCPLAB) selftests $(SELFTESTS_ARGS)

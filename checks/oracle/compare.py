@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from checks.oracle.known import KNOWN, Known, reason_of
 from checks.oracle.models import model_of, params_of
@@ -83,29 +82,11 @@ class Agreement:
     def is_good(self) -> bool:
         return not self.failures and not self.differs
 
-    def as_json(self) -> dict[str, Any]:
-        first = self.first
-        return {
-            "runs": self.runs,
-            "decisions": self.decisions,
-            "agreed": self.agreed,
-            "ties": self.ties,
-            "listed": dict(self.listed),
-            "differs": self.differs,
-            "first": str(first) if first else None,
-            "first_run": first.run if first else None,
-            "errors": self.failures,
-        }
-
     def add(self, other: Agreement) -> None:
-        self.runs += other.runs
-        self.decisions += other.decisions
-        self.agreed += other.agreed
-        self.ties += other.ties
-        self.listed += other.listed
-        self.differs += other.differs
-        self.first = self.first or other.first
-        self.failures += other.failures
+        first = self.first or other.first
+        for name in vars(other).keys() - {"first"}:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.first = first
 
 
 def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, list[Known]]) -> None:

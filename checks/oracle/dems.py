@@ -12,7 +12,6 @@ delays of all subflows are taken as comparable, as thinstream's are.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
 from itertools import islice, takewhile
 
 from checks.oracle.state import DUPLICATE, NEW, Answer, Done, Question, Segment, Subflow
@@ -22,10 +21,9 @@ from checks.oracle.v09x import Model, has_room, in_loss, lowest_rtt, moves_on, r
 class Dems(Model):
     knows = frozenset({"owd", "redundancy_percent"})
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.by_owd = bool(params.get("owd", 1))
-        self.percent = params.get("redundancy_percent", 10)
+    def begin(self) -> None:
+        self.by_owd = bool(self.params.get("owd", 1))
+        self.percent = self.params.get("redundancy_percent", 10)
         #: the chunk: its bounds, and where its unsent segments begin
         self.begin = 0
         self.end = 0
@@ -117,7 +115,7 @@ class Dems(Model):
                 continue
             segment = self._missing(question, each, latest=each is not front)
             if segment:
-                return Answer(DUPLICATE, each.id, segment.seq)
+                return Answer.duplicate(each, segment)
         return Answer()
 
     def _missing(self, question: Question, subflow: Subflow, *, latest: bool) -> Segment | None:

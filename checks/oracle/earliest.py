@@ -12,10 +12,9 @@ is TCP's Loss: that it is silent, with a window of one packet, stands for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from checks.oracle.state import NEW, Answer, Question, Subflow
+from checks.oracle.state import Answer, Question, Subflow
 from checks.oracle.v09x import Model, available, in_loss, moves_on, regular
 
 _US = 1_000_000
@@ -54,8 +53,7 @@ class Measurement:
 
 
 class Earliest(Model):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def begin(self) -> None:
         self.measured: dict[int, Measurement] = {}
 
     def choose(self, question: Question) -> Answer:
@@ -71,14 +69,13 @@ class Earliest(Model):
         rates = {number: each.rate for number, each in self.measured.items()}
         self._why = f"{before} bytes before it, rates {rates}"
         if not before:
-            return Answer(NEW, best.id, question.head.seq)
+            return Answer.new(best, question.head)
         if question.unsent_bytes <= before:
             return Answer()
         skipped = min(self._before(question, best, late=True), question.unsent_bytes - 1)
         segment = self.sent.nth_unsent(question, skipped // question.segment_bytes)
-        if not segment or segment.end > question.window_end_seq:
-            return Answer()
-        return Answer(NEW, best.id, segment.seq)
+        fits = segment and segment.end <= question.window_end_seq
+        return Answer.new(best, segment) if fits else Answer()
 
     def _delay_us(self, subflow: Subflow) -> int:
         queued_us = subflow.unsent_bytes * _US // _rate(subflow)

@@ -17,7 +17,6 @@ single subflow, is false here.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from checks.oracle.state import (
@@ -274,8 +273,7 @@ class Ols(Model):
     metric = False
     knows = frozenset({"exp3"})
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def begin(self) -> None:
         self.flows: dict[int, Flow] = {}
         self.learner = self._learner(_interval(0))
         #: the arm that the kernel has drawn last
@@ -299,9 +297,9 @@ class Ols(Model):
                 continue
             again = self._sent_by_others(question, each, flow) if flow.red else None
             if again:
-                return Answer(DUPLICATE, each.id, again.seq)
+                return Answer.duplicate(each, again)
             if question.head:
-                return Answer(NEW, each.id, question.head.seq)
+                return Answer.new(each, question.head)
         return Answer()
 
     def took(self, asked: Asked) -> None:

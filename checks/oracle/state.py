@@ -124,9 +124,17 @@ class Answer(NamedTuple):
     seq: int = 0
 
     @classmethod
-    def of(cls, what: int, subflow: Subflow | None, segment: Segment | None) -> Answer:
+    def new(cls, subflow: Subflow | None, segment: Segment | None, what: int = NEW) -> Answer:
         """A segment on a subflow; a wait if one of them is missing."""
         return cls(what, subflow.id, segment.seq) if subflow and segment else cls()
+
+    @classmethod
+    def reinjection(cls, subflow: Subflow | None, segment: Segment | None) -> Answer:
+        return cls.new(subflow, segment, REINJECTION)
+
+    @classmethod
+    def duplicate(cls, subflow: Subflow | None, segment: Segment | None) -> Answer:
+        return cls.new(subflow, segment, DUPLICATE)
 
     def __str__(self) -> str:
         if self.what == WAIT:

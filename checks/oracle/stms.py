@@ -11,7 +11,6 @@ delivered is when the connection, or the sample itself, is acknowledged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from checks.oracle.state import CA_LOSS, CA_OPEN, NEW, Answer, Asked, Done, Question, Subflow
@@ -96,10 +95,9 @@ class State:
 class Stms(Model):
     knows = frozenset({"shrink_pkts", "probe_rtts"})
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.shrink = params.get("shrink_pkts", 1)
-        self.probe_rtts = params.get("probe_rtts", 4)
+    def begin(self) -> None:
+        self.shrink = self.params.get("shrink_pkts", 1)
+        self.probe_rtts = self.params.get("probe_rtts", 4)
         self.state = State()
         self.latest: Question | None = None
         self.planned: Pick | None = None
@@ -117,7 +115,7 @@ class Stms(Model):
         if not question.head or not fast:
             return Answer()
         if has_room(fast):
-            return Answer(NEW, fast.id, question.head.seq)
+            return Answer.new(fast, question.head)
         able = [each for each in question.subflows if each is not fast and available(each)]
         able = [each for each in able if each.backup <= fast.backup]
         able = [each for each in able if self._ahead(question, each) is not None]
@@ -129,7 +127,7 @@ class Stms(Model):
         if not segment or segment.end > question.window_end_seq:
             return Answer()
         self.planned = Pick(slow.id, segment.seq, ahead)
-        return Answer(NEW, slow.id, segment.seq)
+        return Answer.new(slow, segment)
 
     def took(self, asked: Asked) -> None:
         answer, plan = asked.answer, self.planned

@@ -74,16 +74,11 @@ def measure(runs: int, debug_runs: int, calls: int, out: Path) -> Iterator[Row]:
 
 
 def _troubles(runs: int, variant: str, out: Path) -> Row:
-    made = many.builds(variant, "torture")
     wanted = torture.Wanted(1, runs, tuple(kernel.schedulers()), tuple(congestion.names()))
-    cases, total = list(wanted.cases(can_kill=made.can_kill)), torture.Verdict(runs=0)
-    with closing(torture.run_all(cases, made, out)) as ended:
-        for number, (case, verdict) in enumerate(ended, 1):
+    total = torture.Verdict(runs=0)
+    with closing(torture.attack(wanted, many.builds(variant, "torture"), out)) as ended:
+        for _, verdict in ended:
             total.add(verdict)
-            if verdict.failures:
-                torture.show_failures(case, verdict, wanted, variant)
-            if number % 50 == 0:
-                say(f"troubles, {variant} kernel: {number}/{runs} runs")
     return (
         f"connections with troubles, every scheduler, {variant} kernel: bytes lost or wrong,"
         " stalls, reports of the kernel",
@@ -93,12 +88,10 @@ def _troubles(runs: int, variant: str, out: Path) -> Row:
 
 
 def _calls(calls: int, out: Path) -> Row:
-    total, made = fuzz.Result(), many.builds("debug", "fuzz")
-    with closing(fuzz.run_all(fuzz.cases(1, calls), made, out)) as ended:
-        for _case, result in ended:
+    total = fuzz.Result()
+    with closing(fuzz.attack(fuzz.cases(1, calls), many.builds("debug", "fuzz"), out)) as ended:
+        for _, result in ended:
             total.add(result)
-            print(*result.failures, sep="\n", end="\n" * bool(result.failures))
-            say(f"calls at random: {total.calls}/{calls}")
     attack = "calls at random of all that a program can reach, debug kernel: reports, stops"
     return attack, f"{total.calls} calls", len(total.failures)
 

@@ -29,7 +29,7 @@ _LAMBDA, _LEAST_LAMBDA, _MOST_LAMBDA, _GOOD, _BAD = 1200, 1000, 1300, 10, 40
 class Blest(Model):
     knows: ClassVar[frozenset[str]] = frozenset({"paper"})
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.paper = bool(self.params.get("paper"))
         self.least: dict[int, int] = {}
         self.most: dict[int, int] = {}

@@ -24,7 +24,7 @@ _U32_MAX = 0xFFFFFFFF
 class Burst(Model):
     metric = False
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         #: avg_pacing_rate, by the number of the subflow
         self.average: dict[int, int] = {}
         #: who has the burst, and snd_burst: what is left of it

@@ -70,7 +70,7 @@ class Schedule:
 class Daps(Model):
     metric = False
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.smooth: dict[int, Smooth] = {}
         #: segments left in the visit; -1: a new visit begins
         self.left: dict[int, int] = {}

@@ -21,7 +21,7 @@ from checks.oracle.v09x import Model, has_room, in_loss, lowest_rtt, moves_on, r
 class Dems(Model):
     knows = frozenset({"owd", "redundancy_percent"})
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.by_owd = bool(self.params.get("owd", 1))
         self.percent = self.params.get("redundancy_percent", 10)
         #: the chunk: its bounds, and where its unsent segments begin

@@ -53,7 +53,7 @@ class Measurement:
 
 
 class Earliest(Model):
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.measured: dict[int, Measurement] = {}
 
     def choose(self, question: Question) -> Answer:

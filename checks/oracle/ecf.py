@@ -28,7 +28,7 @@ _R_BETA = 4
 class Ecf(Model):
     knows: ClassVar[frozenset[str]] = frozenset({"paper_k", "paper_delta"})
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.paper_k = bool(self.params.get("paper_k"))
         self.paper_delta = bool(self.params.get("paper_delta"))
         self.waiting = 0

@@ -28,7 +28,7 @@ from checks.oracle.v09x import (
 class MinRtt(Model):
     knows: ClassVar[frozenset[str]] = frozenset({"rp", "bm", "bm_lambda", "v089"})
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.rp = bool(self.params.get("rp", 1))
         self.default = V089(all_slow=False) if self.params.get("v089") else Default()
         lambda_tenths = self.params.get("bm_lambda", 30)

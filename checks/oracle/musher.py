@@ -138,8 +138,8 @@ class Musher(Turns):
     num_segments = 100
     cwnd_limited = False
 
-    def begin(self) -> None:
-        super().begin()
+    def set_up(self) -> None:
+        super().set_up()
         self.control = Control()
         #: the ratio of this round; none before the first one ends
         self.latched = 0

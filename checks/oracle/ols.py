@@ -273,7 +273,7 @@ class Ols(Model):
     metric = False
     knows = frozenset({"exp3"})
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.flows: dict[int, Flow] = {}
         self.learner = self._learner(_interval(0))
         #: the arm that the kernel has drawn last

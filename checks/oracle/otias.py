@@ -12,7 +12,7 @@ from checks.oracle.v09x import Model, has_room, in_list_order, in_loss, next_seg
 
 
 class Otias(Model):
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.unit = 1
 
     def choose(self, question: Question) -> Answer:

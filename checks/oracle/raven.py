@@ -73,7 +73,7 @@ class Mean:
 
 
 class Raven(Model):
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.means: dict[int, Mean] = {}
         self.acked: dict[int, int] = {}
         #: who is to get a copy of the segment that was sent last

@@ -18,7 +18,7 @@ from checks.oracle.v09x import Model, available, in_list_order
 class Redundant(Model):
     metric = False
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         #: of each subflow, the end of the last segment it was given; of the connection, who is next
         self.end: dict[int, int] = {}
         self.next: int | None = None

@@ -18,7 +18,7 @@ class Turns(Model):
     num_segments = 1
     cwnd_limited = True
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.quota: dict[int, int] = {}
 
     def took(self, asked: Asked) -> None:
@@ -38,7 +38,7 @@ class Turns(Model):
         unused = [each for each in free if each.id not in self.default.carried(segment)]
         if free and not unused:
             self.default.cleared[segment.seq] = segment.carried
-        return Answer.reinjection((unused or free or [None])[-1], segment)
+        return Answer.reinjection(next(reversed(unused or free), None), segment)
 
 
 class RoundRobin(Turns):
@@ -52,7 +52,7 @@ class RoundRobin(Turns):
         if all(self.quota.get(each.id) for each in considered):
             self.quota |= {each.id: 0 for each in considered}
         unused = [each for each in considered if not self.quota.get(each.id)]
-        return Answer.new((unused or [None])[-1], question.head)
+        return Answer.new(next(reversed(unused), None), question.head)
 
     def why(self) -> str:
         return f"quota {self.quota}"

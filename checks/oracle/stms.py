@@ -95,7 +95,7 @@ class State:
 class Stms(Model):
     knows = frozenset({"shrink_pkts", "probe_rtts"})
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.shrink = self.params.get("shrink_pkts", 1)
         self.probe_rtts = self.params.get("probe_rtts", 4)
         self.state = State()

@@ -36,7 +36,7 @@ _ALPHA = 10
 
 
 class Sttf(Model):
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.default = Default(all_slow=False)
         self.initial_8us: dict[int, int] = {}
         self.alike: bool | None = None

@@ -19,7 +19,7 @@ _PROBE_RTTS = 5
 
 
 class ThinStream(Model):
-    def begin(self) -> None:
+    def set_up(self) -> None:
         #: USER: until when a subflow is no candidate for a probe
         self.stamp_ns: dict[int, int] = {}
         #: pushes of the program's last run that are still to be carried out

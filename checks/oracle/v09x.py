@@ -224,9 +224,9 @@ class Model(abc.ABC):
         self.default = Default()
         self.sent = Sent()
         self._why = ""
-        self.begin()
+        self.set_up()
 
-    def begin(self) -> None:  # noqa: B027
+    def set_up(self) -> None:  # noqa: B027
         """The model's own state, before the first question."""
 
     @abc.abstractmethod

@@ -57,7 +57,7 @@ class Weighted(Model):
         | {"strict", "patience_ms", "fastest", "max_rtt_ms"}
     )
 
-    def begin(self) -> None:
+    def set_up(self) -> None:
         self.strict = bool(self.params.get("strict"))
         self.fastest = bool(self.params.get("fastest"))
         self.patience_ns = self.params.get("patience_ms", 100) * 1_000_000

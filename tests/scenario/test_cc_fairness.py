@@ -22,8 +22,6 @@ import pytest
 from scipy import optimize
 
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.scenario import congestion
 from mptcplab.scenario.flags import Flags
@@ -42,15 +40,13 @@ RunExample = Callable[..., list[Run]]
 
 
 @pytest.fixture(scope="module")
-def run_example(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path_factory: pytest.TempPathFactory
-) -> RunExample:
+def run_example(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> RunExample:
     def run(example: str, cc: str, seeds: int = 1) -> list[Run]:
         flags = Flags(cc=cc, repeat=seeds, sample_interval=SAMPLE_INTERVAL)
         runs = []
         for scenario in load_file(EXAMPLES / example, flags).runs():
             directory = tmp_path_factory.mktemp(f"{congestion.name_of(cc)}-{scenario.seed}")
-            runs.append(Run.made(scenario, Rig(lab_kernel, lab_guest), directory))
+            runs.append(Run.made(scenario, rig, directory))
         return runs
 
     return run

@@ -33,19 +33,8 @@ _NAGLE = Known(
     lambda question, source, kernel: kernel.what == WAIT and _is_short_last(question, source),
 )
 
-_NAGLE_BEFORE = Known(
-    "a short last segment waits for more data (Nagle), and the one before it is the chunk's last",
-    lambda question, source, kernel: kernel.what == NEW and _is_short_last(question, source),
-)
-
 #: By the name of the scheduler.
-KNOWN: Mapping[str, list[Known]] = {
-    "inorder": [_NAGLE],
-    "sttf": [_NAGLE],
-    "stms": [_NAGLE],
-    "dems": [_NAGLE, _NAGLE_BEFORE],
-    "earliest": [_NAGLE],
-}
+KNOWN: Mapping[str, list[Known]] = {"inorder": [_NAGLE], "sttf": [_NAGLE]}
 
 
 def reason_of(

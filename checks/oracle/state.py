@@ -40,13 +40,11 @@ class Subflow:
     srtt_8us: int
     rttvar_4us: int
     rttvar_us: int
-    min_rtt_us: int
     last_rtt_us: int
     #: the same, or the RTT of a handshake that left a smoothed one alone
     last_rtt_8us: int
     cwnd: int
     ssthresh: int
-    limit: int
     in_flight: int
     packets_out: int
     unsent_bytes: int
@@ -55,7 +53,6 @@ class Subflow:
     wmem_queued: int
     snd_una: int
     snd_nxt: int
-    delivered: int
     owd_us: int
     commd_us: int
     pacing_rate: int

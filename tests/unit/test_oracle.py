@@ -20,7 +20,7 @@ from checks.oracle.first import First
 from checks.oracle.inorder import InOrder
 from checks.oracle.minrtt import MinRtt
 from checks.oracle.musher import Control, Musher
-from checks.oracle.ols import Exp3, Interval, Learner, Ols, activated
+from checks.oracle.ols import Interval, Learner, Ols
 from checks.oracle.otias import Otias, metric_8us
 from checks.oracle.raven import Mean, Raven
 from checks.oracle.redundant import Redundant
@@ -680,57 +680,9 @@ def test_thinstream_takes_a_delay_that_is_not_known_for_the_least() -> None:
 # --- ols with Exp3
 
 
-def test_exp3_makes_low_rewards_lower() -> None:
-    # exp(4 (1/2 - 1)) = 0.135, of 8192: 1108.7; the series is cut, and rounded down
-    assert activated(4096) == pytest.approx(1108.7, abs=3)
-    assert activated(8192) == 8192
-    assert activated(9000) == 9000
-
-
-def test_exp3_weighs_the_arm_by_its_reward() -> None:
-    learner = Exp3(Interval(0))
-    # 0.8 / 3 + 0.2 / 3, in 1/8192: 2184 + 546
-    assert learner.probabilities == [2730] * 3
-    learner.arm = 2
-    learner.update(8192)
-    # exp(0.2 / 3 x 1 / (1/3)) = 1.2214; then 0.5 x 1.2214 / 3.2214 + 0.5 / 3 = 0.3562
-    assert learner.weights[:2] == [8192] * 2
-    assert learner.weights[2] == pytest.approx(1.2214 * 8192, abs=5)
-    assert learner.probabilities[2] == pytest.approx(0.3562 * 8192, abs=3)
-    assert (learner.high, learner.epoch) == (74, 74)
-    learner.high = 0
-    learner.arm = 0
-    learner.update(0)
-    # 0.8 x 1.2214 / 3.2214 + 0.2 / 3 = 0.37
-    assert learner.probabilities[2] == pytest.approx(0.37 * 8192, abs=3)
-
-
-def test_exp3_keeps_weights_within_36_bits() -> None:
-    learner = Exp3(Interval(0), weights=[1 << 35, 1 << 22, 8192])
-    learner.probabilities = [8192, 1, 1]
-    learner.update(80 * 8192)
-    # an eighth part of 80 x 0.2 / 3 is 5.33 e-folds: 207 x 2^35 does not fit, 207 x 2^27 does
-    assert learner.weights[1:] == [1 << 14, 8192]
-    assert learner.weights[0] == pytest.approx(207.1 * 2**27, rel=0.01)
-
-
-def test_exp3_forgets_after_four_rewards_that_differ_in_a_row() -> None:
-    learner = Exp3(Interval(0), weights=[8192, 9000, 7000], epoch=1, high=0)
-    for _ in range(4):
-        learner.means[0], learner.deviations[0] = 1000, 10
-        learner.arm = 0
-        assert learner.weights != [8192] * 3
-        learner.probabilities = [8192 * 8192] * 3
-        learner.update(8192)
-    # all weights are 1, and then that of the arm has grown by nearly nothing; g is 0.5
-    assert learner.weights == pytest.approx([8192] * 3, abs=2)
-    assert (learner.epoch, learner.high) == (74, 74)
-
-
 def test_ols_takes_the_arm_that_was_drawn_from_the_record() -> None:
     model = Ols({"exp3": 1})
     model.done(Done(0, 1, EVENT, 0, 0, 3))
-    assert isinstance(model.learner, Exp3)
     assert model.drawn == 2
 
 

@@ -12,12 +12,12 @@ from mptcplab.lab import kernel
 from mptcplab.metrics import run_files
 from tests.vocabulary import RunProgram, output
 
-PROGRAMS = Path(__file__).parent / "programs"
+HERE = Path(__file__).parent
 BOTH = pytest.mark.parametrize("scheduler", ["default", "minrtt"])
 
 
-def program(name: str, *words: str) -> list[str]:
-    return [sys.executable, str(PROGRAMS / f"{name}.py"), *words]
+def program(case: str, *words: str) -> list[str]:
+    return [sys.executable, str(HERE / "programs/sockets.py"), case, *words]
 
 
 def test_a_scheduler_is_chosen_only_for_a_socket_without_a_connection(
@@ -50,7 +50,7 @@ def test_small_segments_take_no_page_each_on_loopback(run_program: RunProgram) -
     # A byte takes its fragment's header, 112 bytes, at most as much again of a page that is half
     # used, and the packet's 1 KiB at the receiver: 2.6 MB in all, where a page each took 65 MB.
     count = 2000
-    run = run_program(program("loopback", str(count)), scheduler="minrtt")
+    run = run_program(program("loopback", "client", str(count)), scheduler="minrtt")
     assert int(output(run)) < count * 4096
 
 
@@ -109,10 +109,8 @@ def test_after_a_fallback_all_data_is_read_that_came_before_the_end(
     """As in TCP, also while it waits for room: patch 0065."""
     # of a packet, of some that a buffer of 2304 bytes has no room for, and of an initial window
     sizes = [str(size) for size in range(500, 14001, 500)]
-    plain = "echo 0 > /proc/sys/net/mptcp/mptcpize; exec"
-    server = " ".join([plain, *program("held_end", "server", *sizes)])
-    client = program("held_end", "client", *sizes)
-    run = run_program(client, ["sh", "-c", server], scheduler=scheduler)
+    client, server = (program("held_end", role, *sizes) for role in ("client", "server"))
+    run = run_program(client, server, scheduler=scheduler)
     assert output(run).split() == sizes
 
 
@@ -152,7 +150,7 @@ def test_data_that_waits_for_earlier_data_takes_four_buffers_at_most(
         program("gaps", "client"),
         program("gaps", "server", str(receive_buffer)),
         paths=("fast:20mbit,5ms", *(f"slow{number}:20mbit,1s" for number in range(7))),
-        scheduler=str(PROGRAMS.parents[1] / "scenario/schedulers/gaps.c"),
+        scheduler=str(HERE.parent / "scenario/schedulers/gaps.c"),
     )
     assert output(run, run_files.SERVER_ERRORS) == ""
     assert int(output(run, run_files.SERVER_OUTPUT)) >= (53_760 - 32_768) // 1024

@@ -403,25 +403,15 @@ def source_of(build: KernelBuild) -> Source:
     return inputs.source
 
 
-def require(variant: str = "lab") -> KernelBuild:
-    """The kernel for the present inputs. Raises MptcplabError if it is not built."""
-    build = current(variant)
-    if build is None:
-        raise MptcplabError(
-            f"the kernel {variant} is not built: mptcplab kernel build --variant {variant}"
-        )
-    return build
-
-
 @contextmanager
-def objects(variant: str = "lab", compiler: str = GCC) -> Iterator[Make]:
-    """The patched source of a variant's kernel, and its objects; nobody can build meanwhile.
+def objects(compiler: str) -> Iterator[Make]:
+    """The patched source of the lab's kernel, and its objects; nobody can build meanwhile.
 
-    Raises MptcplabError if that kernel is not built.
+    Raises MptcplabError if that kernel is not built with the compiler.
     """
-    inputs = _Inputs.read(Source.chosen(), variant, Compiler.named(compiler))
+    inputs = _Inputs.read(Source.chosen(), "lab", Compiler.named(compiler))
     if _finished(inputs) is None:
-        raise MptcplabError(f"the kernel {variant} is not built with {compiler}")
+        raise MptcplabError(f"the kernel lab is not built with {compiler}")
     progress = BuildProgress(quiet=True)
     with _refusals_as_failure(), _locked(progress) as lock:
         yield _objects_of(inputs, progress, lock)

@@ -18,7 +18,7 @@ from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.plan import timeline
-from mptcplab.scenario import resolve_workload, workload
+from mptcplab.scenario import workload
 from mptcplab.scenario.limits import DIRECTIONS, Direction
 from mptcplab.scenario.model import LONGEST_NS, Change, Event, Scenario
 from mptcplab.scenario.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
@@ -170,7 +170,7 @@ def goals(base: Scenario, span: Span | None = None) -> list[Goal]:
     stream = _stream(base, *times)
     if span is not None:
         took_ns = span.stream_bytes * 8 * 10**9 // (stream.rate_bps or 1)
-        most_ns = max(span.duration_ns, resolve_workload.DEFAULT_DURATION_NS)
+        most_ns = max(span.duration_ns, workload.DEFAULT_DURATION_NS)
         stream = _stream(base, *_span(base, min(max(took_ns, span.duration_ns), most_ns)))
     latency = stream if isinstance(asked, Bulk) else asked
     steady = isinstance(asked, Cbr | Requests | Frames) and asked.duration_ns is not None
@@ -238,7 +238,7 @@ def _stream(base: Scenario, duration_ns: int, warmup_ns: int) -> Cbr:
     )
     rate_bps = min(int(slowest_bps * _STREAM_SHARE), _MOST_STREAM_BPS)
     rate_bps = max(rate_bps, _LEAST_STREAM_BPS)
-    block_bytes = min(resolve_workload.DEFAULT_BLOCK_BYTES, rate_bps // (8 * _FEWEST_BLOCKS_PER_S))
+    block_bytes = min(workload.DEFAULT_BLOCK_BYTES, rate_bps // (8 * _FEWEST_BLOCKS_PER_S))
     block_bytes = max(block_bytes, rate_bps // (8 * _MOST_BLOCKS_PER_S))
     least_bytes = rate_bps * duration_ns // (8 * 10**9 * _MOST_BLOCKS) + 1
     return Cbr(
@@ -262,7 +262,7 @@ def _span(base: Scenario, duration_ns: int | None) -> tuple[int, int]:
     says = isinstance(asked, lasting | Bulk if duration_ns is None else lasting)
     if says and asked.duration_ns is not None:
         return asked.duration_ns, asked.warmup_ns
-    span_ns = duration_ns or resolve_workload.DEFAULT_DURATION_NS
+    span_ns = duration_ns or workload.DEFAULT_DURATION_NS
     return span_ns, span_ns // 10
 
 

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 
 MAX_MESSAGES = 100_000
+DEFAULT_DURATION_NS = 20 * 10**9
+#: Blocks of the application-limited flow of Paasch et al. 2014.
+DEFAULT_BLOCK_BYTES = 8000
+#: The headers of a browser's request; our choice.
+DEFAULT_GET_BYTES = 500
 #: A frame that the scheduler may drop begins with its number, of 4 bytes.
 MIN_FRAME_BYTES = 8
 
@@ -66,6 +71,11 @@ class Workload(BaseModel):
     start: Start = "established"
     no_delay: bool = False
 
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions in which data is sent."""
+        return DIRECTIONS if self.direction == "both" else (self.direction,)
+
 
 class Bulk(Workload):
     """As much as the connection can carry, for `duration_ns` or until `size_bytes` are sent."""
@@ -81,10 +91,10 @@ class Transfers(Workload):
 
     kind: Literal["transfers"] = "transfers"
     no_delay: bool = True
-    transfer_bytes: int
-    count: int
-    interval_ns: int | None
-    fresh: bool
+    transfer_bytes: int = 1_250_000  # as in Mahmud and Cho: 10 Mbit
+    count: int = 20
+    interval_ns: int | None = None
+    fresh: bool = False
 
 
 class Cbr(Workload):
@@ -92,27 +102,27 @@ class Cbr(Workload):
 
     kind: Literal["cbr"] = "cbr"
     no_delay: bool = True
-    block_bytes: int
-    rate_bps: int | None
-    interval_ns: int | None
+    block_bytes: int = DEFAULT_BLOCK_BYTES
+    rate_bps: int | None = None
+    interval_ns: int | None = None
 
 
 class Requests(Workload):
     """Requests, up, each with its response, down.
 
     There is one every `interval_ns` (the mean if `random`), or `count` of them, each `think_ns`
-    after the previous response.
+    after the previous response. By default each fits into a packet, which is our choice.
     """
 
     kind: Literal["requests"] = "requests"
     no_delay: bool = True
     direction: Literal["down"] = "down"
-    request_bytes: int
-    response_bytes: int
-    interval_ns: int | None
-    random: bool
-    think_ns: int | None
-    count: int | None
+    request_bytes: int = 100
+    response_bytes: int = 1000
+    interval_ns: int | None = None
+    random: bool = False
+    think_ns: int | None = None
+    count: int | None = None
 
 
 class Web(Workload):
@@ -122,9 +132,9 @@ class Web(Workload):
     no_delay: bool = True
     direction: Literal["down"] = "down"
     objects: tuple[Object, ...]
-    request_bytes: int
-    connections: int
-    fresh: bool
+    request_bytes: int = DEFAULT_GET_BYTES
+    connections: int = 6  # as browsers open to one host
+    fresh: bool = True
 
 
 class Video(Workload):
@@ -134,9 +144,12 @@ class Video(Workload):
     no_delay: bool = True
     direction: Literal["down"] = "down"
     segments: int
-    segment_ns: int
-    bitrates_bps: tuple[int, ...]
-    request_bytes: int
+    segment_ns: int = 4 * 10**9  # as in Huang et al. 2014
+    # the ladder that all titles once had at Netflix ("Per-Title Encode Optimization", 2015)
+    bitrates_bps: tuple[int, ...] = tuple(
+        kbps * 1000 for kbps in (235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800)
+    )
+    request_bytes: int = DEFAULT_GET_BYTES
     buffer_ns: int
     reservoir_ns: int
     cushion_ns: int
@@ -152,11 +165,20 @@ class Frames(Workload):
 
     kind: Literal["frames"] = "frames"
     no_delay: bool = True
-    fps: int
-    rate_bps: int
-    gop: str
-    ratio: tuple[int, int, int]
-    deadline_ns: int
+    fps: int = 25
+    rate_bps: int = 4_000_000
+    # 12 frames, every third an I or P: common in MPEG
+    gop: str = "IBBPBBPBBPBB"
+    # from the compression ratios usually quoted for I, P and B frames, 1:7, 1:20 and 1:50
+    ratio: tuple[int, int, int] = (14, 5, 2)
+    # the one-way delay that hardly affects most applications, by ITU-T G.114 (2003)
+    deadline_ns: int = 150 * 10**6
+
+    @property
+    def frames(self) -> int:
+        """Their number, in each direction."""
+        assert self.duration_ns is not None
+        return -(-self.duration_ns * self.fps // 10**9)
 
     def frame_bytes(self, kind: str) -> int:
         """Size of a frame of kind I, P or B, such that a group has the mean rate."""
@@ -279,19 +301,15 @@ def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) ->
     return max([least_ns, *complete])
 
 
-def _directions(workload: Workload) -> tuple[Direction, ...]:
-    return DIRECTIONS if workload.direction == "both" else (workload.direction,)
-
-
 def _bulk(workload: Bulk) -> list[Message]:
     sizes = () if workload.size_bytes is None else (workload.size_bytes,)
-    return [Message(1, each, sizes, label="bulk") for each in _directions(workload)]
+    return [Message(1, each, sizes, label="bulk") for each in workload.directions]
 
 
 def _transfers(workload: Transfers) -> list[Message]:
     """Each direction has its own connections: replies would wait behind transfers."""
     found: list[Message] = []
-    directions = _directions(workload)
+    directions = workload.directions
     for number, direction in enumerate(directions):
         last = None
         for i in range(workload.count):
@@ -317,7 +335,7 @@ def _cbr(workload: Cbr) -> list[Message]:
     return [
         Message(1, direction, (workload.block_bytes,), at_ns=at_ns, label="block")
         for at_ns in _block_times(workload)
-        for direction in _directions(workload)
+        for direction in workload.directions
     ]
 
 
@@ -417,9 +435,8 @@ def _video(workload: Video) -> list[Message]:
 
 def _frames(workload: Frames) -> list[Message]:
     """P and B frames need the last I or P frame before them."""
-    assert workload.duration_ns is not None
     sizes = {kind: workload.frame_bytes(kind) for kind in "IPB"}
-    count = -(-workload.duration_ns * workload.fps // 10**9)
+    count = workload.frames
     kinds = [workload.gop[i % len(workload.gop)] for i in range(count)]
     due_ns = [i * 10**9 // workload.fps for i in range(count)]
     needs: list[int | None] = []
@@ -434,7 +451,7 @@ def _frames(workload: Frames) -> list[Message]:
         if needed is not None:
             importance[needed] += importance[i]
             last_ns[needed] = max(last_ns[needed], last_ns[i])
-    directions = _directions(workload)
+    directions = workload.directions
 
     def message(i: int, place: int) -> Message:
         needed = needs[i]

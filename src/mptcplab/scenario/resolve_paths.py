@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -264,16 +263,10 @@ class _Values:
 
 def _without(steps: Sequence[Step], given: LiteralDirection) -> Sequence[Step]:
     """The steps of a preset without the values that are given, which go before a preset."""
-    left = [
-        replace(
-            step,
-            rate_bps=step.rate_bps if given.rate is None else None,
-            delay_ns=step.delay_ns if given.delay is None else None,
-            loss=step.loss if given.loss is None else None,
-        )
-        for step in steps
-    ]
-    return [step for step in left if (step.rate_bps, step.delay_ns, step.loss) != (None,) * 3]
+    kept = {"rate_bps": given.rate, "delay_ns": given.delay, "loss": given.loss}
+    gone: dict[str, Any] = {name: None for name, value in kept.items() if value is not None}
+    left = [step._replace(**gone) for step in steps]
+    return [step for step in left if step[1:] != (None,) * 3]
 
 
 def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:
@@ -444,7 +437,7 @@ def _direction(values: _Values, round_trip_ns: int) -> Shape | None:
         queue_discipline=discipline,
         bottleneck=given.bottleneck or "router",
         cross_bps=given.cross or 0,
-        steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values.steps[1:]),
+        steps=tuple(values.steps[1:]),
     )
 
 

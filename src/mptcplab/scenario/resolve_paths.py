@@ -12,6 +12,7 @@ from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, one_of, unknown
 from mptcplab.scenario.fields import Bytes
 from mptcplab.scenario.limits import (
+    DIRECTIONS,
     MAX_LINKS,
     MAX_QUEUE_PACKETS,
     MIN_RED_PACKETS,
@@ -209,20 +210,18 @@ def _path(
     """A path or a link; the rest of the route adds `beyond_ns` to the RTT."""
     links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
     preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
-    directions = {
-        "up": _Values(_overridden(literal.up, literal, preset.up, preset)),
-        "down": _Values(_overridden(literal.down, literal, preset.down, preset)),
-    }
-    for direction, values in directions.items():
-        own = getattr(literal, direction)
-        where = functools.partial(_given, own, place, direction)
+    directions = []
+    for direction in DIRECTIONS:
+        own, of_preset = getattr(literal, direction), getattr(preset, direction)
+        values = _Values(_overridden(own, literal, of_preset, preset))
+        directions.append(values)
+        report = functools.partial(_report, mistakes, own, (*place, direction))
         given = (*place, "trace") if own.trace is None else (*place, direction, "trace")
-        trace, of_preset = values.given.trace, getattr(preset, direction).trace
-        varies = False
-        if trace and of_preset and trace.file in (None, of_preset.file):
-            varies = True
+        trace, usual = values.given.trace, of_preset.trace
+        varies = trace and usual and trace.file in (None, usual.file)
+        if trace and varies:
             # a trace without a file says how that of the preset is played
-            trace = of_preset.model_copy(update=trace.model_dump(exclude_none=True))
+            trace = usual.model_copy(update=trace.model_dump(exclude_none=True))
         steps = traces.steps(trace, literal.name or "", direction, given)
         if steps is None:
             return None
@@ -231,12 +230,12 @@ def _path(
         if steps:
             _take_first(values, steps, given, traces.duration_ns, mistakes)
         if links:
-            _leave_to_links(values, where, mistakes)
+            _leave_to_links(values, report)
         if not mistakes.spoiled((*place, direction, "delay")):
-            _check_delays(values, where, mistakes)
-        _check_losses(values, where, mistakes)
-        _check_queue(values, where, mistakes)
-    up, down = directions["up"], directions["down"]
+            _check_delays(values, report)
+        _check_losses(values, report)
+        _check_queue(values, report)
+    up, down = directions
     if literal.name is None or up.delay_ns is None or down.delay_ns is None:
         return None
     round_trip_ns = beyond_ns + up.delay_ns + down.delay_ns
@@ -245,6 +244,10 @@ def _path(
         return None
     ip = (isinstance(literal, LiteralPath) and literal.ip) or "4"
     return Path(name=literal.name, up=resolved[0], down=resolved[1], links=links, ip=ip)
+
+
+#: Reports a mistake in a direction: the key, and the message.
+_Report = Callable[[str, str], None]
 
 
 class _Values:
@@ -269,7 +272,7 @@ def _without(steps: Sequence[Step], given: LiteralDirection) -> Sequence[Step]:
     return [step for step in left if step[1:] != (None,) * 3]
 
 
-def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+def _leave_to_links(values: _Values, report: _Report) -> None:
     """A path with links: without a rate of its own it limits nothing and has no queue."""
     if values.delay_ns is None:
         values.delay_ns = 0
@@ -277,71 +280,64 @@ def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:
         return
     for key in ("queue", "queue_discipline", "bottleneck"):
         if getattr(values.given, key) is not None:
-            message = "the path has no rate of its own; the queue is the link's"
-            mistakes.add(where(key), message)
+            report(key, "the path has no rate of its own; the queue is the link's")
     values.rate_bps, values.queue = NO_RATE_BPS, MAX_QUEUE_PACKETS
 
 
-def _given(own: LiteralDirection, place: Place, direction: str, key: str) -> Place:
-    """Where a value of a direction was given: for this direction, or for the path."""
-    return (*place, direction, key) if getattr(own, key) is not None else (*place, key)
+def _report(
+    mistakes: Mistakes, own: LiteralDirection, place: Place, key: str, message: str
+) -> None:
+    """Report a value of a direction where it was given: for this direction, or for the path."""
+    mistakes.add((*(place if getattr(own, key) is not None else place[:-1]), key), message)
 
 
-_Where = Callable[[str], Place]
-
-
-def _check_delays(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+def _check_delays(values: _Values, report: _Report) -> None:
     given = values.given
     delay_ns, jitter_ns, earlier_ns = values.delay_ns, given.jitter or 0, given.reorder_by
     if earlier_ns is not None and not given.reorder:
-        message = "no packet overtakes others; reorder says how many do, e.g. 1%"
-        mistakes.add(where("reorder_by"), message)
+        report("reorder_by", "no packet overtakes others; reorder says how many do, e.g. 1%")
     if delay_ns is None:
         return
     text = units.format_time(delay_ns)
     if jitter_ns > delay_ns:
-        message = f"more than the delay of {text}; jitter is at most that"
-        mistakes.add(where("jitter"), message)
+        report("jitter", f"more than the delay of {text}; jitter is at most that")
     if not given.reorder:
         return
     if not delay_ns:
-        mistakes.add(where("reorder"), "without a delay nothing can be overtaken")
+        report("reorder", "without a delay nothing can be overtaken")
     elif earlier_ns == 0 or (earlier_ns or 0) > delay_ns:
-        message = f"reorder_by is more than 0 and at most the delay, which is {text}"
-        mistakes.add(where("reorder_by"), message)
+        report("reorder_by", f"reorder_by is more than 0 and at most the delay, which is {text}")
     elif jitter_ns > delay_ns - (earlier_ns or delay_ns):
         message = (
             f"jitter and reorder_by, which is {units.format_time(earlier_ns or delay_ns)}, are "
             f"together at most the delay of {text}"
         )
-        mistakes.add(where("jitter"), message)
+        report("jitter", message)
 
 
-def _check_losses(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+def _check_losses(values: _Values, report: _Report) -> None:
     given = values.given
     if given.loss_correlation and given.loss_burst:
-        message = "loss_burst is another model; give one of the two"
-        mistakes.add(where("loss_correlation"), message)
+        report("loss_correlation", "loss_burst is another model; give one of the two")
     if given.loss_correlation == 1.0:
         message = "every packet would share the fate of the first; less than 100% is expected"
-        mistakes.add(where("loss_correlation"), message)
+        report("loss_correlation", message)
     good, bad = _states(given)
     if not given.loss_burst:
         for key in ("loss_good", "loss_bad"):
             if getattr(given, key) is not None:
-                message = "a loss has two states only with a loss_burst, e.g. 5"
-                mistakes.add(where(key), message)
+                report(key, "a loss has two states only with a loss_burst, e.g. 5")
         return
     if good >= bad:
         worse = "loss_good" if given.loss_good is not None else "loss_bad"
-        mistakes.add(where(worse), "loss_good is less than loss_bad")
+        report(worse, "loss_good is less than loss_bad")
         return
     losses = {values.loss or 0.0, *(step.loss for step in values.steps if step.loss is not None)}
     for loss in losses:
         message = loss_mistake(loss, given.loss_burst, good, bad)
         if message:
             key = "trace" if values.steps else "loss"
-            mistakes.add(where(key), message)
+            report(key, message)
 
 
 def _states(given: LiteralDirection) -> tuple[float, float]:
@@ -362,16 +358,14 @@ def loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str
     )
 
 
-def _check_queue(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+def _check_queue(values: _Values, report: _Report) -> None:
     queue, discipline = values.queue, values.given.queue_discipline
     if isinstance(queue, Bytes) and discipline not in (None, "droptail", "red"):
-        message = f"{discipline} counts packets; a size goes with droptail and red"
-        mistakes.add(where("queue"), message)
+        report("queue", f"{discipline} counts packets; a size goes with droptail and red")
     elif queue is not None and discipline == "red":
         least = MIN_RED_PACKETS * (PACKET_BYTES if isinstance(queue, Bytes) else 1)
         if queue < least:
-            message = f"red needs at least {MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes"
-            mistakes.add(where("queue"), message)
+            report("queue", f"red needs at least {MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes")
 
 
 def _take_first(

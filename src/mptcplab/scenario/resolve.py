@@ -251,8 +251,7 @@ def _request(
         _check_tcp(literal, mistakes)
     _check_kept(flags, transport, connections, schedulers, mistakes)
     events = resolve_events.events(literal, connections, transport, load, mistakes)
-    resolve_events.check_losses(literal.event, (*paths, *links), mistakes)
-    resolve_events.check_rates(literal.event, paths, mistakes)
+    resolve_events.check_values(literal.event, paths, links, mistakes)
     sample_interval_ns = _sample_interval_ns(literal, load, mistakes)
     seed = _seed(literal, 1, mistakes)
     vary = uncertainty.varied(

@@ -381,8 +381,14 @@ def test_connections_of_a_page_carry_about_as_much() -> None:
         ("[[object]]\nsize = 1", "object[1]: every object has a name, of 1 to 100 printable"),
         ('[[object]]\nname = "a"', 'object[1]: "a" has no size, e.g. size = "10KB"'),
         ('[[object]]\nname = "a"\nsize = "1K"', "object[1]: size = \"1K\": unknown unit 'K' (neit"),
-        ('[[object]]\nname = "a"\nsize = 0', "object[1]: size = 0: out of range; 1B to"),
-        ('[[object]]\nname = "a"\nsize = true', "object[1]: size = true: a number with its unit"),
+        (
+            '[[object]]\nname = "a"\nsize = 0',
+            "object[1]: size = 0: out of range; a size is 1B to 1GB",
+        ),
+        (
+            '[[object]]\nname = "a"\nsize = true',
+            "object[1]: size = true: true or false; a size is 1B",
+        ),
         (
             '[[object]]\nname = "a"\nsize = 1\ndepends = "b"',
             'object[1]: depends = "b": not the name of an object before this one',

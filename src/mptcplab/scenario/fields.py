@@ -288,38 +288,34 @@ CC = Reads(
 )
 
 
-def _read_ccs(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        return (_read_cc(value),)
-    if not value:
-        raise ValueError('cc is a name, or a list of names, e.g. ["reno", "lia"]')
-    found: list[str] = []
-    for each in value:
-        try:
-            cc = _read_cc(each)
-        except ValueError as error:
-            raise ValueError(f"{shown(each)}: {error}" if len(value) > 1 else str(error)) from None
-        if cc in found:
-            raise ValueError(f"{shown(each)} is named twice")
-        found.append(cc)
-    return tuple(found)
+def _each(read: Callable[[object], str], form: str) -> Callable[[object], tuple[str, ...]]:
+    """Reads a value, or a list of different ones; `form` is the message on an empty list."""
+
+    def read_all(value: object) -> tuple[str, ...]:
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            raise ValueError(form)
+        found: list[str] = []
+        for each in values:
+            try:
+                one = read(each)
+            except ValueError as error:
+                place = f"{shown(each)}: " if len(values) > 1 else ""
+                raise ValueError(f"{place}{error}") from None
+            if one in found:
+                raise ValueError(f"{shown(each)} is named twice")
+            found.append(one)
+        return tuple(found)
+
+    return read_all
 
 
-CCS = Reads(_read_ccs, _one_or_more(CC.schema, uniqueItems=True), CC.accepted)
+_SEVERAL_CCS = 'cc is a name, or a list of names, e.g. ["reno", "lia"]'
+CCS = Reads(_each(_read_cc, _SEVERAL_CCS), _one_or_more(CC.schema, uniqueItems=True), CC.accepted)
 
-
-def read_kernels(value: object) -> tuple[str, ...]:
-    """Names of kernels; which there are depends on the machine."""
-    form = 'kernel is a name, or a list of names, e.g. ["6.12", "mine"]'
-    names = _texts(form)(value)
-    if not all(each.strip() for each in names):
-        raise ValueError(form)
-    for each in names:
-        if names.count(each) > 1:
-            raise ValueError(f"{shown(each)} is named twice")
-    return names
-
-
+_SEVERAL_KERNELS = 'kernel is a name, or a list of names, e.g. ["6.12", "mine"]'
+#: Reads names of kernels; which there are depends on the machine.
+read_kernels = _each(_like(r"(?s:.*\S.*)", "", _SEVERAL_KERNELS).read, _SEVERAL_KERNELS)
 KERNELS = Reads(
     read_kernels,
     _one_or_more({"type": "string", "minLength": 1}, uniqueItems=True),

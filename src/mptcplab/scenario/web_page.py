@@ -24,12 +24,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from mptcplab import units
 from mptcplab.mistakes import printable, read_text, shown, suggestion
+from mptcplab.scenario import fields
+from mptcplab.scenario.fields import Reads
 
 MAX_OBJECTS = 5000
-MAX_OBJECT_BYTES = 10**9
-MAX_DELAY_NS = 60 * 10**9
+_SIZE = fields.size("a size", "1B", "1GB")
+_DELAY = fields.time("a delay", "0s", "60s")
 _MAX_NAME = 100
 _MAX_FILE_MIB = 4
 _KEYS = ("name", "size", "depends", "delay")
@@ -135,23 +136,17 @@ def _object(table: object, numbers: Mapping[str, int]) -> Object:
     parent = table.get("depends")
     if parent is not None and (not isinstance(parent, str) or parent not in numbers):
         raise ValueError(f"depends = {shown(parent)}: not the name of an object before this one")
-    size = _number("size", table["size"], units.parse_size, 1, MAX_OBJECT_BYTES)
     return Object(
         name=name,
-        size_bytes=size,
+        size_bytes=_read("size", _SIZE, table),
         parent=None if parent is None else numbers[parent],
-        delay_ns=_number("delay", table.get("delay", 0), units.parse_time, 0, MAX_DELAY_NS),
+        delay_ns=_read("delay", _DELAY, table) if "delay" in table else 0,
     )
 
 
-def _number(key: str, value: object, parse: Callable[[str, str], int], low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"{key} = {shown(value)}: a number with its unit, as text, is expected")
+def _read(key: str, reads: Reads, table: Mapping[str, Any]) -> int:
     try:
-        number = parse(str(value), f"the {key}")
+        number: int = reads.read(table[key])
     except ValueError as error:
-        raise ValueError(f"{key} = {shown(value)}: {error}") from None
-    if not low <= number <= high:
-        unit = "B" if key == "size" else "ns"
-        raise ValueError(f"{key} = {shown(value)}: out of range; {low}{unit} to {high}{unit}")
+        raise ValueError(f"{key} = {shown(table[key])}: {error}") from None
     return number

@@ -205,12 +205,15 @@ SETTINGS = (
 
 def keys(drive: Drive) -> dict[str, tuple[str, DriveKey]]:
     """All keys of a drive, with their owner ("", "building" or a cell's name) and setting."""
-    found: dict[str, tuple[str, DriveKey]] = {}
-    for setting in SETTINGS:
-        if setting.of is Cell:
-            found |= {f"{cell.name}.{setting.key}": (cell.name, setting) for cell in drive.cells}
-        else:
-            found[setting.key] = ("building" if setting.of is Building else "", setting)
+    found = {
+        each.key: ("building" if each.of is Building else "", each)
+        for each in SETTINGS
+        if each.of is not Cell
+    }
+    for cell in drive.cells:
+        found |= {
+            f"{cell.name}.{each.key}": (cell.name, each) for each in SETTINGS if each.of is Cell
+        }
     return found
 
 
@@ -290,14 +293,10 @@ def listing(drive: Drive) -> str:
     }
     names = [cell.name for cell in drive.cells]
     lines = []
-    for key, (of, setting) in sorted(keys(drive).items(), key=lambda item: _order(item[1], names)):
+    for key, (of, setting) in keys(drive).items():
         number = names.index(of) if of in names else 0
         source = setting.sources[min(number, len(setting.sources) - 1)]
         value = setting.kind.format(setting.value(owners[of]))
         lines.append(f"{key}={value}  ({setting.kind.accepted})")
         lines.append(f"    {setting.meaning}; source: {source}")
     return "\n".join(lines)
-
-
-def _order(item: tuple[str, DriveKey], names: Sequence[str]) -> int:
-    return names.index(item[0]) if item[0] in names else -1

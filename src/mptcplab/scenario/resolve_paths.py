@@ -210,14 +210,13 @@ def _path(
     """A path or a link; the rest of the route adds `beyond_ns` to the RTT."""
     links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
     preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
-    directions = []
+    found: list[tuple[LiteralDirection, Sequence[Step]]] = []
     for direction in DIRECTIONS:
         own, of_preset = getattr(literal, direction), getattr(preset, direction)
-        values = _Values(_overridden(own, literal, of_preset, preset))
-        directions.append(values)
+        values = _overridden(own, literal, of_preset, preset)
         report = functools.partial(_report, mistakes, own, (*place, direction))
         given = (*place, "trace") if own.trace is None else (*place, direction, "trace")
-        trace, usual = values.given.trace, of_preset.trace
+        trace, usual = values.trace, of_preset.trace
         varies = trace and usual and trace.file in (None, usual.file)
         if trace and varies:
             # a trace without a file says how that of the preset is played
@@ -228,40 +227,24 @@ def _path(
         if varies:
             steps = _without(steps, _overridden(own, literal))
         if steps:
-            _take_first(values, steps, given, traces.duration_ns, mistakes)
+            values = _at_first(values, steps[0], given, mistakes)
         if links:
-            _leave_to_links(values, report)
+            values = _left_to_links(values, report)
         if not mistakes.spoiled((*place, direction, "delay")):
             _check_delays(values, report)
-        _check_losses(values, report)
+        _check_losses(values, steps, report)
         _check_queue(values, report)
-    up, down = directions
-    if literal.name is None or up.delay_ns is None or down.delay_ns is None:
+        found.append((values, steps))
+    if literal.name is None or any(v.rate is None or v.delay is None for v, _ in found):
         return None
-    round_trip_ns = beyond_ns + up.delay_ns + down.delay_ns
-    resolved = _direction(up, round_trip_ns), _direction(down, round_trip_ns)
-    if resolved[0] is None or resolved[1] is None:
-        return None
+    round_trip_ns = beyond_ns + sum(values.delay or 0 for values, _ in found)
+    up, down = (_shape(*each, round_trip_ns, traces.duration_ns) for each in found)
     ip = (isinstance(literal, LiteralPath) and literal.ip) or "4"
-    return Path(name=literal.name, up=resolved[0], down=resolved[1], links=links, ip=ip)
+    return Path(name=literal.name, up=up, down=down, links=links, ip=ip)
 
 
 #: Reports a mistake in a direction: the key, and the message.
 _Report = Callable[[str, str], None]
-
-
-class _Values:
-    """The values of a direction: as given, then changed by a trace or a link.
-
-    `steps` are the steps to play, and `mean_rate_bps` is the mean of their rates, if any.
-    """
-
-    def __init__(self, given: LiteralDirection) -> None:
-        self.given = given
-        self.rate_bps, self.delay_ns, self.loss = given.rate, given.delay, given.loss
-        self.queue = given.queue
-        self.steps: Sequence[Step] = ()
-        self.mean_rate_bps: int | None = None
 
 
 def _without(steps: Sequence[Step], given: LiteralDirection) -> Sequence[Step]:
@@ -272,16 +255,15 @@ def _without(steps: Sequence[Step], given: LiteralDirection) -> Sequence[Step]:
     return [step for step in left if step[1:] != (None,) * 3]
 
 
-def _leave_to_links(values: _Values, report: _Report) -> None:
+def _left_to_links(values: LiteralDirection, report: _Report) -> LiteralDirection:
     """A path with links: without a rate of its own it limits nothing and has no queue."""
-    if values.delay_ns is None:
-        values.delay_ns = 0
-    if values.rate_bps is not None:
-        return
+    values = values.model_copy(update={"delay": values.delay or 0})
+    if values.rate is not None:
+        return values
     for key in ("queue", "queue_discipline", "bottleneck"):
-        if getattr(values.given, key) is not None:
+        if getattr(values, key) is not None:
             report(key, "the path has no rate of its own; the queue is the link's")
-    values.rate_bps, values.queue = NO_RATE_BPS, MAX_QUEUE_PACKETS
+    return values.model_copy(update={"rate": NO_RATE_BPS, "queue": MAX_QUEUE_PACKETS})
 
 
 def _report(
@@ -291,9 +273,8 @@ def _report(
     mistakes.add((*(place if getattr(own, key) is not None else place[:-1]), key), message)
 
 
-def _check_delays(values: _Values, report: _Report) -> None:
-    given = values.given
-    delay_ns, jitter_ns, earlier_ns = values.delay_ns, given.jitter or 0, given.reorder_by
+def _check_delays(given: LiteralDirection, report: _Report) -> None:
+    delay_ns, jitter_ns, earlier_ns = given.delay, given.jitter or 0, given.reorder_by
     if earlier_ns is not None and not given.reorder:
         report("reorder_by", "no packet overtakes others; reorder says how many do, e.g. 1%")
     if delay_ns is None:
@@ -315,8 +296,7 @@ def _check_delays(values: _Values, report: _Report) -> None:
         report("jitter", message)
 
 
-def _check_losses(values: _Values, report: _Report) -> None:
-    given = values.given
+def _check_losses(given: LiteralDirection, steps: Sequence[Step], report: _Report) -> None:
     if given.loss_correlation and given.loss_burst:
         report("loss_correlation", "loss_burst is another model; give one of the two")
     if given.loss_correlation == 1.0:
@@ -332,12 +312,11 @@ def _check_losses(values: _Values, report: _Report) -> None:
         worse = "loss_good" if given.loss_good is not None else "loss_bad"
         report(worse, "loss_good is less than loss_bad")
         return
-    losses = {values.loss or 0.0, *(step.loss for step in values.steps if step.loss is not None)}
+    losses = {given.loss or 0.0, *(step.loss for step in steps if step.loss is not None)}
     for loss in losses:
         message = loss_mistake(loss, given.loss_burst, good, bad)
         if message:
-            key = "trace" if values.steps else "loss"
-            report(key, message)
+            report("trace" if steps else "loss", message)
 
 
 def _states(given: LiteralDirection) -> tuple[float, float]:
@@ -358,8 +337,8 @@ def loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str
     )
 
 
-def _check_queue(values: _Values, report: _Report) -> None:
-    queue, discipline = values.queue, values.given.queue_discipline
+def _check_queue(given: LiteralDirection, report: _Report) -> None:
+    queue, discipline = given.queue, given.queue_discipline
     if isinstance(queue, Bytes) and discipline not in (None, "droptail", "red"):
         report("queue", f"{discipline} counts packets; a size goes with droptail and red")
     elif queue is not None and discipline == "red":
@@ -368,27 +347,17 @@ def _check_queue(values: _Values, report: _Report) -> None:
             report("queue", f"red needs at least {MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes")
 
 
-def _take_first(
-    values: _Values, steps: Sequence[Step], given: Place, duration_ns: int, mistakes: Mistakes
-) -> None:
-    """Start a direction with the first step of its trace; the default queue fits the mean rate."""
-    first = steps[0]
-    values.steps = steps
-    if first.rate_bps is not None:
-        rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
-        values.rate_bps = first.rate_bps
-        values.mean_rate_bps = link_trace.carried(rates, 0, duration_ns) // duration_ns
-    if first.delay_ns is not None:
-        values.delay_ns = first.delay_ns
-    if first.loss is not None:
-        values.loss = first.loss
-    for key, value, example in (
-        ("rate", values.rate_bps, "50mbit"),
-        ("delay", values.delay_ns, "10ms"),
-    ):
-        if value is None:
+def _at_first(
+    values: LiteralDirection, first: Step, given: Place, mistakes: Mistakes
+) -> LiteralDirection:
+    """The values of a direction at the first step of its trace."""
+    own = {"rate": first.rate_bps, "delay": first.delay_ns, "loss": first.loss}
+    values = values.model_copy(update={k: v for k, v in own.items() if v is not None})
+    for key, example in (("rate", "50mbit"), ("delay", "10ms")):
+        if getattr(values, key) is None:
             message = f'the trace has no {key}, and the path has none, e.g. {key} = "{example}"'
             mistakes.add(given, message)
+    return values
 
 
 def _overridden(*levels: LiteralDirection) -> LiteralDirection:
@@ -401,22 +370,27 @@ def _overridden(*levels: LiteralDirection) -> LiteralDirection:
     )
 
 
-def _direction(values: _Values, round_trip_ns: int) -> Shape | None:
-    """A direction with every default filled in; None without a rate or a delay."""
-    given, queue = values.given, values.queue
-    if values.rate_bps is None or values.delay_ns is None:
-        return None
+def _shape(
+    given: LiteralDirection, steps: Sequence[Step], round_trip_ns: int, duration_ns: int
+) -> Shape:
+    """A direction with every default filled in; the default queue fits the mean rate."""
+    assert given.rate is not None, "a path without a rate is not resolved"
+    assert given.delay is not None, "a path without a delay is not resolved"
+    queue = given.queue
     discipline = given.queue_discipline or ("droptail" if isinstance(queue, Bytes) else "netem")
     good, bad = _states(given)
     if queue is None:
-        rate_bps = values.rate_bps if values.mean_rate_bps is None else values.mean_rate_bps
+        rate_bps = given.rate
+        if steps and steps[0].rate_bps is not None:
+            rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
+            rate_bps = link_trace.carried(rates, 0, duration_ns) // duration_ns
         queue = _default_queue(discipline, default_queue_packets(rate_bps, round_trip_ns))
     is_size = isinstance(queue, Bytes)
     return Shape(
-        rate_bps=values.rate_bps,
-        delay_ns=values.delay_ns,
+        rate_bps=given.rate,
+        delay_ns=given.delay,
         jitter_ns=given.jitter or 0,
-        loss=values.loss or 0.0,
+        loss=given.loss or 0.0,
         loss_burst=given.loss_burst,
         loss_bad=bad,
         loss_good=good,
@@ -431,7 +405,7 @@ def _direction(values: _Values, round_trip_ns: int) -> Shape | None:
         queue_discipline=discipline,
         bottleneck=given.bottleneck or "router",
         cross_bps=given.cross or 0,
-        steps=tuple(values.steps[1:]),
+        steps=tuple(steps[1:]),
     )
 
 

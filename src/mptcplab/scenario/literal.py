@@ -14,7 +14,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
 from mptcplab.scenario import fields, option_keys
-from mptcplab.scenario.fields import Cross, Delay, Drops, Jitter, Loss, Part, Queue, Rate, Reads
+from mptcplab.scenario.fields import (
+    Cross,
+    Delay,
+    Drops,
+    Factor,
+    Jitter,
+    Loss,
+    Part,
+    Queue,
+    Rate,
+    Reads,
+)
 from mptcplab.scenario.limits import (
     ACTIONS,
     BOTTLENECKS,
@@ -355,8 +366,8 @@ class LiteralWorkload(_Literal):
     think: Annotated[int | None, fields.time("a think time", "0s", "3600s")] = _key(["200ms"])
     """Time from a response to the next request, instead of an interval."""
     page: Annotated[str | None, fields.FILE] = _key(["page.toml"])
-    """A TOML or JSON file that describes the page; a relative path starts at the scenario file. By
-    default a page of median size.
+    """A TOML file that describes the page; a relative path starts at the scenario file. By default
+    a page of median size.
     """
     connections: Annotated[int | None, fields.count("the number of connections", 1, 256)] = _key(
         [1], 6
@@ -491,6 +502,18 @@ def by_direction(table: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
     yield table, ()
     for direction in DIRECTIONS:
         yield getattr(table, direction), (direction,)
+
+
+def given(table: BaseModel, *without: str) -> dict[str, Any]:
+    """The values in a table, but for some keys, by the names of resolved fields: rate_bps."""
+    found = {}
+    for key, field in type(table).model_fields.items():
+        reads = next((each for each in field.metadata if isinstance(each, Reads)), None)
+        value = getattr(table, key)
+        if reads and value is not None and key not in without:
+            unit = "factor" if isinstance(value, Factor) else reads.unit
+            found[f"{key}_{unit}" if unit else key] = value
+    return found
 
 
 def json_schema() -> dict[str, Any]:

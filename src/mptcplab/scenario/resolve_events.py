@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, unknown
@@ -15,6 +16,7 @@ from mptcplab.scenario.literal import (
     LiteralLink,
     LiteralScenario,
     by_direction,
+    given,
 )
 from mptcplab.scenario.model import (
     LONGEST_NS,
@@ -197,34 +199,19 @@ def _event(literal: LiteralEvent) -> Event:
     action = literal.action
     assert action is not None, "events without an action were reported"
     changed = DIRECTIONS if action in _CHANGING else ()
-    return Event(
-        at_ns=literal.at or 0,
-        path=literal.path or literal.link or "",
-        action=action,
-        lasts_ns=literal.lasts,
-        every_ns=literal.every,
-        random=bool(literal.random),
-        **{direction: _change(literal, getattr(literal, direction)) for direction in changed},
-    )
+    times = {"at_ns": 0, **given(literal, "path", "link", *LiteralChange.model_fields)}
+    changes: dict[str, Any] = {each: _change(literal, getattr(literal, each)) for each in changed}
+    return Event(path=literal.path or literal.link or "", **times, **changes)
 
 
 def _change(event: LiteralEvent, own: LiteralChange) -> Change:
     """The values for one direction; one given for it goes before one given for both."""
-    values = {
-        key: getattr(event, key) if getattr(own, key) is None else getattr(own, key)
-        for key in LiteralChange.model_fields
-    }
+    values = {key: value for key, value in event if key in LiteralChange.model_fields}
     if event.action == "handover":
-        for key, factor in (("rate", _HANDOVER_RATE), ("delay", _HANDOVER_DELAY)):
-            values[key] = factor if values[key] is None else values[key]
-    rate, delay = values["rate"], values["delay"]
-    return Change(
-        **{"rate_factor" if isinstance(rate, Factor) else "rate_bps": rate},
-        **{"delay_factor" if isinstance(delay, Factor) else "delay_ns": delay},
-        jitter_ns=values["jitter"],
-        loss=values["loss"],
-        cross_bps=values["cross"],
-    )
+        values["rate"] = _HANDOVER_RATE if event.rate is None else event.rate
+        values["delay"] = _HANDOVER_DELAY if event.delay is None else event.delay
+    values.update((key, value) for key, value in own if value is not None)
+    return Change(**given(LiteralChange.model_construct(**values)))
 
 
 def _check_order(

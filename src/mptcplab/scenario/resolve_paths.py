@@ -27,6 +27,7 @@ from mptcplab.scenario.literal import (
     LiteralScenario,
     LiteralTrace,
     by_direction,
+    given,
 )
 from mptcplab.scenario.model import LONGEST_NS, Link, Path, Shape
 from mptcplab.scenario.presets import PRESETS
@@ -215,19 +216,19 @@ def _path(
         own, of_preset = getattr(literal, direction), getattr(preset, direction)
         values = _overridden(own, literal, of_preset, preset)
         report = functools.partial(_report, mistakes, own, (*place, direction))
-        given = (*place, "trace") if own.trace is None else (*place, direction, "trace")
+        where = (*place, "trace") if own.trace is None else (*place, direction, "trace")
         trace, usual = values.trace, of_preset.trace
         varies = trace and usual and trace.file in (None, usual.file)
         if trace and varies:
             # a trace without a file says how that of the preset is played
             trace = usual.model_copy(update=trace.model_dump(exclude_none=True))
-        steps = traces.steps(trace, literal.name or "", direction, given)
+        steps = traces.steps(trace, literal.name or "", direction, where)
         if steps is None:
             return None
         if varies:
             steps = _without(steps, _overridden(own, literal))
         if steps:
-            values = _at_first(values, steps[0], given, mistakes)
+            values = _at_first(values, steps[0], where, mistakes)
         if links:
             values = _left_to_links(values, report)
         if not mistakes.spoiled((*place, direction, "delay")):
@@ -371,42 +372,23 @@ def _overridden(*levels: LiteralDirection) -> LiteralDirection:
 
 
 def _shape(
-    given: LiteralDirection, steps: Sequence[Step], round_trip_ns: int, duration_ns: int
+    literal: LiteralDirection, steps: Sequence[Step], round_trip_ns: int, duration_ns: int
 ) -> Shape:
     """A direction with every default filled in; the default queue fits the mean rate."""
-    assert given.rate is not None, "a path without a rate is not resolved"
-    assert given.delay is not None, "a path without a delay is not resolved"
-    queue = given.queue
-    discipline = given.queue_discipline or ("droptail" if isinstance(queue, Bytes) else "netem")
-    good, bad = _states(given)
+    assert literal.rate is not None, "a path without a rate is not resolved"
+    assert literal.delay is not None, "a path without a delay is not resolved"
+    queue = literal.queue
+    discipline = literal.queue_discipline or ("droptail" if isinstance(queue, Bytes) else "netem")
     if queue is None:
-        rate_bps = given.rate
+        rate_bps = literal.rate
         if steps and steps[0].rate_bps is not None:
             rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
             rate_bps = link_trace.carried(rates, 0, duration_ns) // duration_ns
         queue = _default_queue(discipline, default_queue_packets(rate_bps, round_trip_ns))
-    is_size = isinstance(queue, Bytes)
-    return Shape(
-        rate_bps=given.rate,
-        delay_ns=given.delay,
-        jitter_ns=given.jitter or 0,
-        loss=given.loss or 0.0,
-        loss_burst=given.loss_burst,
-        loss_bad=bad,
-        loss_good=good,
-        loss_correlation=given.loss_correlation or 0.0,
-        drop=given.drop or (),
-        drop_acks=given.drop_acks or (),
-        duplicate=given.duplicate or 0.0,
-        reorder=given.reorder or 0.0,
-        reorder_by_ns=given.reorder_by,
-        queue_packets=None if is_size else queue,
-        queue_bytes=int(queue) if is_size else None,
-        queue_discipline=discipline,
-        bottleneck=given.bottleneck or "router",
-        cross_bps=given.cross or 0,
-        steps=tuple(steps[1:]),
-    )
+    values = {"jitter_ns": 0, "loss": 0.0, "queue_packets": None, **given(literal, "queue")}
+    values["queue_bytes" if isinstance(queue, Bytes) else "queue_packets"] = int(queue)
+    values |= {"queue_discipline": discipline, "steps": tuple(steps[1:])}
+    return Shape(**values)
 
 
 def _default_queue(discipline: str, product_packets: int) -> int:

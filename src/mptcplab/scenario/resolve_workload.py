@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mptcplab import units
+from mptcplab.errors import InputError
 from mptcplab.mistakes import Mistakes, one_of
 from mptcplab.scenario import web_page
 from mptcplab.scenario.limits import WORKLOAD_KEYS
-from mptcplab.scenario.literal import LiteralWorkload
-from mptcplab.scenario.web_page import PageError
+from mptcplab.scenario.literal import LiteralWorkload, given
 from mptcplab.scenario.workload import (
     DEFAULT_DURATION_NS,
     MAX_MESSAGES,
@@ -43,13 +43,7 @@ _CUSHION = (126, 240)
 #: A mean number of random requests at which far fewer than one seed in 10^9 exceeds the limit.
 _MAX_RANDOM_REQUESTS = 49_000
 
-# The fields that have other names than their keys: those with units.
-_FIELDS = {
-    **{key: f"{key}_ns" for key in ("duration", "warmup", "interval", "think", "deadline")},
-    **{key: f"{key}_ns" for key in ("segment", "buffer", "reservoir", "cushion")},
-    **{key: f"{key}_bps" for key in ("rate", "bitrates")},
-    **{key: f"{key}_bytes" for key in ("request", "response")},
-}
+# The fields of a size, by kind.
 _SIZES = {"bulk": "size_bytes", "transfers": "transfer_bytes", "cbr": "block_bytes"}
 
 #: Values that the user has given, by the names of the fields.
@@ -66,8 +60,8 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
     if mistakes.spoiled(("workload", "kind")):
         return None
     kind = literal.kind or "bulk"
-    given = literal.model_dump(exclude={"kind"}, exclude_none=True)
-    foreign = [key for key in given if key not in WORKLOAD_KEYS[kind]]
+    own = ("kind", *WORKLOAD_KEYS[kind])
+    foreign = [key for key, value in literal if value is not None and key not in own]
     for key in foreign:
         having = one_of([name for name, keys in WORKLOAD_KEYS.items() if key in keys])
         has = ", ".join(WORKLOAD_KEYS[kind])
@@ -75,9 +69,10 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
         mistakes.add(("workload", key), message)
     if foreign or any(mistakes.spoiled(("workload", key)) for key in WORKLOAD_KEYS[kind]):
         return None
-    names = {**_FIELDS, "size": _SIZES.get(kind, "")}
     # as programs do, which know nothing of further subflows and do not wait for them
-    values = {"start": "at-once", **{names.get(key, key): value for key, value in given.items()}}
+    values = {"start": "at-once", **given(literal, "kind", "size")}
+    if literal.size is not None:
+        values[_SIZES[kind]] = literal.size
     try:
         if kind == "web":
             found: AnyWorkload = _web(values, folder)
@@ -103,28 +98,28 @@ class _Impossible(Exception):  # noqa: N818
         super().__init__(why)
 
 
-def _timed(given: _Given, report: _Report) -> _Given:
+def _timed(values: _Given, report: _Report) -> _Given:
     """The values, with a duration and a warm-up."""
-    duration_ns = given.get("duration_ns", DEFAULT_DURATION_NS)
-    warmup_ns = given.get("warmup_ns", min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10))
+    duration_ns = values.get("duration_ns", DEFAULT_DURATION_NS)
+    warmup_ns = values.get("warmup_ns", min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10))
     if warmup_ns >= duration_ns:
         length = units.format_time(duration_ns)
         report("warmup", f"it must be shorter than the duration, which is {length}")
-    return {**given, "duration_ns": duration_ns, "warmup_ns": warmup_ns}
+    return {**values, "duration_ns": duration_ns, "warmup_ns": warmup_ns}
 
 
-def _bulk(given: _Given, report: _Report) -> Bulk:
-    if "size_bytes" not in given:
-        return Bulk(**_timed(given, report))
-    if "duration_ns" in given:
+def _bulk(values: _Given, report: _Report) -> Bulk:
+    if "size_bytes" not in values:
+        return Bulk(**_timed(values, report))
+    if "duration_ns" in values:
         raise _Impossible("size", "duration and size are both given; give one of them")
-    if given.pop("warmup_ns", 0):
+    if values.pop("warmup_ns", 0):
         report("warmup", "a workload of a given size has no warm-up; leave it out")
-    return Bulk(**given)
+    return Bulk(**values)
 
 
-def _transfers(given: _Given, _report: _Report) -> Transfers:
-    found = Transfers(**given)
+def _transfers(values: _Given, _report: _Report) -> Transfers:
+    found = Transfers(**values)
     transfers = found.count * len(found.directions)
     if found.fresh and transfers > MAX_CONNECTIONS:
         limit = f"at most {MAX_CONNECTIONS} are possible"
@@ -134,12 +129,12 @@ def _transfers(given: _Given, _report: _Report) -> Transfers:
     return found
 
 
-def _cbr(given: _Given, report: _Report) -> Cbr:
-    if "interval_ns" not in given:
-        given.setdefault("rate_bps", DEFAULT_BLOCK_RATE_BPS)
-    elif "rate_bps" in given:
+def _cbr(values: _Given, report: _Report) -> Cbr:
+    if "interval_ns" not in values:
+        values.setdefault("rate_bps", DEFAULT_BLOCK_RATE_BPS)
+    elif "rate_bps" in values:
         raise _Impossible("interval", "rate and interval are both given; give one of them")
-    found = Cbr(**_timed(given, report))
+    found = Cbr(**_timed(values, report))
     assert found.duration_ns, "it lasts"
     if found.interval_ns is not None:
         blocks = -(-found.duration_ns // found.interval_ns)
@@ -151,19 +146,20 @@ def _cbr(given: _Given, report: _Report) -> Cbr:
     return found
 
 
-def _requests(given: _Given, report: _Report) -> Requests:
-    if "think_ns" in given:
-        for key in ("interval", "random", "duration", "warmup"):
-            if given.pop(_FIELDS.get(key, key), None):
+def _requests(values: _Given, report: _Report) -> Requests:
+    if "think_ns" in values:
+        for name in ("interval_ns", "random", "duration_ns", "warmup_ns"):
+            if values.pop(name, None):
                 report(
-                    key, "with a think time, a request waits for the last response; leave it out"
+                    name.removesuffix("_ns"),
+                    "with a think time, a request waits for the last response; leave it out",
                 )
-        return Requests(**{"count": DEFAULT_REQUESTS, **given})
-    if "count" in given:
+        return Requests(**{"count": DEFAULT_REQUESTS, **values})
+    if "count" in values:
         message = "requests at an interval are sent for a duration; a count goes with think"
         raise _Impossible("count", message)
-    interval_ns = given.setdefault("interval_ns", DEFAULT_REQUEST_INTERVAL_NS)
-    found = Requests(**_timed(given, report))
+    interval_ns = values.setdefault("interval_ns", DEFAULT_REQUEST_INTERVAL_NS)
+    found = Requests(**_timed(values, report))
     assert found.duration_ns, "it lasts"
     number = -(-found.duration_ns // interval_ns)
     if found.random and number > _MAX_RANDOM_REQUESTS:
@@ -173,27 +169,27 @@ def _requests(given: _Given, report: _Report) -> Requests:
     return found
 
 
-def _web(given: _Given, folder: Path) -> Web:
-    page = given.pop("page", None)
+def _web(values: _Given, folder: Path) -> Web:
+    page = values.pop("page", None)
     try:
-        return Web(objects=web_page.read(folder / page) if page else web_page.MEDIAN, **given)
-    except PageError as error:
-        raise _Impossible("page", str(error)) from None
+        return Web(objects=web_page.read(folder / page) if page else web_page.MEDIAN, **values)
+    except InputError as error:
+        raise _Impossible("page", str(error.problems[0])) from None
 
 
-def _video(given: _Given, _report: _Report) -> Video:
-    duration_ns = given.pop("duration_ns", DEFAULT_VIDEO_NS)
-    segment_ns = given.get("segment_ns", Video.model_fields["segment_ns"].default)
-    buffer_ns = given.setdefault("buffer_ns", max(DEFAULT_BUFFER_NS, 2 * segment_ns))
+def _video(values: _Given, _report: _Report) -> Video:
+    duration_ns = values.pop("duration_ns", DEFAULT_VIDEO_NS)
+    segment_ns = values.get("segment_ns", Video.model_fields["segment_ns"].default)
+    buffer_ns = values.setdefault("buffer_ns", max(DEFAULT_BUFFER_NS, 2 * segment_ns))
     # A request waits until the buffer has room for a segment: it is never fuller then.
     room_ns = buffer_ns - segment_ns
     if room_ns < segment_ns:
         message = f"it must hold two segments, which are {units.format_time(2 * segment_ns)}"
         raise _Impossible("buffer", message)
-    blamed = "cushion" if "cushion_ns" in given else "reservoir"
-    reservoir_ns = given.setdefault("reservoir_ns", buffer_ns * _RESERVOIR[0] // _RESERVOIR[1])
+    blamed = "cushion" if "cushion_ns" in values else "reservoir"
+    reservoir_ns = values.setdefault("reservoir_ns", buffer_ns * _RESERVOIR[0] // _RESERVOIR[1])
     usual_ns = max(1, min(buffer_ns * _CUSHION[0] // _CUSHION[1], room_ns - reservoir_ns))
-    if reservoir_ns + given.setdefault("cushion_ns", usual_ns) > room_ns:
+    if reservoir_ns + values.setdefault("cushion_ns", usual_ns) > room_ns:
         message = (
             f"reservoir and cushion exceed the buffer less a segment, which is "
             f"{units.format_time(room_ns)}: the highest bitrate would never be reached"
@@ -201,14 +197,14 @@ def _video(given: _Given, _report: _Report) -> Video:
         raise _Impossible(blamed, message)
     segments = -(-duration_ns // segment_ns)
     _check_number(2 * segments, "duration")
-    found = Video(segments=segments, **given)
+    found = Video(segments=segments, **values)
     if len(set(found.sizes)) < len(found.sizes):
         raise _Impossible("bitrates", "two of them have segments of the same size in bytes")
     return found
 
 
-def _frames(given: _Given, report: _Report) -> Frames:
-    found = Frames(**_timed(given, report))
+def _frames(values: _Given, report: _Report) -> Frames:
+    found = Frames(**_timed(values, report))
     _check_number(found.frames * len(found.directions), "duration")
     return found
 

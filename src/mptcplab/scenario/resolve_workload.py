@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from mptcplab.scenario import web_page
 from mptcplab.scenario.limits import WORKLOAD_KEYS
 from mptcplab.scenario.literal import LiteralWorkload, given
 from mptcplab.scenario.workload import (
+    DEFAULT_BLOCK_BYTES,
     DEFAULT_DURATION_NS,
     MAX_MESSAGES,
     AnyWorkload,
@@ -27,6 +28,9 @@ from mptcplab.scenario.workload import (
     opens_connections,
 )
 
+#: Values of a workload, by the names of its fields.
+_Given = dict[str, Any]
+
 MAX_CONNECTIONS = 256
 
 MAX_DEFAULT_WARMUP_NS = 5 * 10**9
@@ -34,20 +38,52 @@ MAX_DEFAULT_WARMUP_NS = 5 * 10**9
 DEFAULT_BLOCK_RATE_BPS = 500_000
 DEFAULT_REQUEST_INTERVAL_NS = 10**8
 DEFAULT_REQUESTS = 100
+#: The headers of a browser's request; our choice.
+DEFAULT_GET_BYTES = 500
 DEFAULT_VIDEO_NS = 120 * 10**9
 #: Huang et al. 2014 have a buffer of 240 s, longer than a run: ours is a sixth, and its parts (90 s
 #: and 126 s of 240 s) in proportion.
 DEFAULT_BUFFER_NS = 40 * 10**9
 _RESERVOIR = (90, 240)
 _CUSHION = (126, 240)
+# The defaults of each kind, by field.
+_DEFAULTS: Mapping[str, _Given] = {
+    # transfers of 10 Mbit, as in Mahmud and Cho
+    "transfers": {"transfer_bytes": 1_250_000, "count": 20, "interval_ns": None, "fresh": False},
+    "cbr": {"block_bytes": DEFAULT_BLOCK_BYTES, "rate_bps": None, "interval_ns": None},
+    # thin: each fits into a packet; our choice
+    "requests": {
+        "request_bytes": 100,
+        "response_bytes": 1000,
+        "random": False,
+        **dict.fromkeys(("interval_ns", "think_ns", "count")),
+    },
+    # as many connections as browsers open to one host
+    "web": {"request_bytes": DEFAULT_GET_BYTES, "connections": 6, "fresh": True},
+    "video": {
+        "request_bytes": DEFAULT_GET_BYTES,
+        "segment_ns": 4 * 10**9,  # as in Huang et al. 2014
+        # the ladder that all titles once had at Netflix ("Per-Title Encode Optimization", 2015)
+        "bitrates_bps": tuple(
+            kbps * 1000 for kbps in (235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800)
+        ),
+    },
+    "frames": {
+        "fps": 25,
+        "rate_bps": 4_000_000,
+        "gop": "IBBPBBPBBPBB",  # 12 frames, every third an I or P: common in MPEG
+        # from the compression ratios usually quoted for I, P and B frames, 1:7, 1:20 and 1:50
+        "ratio": (14, 5, 2),
+        # the one-way delay that hardly affects most applications, by ITU-T G.114 (2003)
+        "deadline_ns": 150 * 10**6,
+    },
+}
 #: A mean number of random requests at which far fewer than one seed in 10^9 exceeds the limit.
 _MAX_RANDOM_REQUESTS = 49_000
 
 # The fields of a size, by kind.
 _SIZES = {"bulk": "size_bytes", "transfers": "transfer_bytes", "cbr": "block_bytes"}
 
-#: Values that the user has given, by the names of the fields.
-_Given = dict[str, Any]
 #: Reports a mistake that lets the others be found: the key, and the message.
 _Report = Callable[[str, str], None]
 
@@ -119,7 +155,7 @@ def _bulk(values: _Given, report: _Report) -> Bulk:
 
 
 def _transfers(values: _Given, _report: _Report) -> Transfers:
-    found = Transfers(**values)
+    found = Transfers(**{**_DEFAULTS["transfers"], **values})
     transfers = found.count * len(found.directions)
     if found.fresh and transfers > MAX_CONNECTIONS:
         limit = f"at most {MAX_CONNECTIONS} are possible"
@@ -134,7 +170,7 @@ def _cbr(values: _Given, report: _Report) -> Cbr:
         values.setdefault("rate_bps", DEFAULT_BLOCK_RATE_BPS)
     elif "rate_bps" in values:
         raise _Impossible("interval", "rate and interval are both given; give one of them")
-    found = Cbr(**_timed(values, report))
+    found = Cbr(**{**_DEFAULTS["cbr"], **_timed(values, report)})
     assert found.duration_ns, "it lasts"
     if found.interval_ns is not None:
         blocks = -(-found.duration_ns // found.interval_ns)
@@ -154,12 +190,12 @@ def _requests(values: _Given, report: _Report) -> Requests:
                     name.removesuffix("_ns"),
                     "with a think time, a request waits for the last response; leave it out",
                 )
-        return Requests(**{"count": DEFAULT_REQUESTS, **values})
+        return Requests(**{**_DEFAULTS["requests"], "count": DEFAULT_REQUESTS, **values})
     if "count" in values:
         message = "requests at an interval are sent for a duration; a count goes with think"
         raise _Impossible("count", message)
     interval_ns = values.setdefault("interval_ns", DEFAULT_REQUEST_INTERVAL_NS)
-    found = Requests(**_timed(values, report))
+    found = Requests(**{**_DEFAULTS["requests"], **_timed(values, report)})
     assert found.duration_ns, "it lasts"
     number = -(-found.duration_ns // interval_ns)
     if found.random and number > _MAX_RANDOM_REQUESTS:
@@ -172,14 +208,15 @@ def _requests(values: _Given, report: _Report) -> Requests:
 def _web(values: _Given, folder: Path) -> Web:
     page = values.pop("page", None)
     try:
-        return Web(objects=web_page.read(folder / page) if page else web_page.MEDIAN, **values)
+        objects = web_page.read(folder / page) if page else web_page.MEDIAN
     except InputError as error:
         raise _Impossible("page", str(error.problems[0])) from None
+    return Web(objects=objects, **{**_DEFAULTS["web"], **values})
 
 
 def _video(values: _Given, _report: _Report) -> Video:
     duration_ns = values.pop("duration_ns", DEFAULT_VIDEO_NS)
-    segment_ns = values.get("segment_ns", Video.model_fields["segment_ns"].default)
+    segment_ns: int = values.get("segment_ns", _DEFAULTS["video"]["segment_ns"])
     buffer_ns = values.setdefault("buffer_ns", max(DEFAULT_BUFFER_NS, 2 * segment_ns))
     # A request waits until the buffer has room for a segment: it is never fuller then.
     room_ns = buffer_ns - segment_ns
@@ -197,14 +234,14 @@ def _video(values: _Given, _report: _Report) -> Video:
         raise _Impossible(blamed, message)
     segments = -(-duration_ns // segment_ns)
     _check_number(2 * segments, "duration")
-    found = Video(segments=segments, **values)
+    found = Video(segments=segments, **{**_DEFAULTS["video"], **values})
     if len(set(found.sizes)) < len(found.sizes):
         raise _Impossible("bitrates", "two of them have segments of the same size in bytes")
     return found
 
 
 def _frames(values: _Given, report: _Report) -> Frames:
-    found = Frames(**_timed(values, report))
+    found = Frames(**{**_DEFAULTS["frames"], **_timed(values, report)})
     _check_number(found.frames * len(found.directions), "duration")
     return found
 

@@ -31,8 +31,6 @@ MAX_MESSAGES = 100_000
 DEFAULT_DURATION_NS = 20 * 10**9
 #: Blocks of the application-limited flow of Paasch et al. 2014.
 DEFAULT_BLOCK_BYTES = 8000
-#: The headers of a browser's request; our choice.
-DEFAULT_GET_BYTES = 500
 #: A frame that the scheduler may drop begins with its number, of 4 bytes.
 MIN_FRAME_BYTES = 8
 
@@ -91,10 +89,10 @@ class Transfers(Workload):
 
     kind: Literal["transfers"] = "transfers"
     no_delay: bool = True
-    transfer_bytes: int = 1_250_000  # as in Mahmud and Cho: 10 Mbit
-    count: int = 20
-    interval_ns: int | None = None
-    fresh: bool = False
+    transfer_bytes: int
+    count: int
+    interval_ns: int | None
+    fresh: bool
 
 
 class Cbr(Workload):
@@ -102,27 +100,27 @@ class Cbr(Workload):
 
     kind: Literal["cbr"] = "cbr"
     no_delay: bool = True
-    block_bytes: int = DEFAULT_BLOCK_BYTES
-    rate_bps: int | None = None
-    interval_ns: int | None = None
+    block_bytes: int
+    rate_bps: int | None
+    interval_ns: int | None
 
 
 class Requests(Workload):
     """Requests, up, each with its response, down.
 
     There is one every `interval_ns` (the mean if `random`), or `count` of them, each `think_ns`
-    after the previous response. By default each fits into a packet, which is our choice.
+    after the previous response.
     """
 
     kind: Literal["requests"] = "requests"
     no_delay: bool = True
     direction: Literal["down"] = "down"
-    request_bytes: int = 100
-    response_bytes: int = 1000
-    interval_ns: int | None = None
-    random: bool = False
-    think_ns: int | None = None
-    count: int | None = None
+    request_bytes: int
+    response_bytes: int
+    interval_ns: int | None
+    random: bool
+    think_ns: int | None
+    count: int | None
 
 
 class Web(Workload):
@@ -132,9 +130,9 @@ class Web(Workload):
     no_delay: bool = True
     direction: Literal["down"] = "down"
     objects: tuple[Object, ...]
-    request_bytes: int = DEFAULT_GET_BYTES
-    connections: int = 6  # as browsers open to one host
-    fresh: bool = True
+    request_bytes: int
+    connections: int
+    fresh: bool
 
 
 class Video(Workload):
@@ -144,12 +142,9 @@ class Video(Workload):
     no_delay: bool = True
     direction: Literal["down"] = "down"
     segments: int
-    segment_ns: int = 4 * 10**9  # as in Huang et al. 2014
-    # the ladder that all titles once had at Netflix ("Per-Title Encode Optimization", 2015)
-    bitrates_bps: tuple[int, ...] = tuple(
-        kbps * 1000 for kbps in (235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800)
-    )
-    request_bytes: int = DEFAULT_GET_BYTES
+    segment_ns: int
+    bitrates_bps: tuple[int, ...]
+    request_bytes: int
     buffer_ns: int
     reservoir_ns: int
     cushion_ns: int
@@ -165,14 +160,11 @@ class Frames(Workload):
 
     kind: Literal["frames"] = "frames"
     no_delay: bool = True
-    fps: int = 25
-    rate_bps: int = 4_000_000
-    # 12 frames, every third an I or P: common in MPEG
-    gop: str = "IBBPBBPBBPBB"
-    # from the compression ratios usually quoted for I, P and B frames, 1:7, 1:20 and 1:50
-    ratio: tuple[int, int, int] = (14, 5, 2)
-    # the one-way delay that hardly affects most applications, by ITU-T G.114 (2003)
-    deadline_ns: int = 150 * 10**6
+    fps: int
+    rate_bps: int
+    gop: str
+    ratio: tuple[int, int, int]
+    deadline_ns: int
 
     @property
     def frames(self) -> int:

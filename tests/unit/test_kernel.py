@@ -33,6 +33,7 @@ for word; do
         O=*) obj=${word#*=} ;;
         KCONFIG_ALLCONFIG=*) fragment=${word#*=} ;;
         M=*) external=${word#*=} ;;
+        NOSTDINC_FLAGS=*) header=${word#*-include } header=${header%% *} ;;
         allnoconfig | prepare | linux | modules | modules_prepare) target=${target:-$word} ;;
     esac
 done
@@ -53,6 +54,10 @@ case $target in
             >"$obj/lib/kunit/.assert.o.cmd"
         ;;
     linux)
+        if [ "$header" ] && ! [ -e "$header" ]; then
+            echo "<command-line>: fatal error: $header: No such file or directory"
+            exit 2
+        fi
         echo "  CC      net/mptcp/protocol.o"
         if [ -e "$lab/slow.c" ]; then
             sh -c "sleep 600 & trap 'sleep 0.3; kill \\$!; exit' TERM; wait" & # a little later
@@ -255,6 +260,17 @@ def test_only_files_that_changed_are_written(repository: Repository) -> None:
     repository.build()
     assert (lab / "probe.c").stat().st_mtime > 1
     assert [path.stat().st_mtime for path in others] == [1, 1]
+
+
+def test_a_cache_that_was_moved_is_built_in(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.build()
+    (repository.root / "cache").rename(repository.root / "moved")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(repository.root / "moved"))
+    repository.cache = repository.root / "moved/mptcplab/kernel"
+    repository.write("kernel/mptcp/extra.c", "extra\n")
+    assert "extra" in repository.build().image.read_text()
 
 
 def test_a_file_that_we_removed_is_gone_from_the_next_build(repository: Repository) -> None:

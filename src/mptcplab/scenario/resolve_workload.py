@@ -216,7 +216,7 @@ def _web(values: _Given, folder: Path) -> Web:
 
 def _video(values: _Given, _report: _Report) -> Video:
     duration_ns = values.pop("duration_ns", DEFAULT_VIDEO_NS)
-    segment_ns: int = values.setdefault("segment_ns", _DEFAULTS["video"]["segment_ns"])
+    segment_ns: int = {**_DEFAULTS["video"], **values}["segment_ns"]
     buffer_ns = values.setdefault("buffer_ns", max(DEFAULT_BUFFER_NS, 2 * segment_ns))
     # A request waits until the buffer has room for a segment: it is never fuller then.
     room_ns = buffer_ns - segment_ns

@@ -45,10 +45,9 @@ from mptcplab.runs.store import Store
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import PACKET_BYTES
-from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.model import Scenario, Varied
 from mptcplab.scenario.presets import PRESETS
 from mptcplab.scenario.resolve import Request, from_flags
-from mptcplab.scenario.uncertainty import Uncertainty
 
 #: What is promised: of the advised, this share is within this part of the best; and none is worse
 #: than the reference by more than this.
@@ -215,7 +214,7 @@ def check(paths: Sequence[str], name: Name, bench: Bench) -> Checked:
 
 
 def _advised(
-    request: Request, name: Name, known_to: Uncertainty, effort: Effort, bench: Bench
+    request: Request, name: Name, known_to: Sequence[Varied], effort: Effort, bench: Bench
 ) -> str:
     question = Question(request, bench.ccs, known_to, effort, only=[name])
     advice = advise.advise(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mptcplab.formulas.formula import MAX_WORK, Formula, FormulaError, fill, names_in
+from mptcplab.formulas.formula import Formula, FormulaError, fill, names_in
 
 
 def test_a_formula_computes_and_compares() -> None:
@@ -73,8 +73,7 @@ def test_the_constants_of_a_keyword_are_known() -> None:
         "__import__('os')",
         "open('/etc/passwd')",
         "(lambda: 1)()",
-        "9 ** 9 ** 9 ** 9",
-        "'x' * 10 ** 9",
+        "~a",
         "f'{a.__class__}'",
         "a.real",
         "[1 for list[0] in [1]]",
@@ -130,44 +129,19 @@ def test_a_text_that_cannot_be_read_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("max(range(10 ** 9)) > 0", "a range of more than"),
-        ("len(range(10 ** 40))", "a range of more than"),
-        ("sum(range(-(10 ** 9), 0, 2))", "a range of more than"),
-        ("3999999 ** 3999999", "a number of more than"),
-        ("(1 << 600) * (1 << 600)", "a number of more than"),
-        ("round(5, -(10 ** 9))", "rounded to"),
-        ("'%999999999d' % 1", "a text has no remainder"),
-        ("f'{1:999999999}'", "at most 999 characters"),
-        ("[[0] * 90000] * 90000", "a list or text of more than"),
-        ("90000 * ((0, 1) * 9000,)", "a list or text of more than"),
-        ("'x' * 90000 + 'y' * 90000", "a list or text of more than"),
-        ("f'{[0] * 90000}'", "a text of more than"),
-        *(
-            (text, f"takes more than {MAX_WORK} steps")
-            for text in (
-                "[a + b + c for a in many for b in many for c in many]",
-                "[sum(many) for a in many for b in few]",
-                "[a == b for a in [many] for b in [many] for c in many for d in few]",
-                "[a - {0} for a in [{*many}] for c in many for d in few]",
-                "len([1 for a in range(90000) for b in range(90000)])",
-                "len([[0] * 90000 for a in range(90000)])",
-                "[" * 4 + "[x, x]" + " for x in [[x, x] for x in [[x, x] for x in many]]]" * 4,
-                "[" + "a or " * 4000 + "a for a in many]",
-            )
-        ),
         ("-" * 5000 + "1", "too many nested parts"),
         ("(" * 250 + "1" + ")" * 250, "too many nested"),
         ("0" + "+1" * 5000, "too many nested parts"),
         ("9" * 5000, "Exceeds the limit"),
+        ("[0] * 10 ** 15", "does not fit into the memory"),
     ],
 )
-def test_what_a_formula_can_cost_has_a_bound(text: str, told: str) -> None:
-    """Some of these took minutes or gigabytes, others ended the program."""
-    names = {"many": list(range(1000)), "few": list(range(9))}
+def test_a_formula_for_which_python_is_too_small_is_refused(text: str, told: str) -> None:
+    """Some of these ended the program."""
     with pytest.raises(FormulaError, match=told):
-        Formula(text).value(names)
+        Formula(text).value({})
     with pytest.raises(FormulaError):
-        fill(f"{{{text}}}ms", names)
+        fill(f"{{{text}}}ms", {})
 
 
 @pytest.mark.parametrize(
@@ -186,14 +160,6 @@ def test_the_form_of_a_value_is_kept_and_reaches_nothing_else() -> None:
         fill("{a:{form}}", {"a": 1, "form": "}{0.__class__"})
 
 
-def test_the_bits_of_true_and_false_are_not_inverted() -> None:
-    # in Python up to 3.15 ~True is -2, which is true
-    assert Formula("~few").value({"few": 5}) == -6
-    for text in ("~True", "~(few > 3)", "[~(x > 1) for x in [few]]"):
-        with pytest.raises(FormulaError, match="there is `not`"):
-            Formula(text).value({"few": 5})
-
-
 def test_backslashes_around_formulas_are_themselves() -> None:
     assert fill(r"\{a}\n", {"a": 1}) == r"\1\n"
 
@@ -201,12 +167,12 @@ def test_backslashes_around_formulas_are_themselves() -> None:
 _NAMES = {"a": 3, "b": -2.5, "s": "text", "l": [1, 2, 3], "t": {"x": 1, "y": None}}
 _ATOMS = st.sampled_from(
     [
-        *(*_NAMES, "0", "1", "-1", "10 ** 9", "1e308", "''", "'%9d'", "[]", "()", "{}", "None"),
-        *("True", "range(9)", "range(10 ** 9)", "zip(l, l)", "t.x", "t['y']", "max", "nothing"),
+        *(*_NAMES, "0", "1", "-1", "1e308", "''", "'%9d'", "[]", "()", "{}", "None"),
+        *("True", "range(9)", "zip(l, l)", "t.x", "t['y']", "max", "nothing"),
         *("float", "l[5]"),
     ]
 )
-_BETWEEN = ("+", "-", "*", "/", "//", "%", "**", "<<", ">>", "|", "and", "in", "<", "@")
+_BETWEEN = ("+", "-", "*", "/", "//", "%", ">>", "|", "and", "in", "<", "@")
 _FORMS = [
     *(f"{{0}} {each} {{1}}" for each in _BETWEEN),
     *("-{0}", "not {0}", "~{0}", "[{0}, {1}]", "{{{0}: {1}}}", "{{{0}, {1}}}", "{0}[{1}]"),

@@ -10,7 +10,7 @@ import pytest
 from mptcplab.advice.goals import Goal, capacity_bps, goals
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.plan import timeline
-from mptcplab.scenario import resolve_workload, workload
+from mptcplab.scenario import workload
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
@@ -46,7 +46,7 @@ def test_latency_is_that_of_the_application() -> None:
     assert goal("latency", of).load == of.workload
     assert goal("latency", of).figure.metrics == ("page_load_s",)
     # it has no duration, so that the others take the usual one
-    assert goal("throughput", of).load.duration_ns == resolve_workload.DEFAULT_DURATION_NS
+    assert goal("throughput", of).load.duration_ns == workload.DEFAULT_DURATION_NS
 
 
 def test_without_an_application_it_is_a_stream_of_half_of_the_slowest_path() -> None:

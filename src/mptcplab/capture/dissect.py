@@ -25,7 +25,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.mistakes import no_such_file
 from mptcplab.units import NS_PER_S
 
 Array = npt.NDArray[Any]
@@ -292,7 +291,7 @@ class _Reader:
         try:
             size = file.stat().st_size
         except FileNotFoundError:
-            raise _NoCaptureError(no_such_file(file)) from None
+            raise _NoCaptureError("there is no such file") from None
         except OSError as error:
             raise _NoCaptureError(f"cannot be read: {error.strerror}") from None
         if not os.access(file, os.R_OK):

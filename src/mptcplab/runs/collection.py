@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 
 from mptcplab import units
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.mistakes import no_such_file, suggestion
+from mptcplab.mistakes import suggestion
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import CURRENT, Entry, with_benefits
 from mptcplab.scenario.limits import NO_RATE_BPS
@@ -217,7 +217,7 @@ def _runs(place: Path) -> Iterator[Found]:
             directory.parent for directory in place.glob(f"runs/[!.]*/{store.SCENARIO}")
         )
         if not directories:
-            none = no_such_file(place, "file or directory")
+            none = "there is no such file or directory"
             problem = "no runs there;" if place.exists() else none
             accepted = (
                 "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "

@@ -58,52 +58,36 @@ def test_a_list_of_another_form_is_refused_in_one_line(text: str, said: str) -> 
 
 def test_kept_names_are_renamed_but_not_in_definitions_and_conditions() -> None:
     keeper = Keeper(known(Rule("kept", ("spin_*", "BUG_ON"), "Locks.")), ["LARGEST"])
-    text = "\n".join(
-        [
-            "#define spin_lock(lock) \\",
-            "\traw(lock); \\",
-            "\tspin_more(lock)",
-            "#if defined(spin_lock) && \\",
-            "    LARGEST > 3",
-            "\tspin_lock(&a->lock); BUG_ON(LARGEST > LARGEST_2);",
-            "#endif",
-        ]
-    )
-    assert keeper.rename(text).split("\n") == [
-        "#define spin_lock(lock) \\",
-        "\traw(lock); \\",
-        "\tspin_more__kept(lock)",
-        "#if defined(spin_lock) && \\",
-        "    LARGEST > 3",
-        "\tspin_lock__kept(&a->lock); BUG_ON__kept(LARGEST__kept > LARGEST_2);",
-        "#endif",
-    ]
+    text = r"""
+#define spin_lock(lock) \
+    raw(lock); \
+    spin_more{0}(lock)
+#if defined(spin_lock) && \
+    LARGEST > 3
+    spin_lock{0}(&a->lock); BUG_ON{0}(LARGEST{0} > LARGEST_2);
+#endif"""
+    assert keeper.rename(text.format("")) == text.format("__kept")
 
 
 def test_lines_are_found_by_the_markers_of_the_preprocessor() -> None:
-    output = "\n".join(
-        [
-            '# 1 "/x/net/ipv4/tcp.c"',
-            "int  a;",
-            "",
-            "int b;",
-            '# 7 "/x/include/linux/list.h" 1',
-            "int c;",
-            '# 9 "/x/net/ipv4/tcp.c" 2',
-            "if (x)",
-            '# 9 "/x/net/ipv4/tcp.c"',
-            "  y( __UNIQUE_ID_x12 );",
-        ]
-    )
+    output = """\
+# 1 "/x/net/ipv4/tcp.c"
+int  a;
+
+int b;
+# 7 "/x/include/linux/list.h" 1
+int c;
+# 9 "/x/net/ipv4/tcp.c" 2
+if (x)
+# 9 "/x/net/ipv4/tcp.c"
+  y( __UNIQUE_ID_x12 );"""
     names = {"/x/net/ipv4/tcp.c": FILE, "/x/include/linux/list.h": None}
     assert expansions(output, names) == {
         (FILE, 1): "int a ;",
         (FILE, 3): "int b ;",
         (FILE, 9): "if ( x ) y ( __UNIQUE_ID_x ) ;",
     }
-
-
-def test_what_is_counted_and_spaces_say_nothing() -> None:
+    # what is counted and spaces say nothing
     assert normal("__compiletime_assert_12( a+1 )") == normal(" __compiletime_assert_7(a +1)")
     assert normal("a+1") != normal("a+2")
 
@@ -123,20 +107,6 @@ def judge(text: str, options: set[str], *rules: Rule) -> Judge:
     return Judge(known(*rules), {FILE: text}, frozenset(options))
 
 
-def test_a_number_that_differs_is_shown_with_both() -> None:
-    found = list(
-        judge("x = MAX_TCP_HEADER;", set()).unknown(
-            {(FILE, 1): "x = 320 ;"}, {(FILE, 1): "x = 256 ;"}
-        )
-    )
-    assert found == [Difference((FILE, 1), "x = MAX_TCP_HEADER;", "x = 320 ;", "x = 256 ;")]
-    assert str(found[0]).split("\n") == [
-        "net/ipv4/tcp.c:1: x = MAX_TCP_HEADER;",
-        "    Debian: x = 320 ;",
-        "    lab:    x = 256 ;",
-    ]
-
-
 def test_a_line_may_be_missing_under_a_known_condition() -> None:
     rule = Rule("condition", ("CONFIG_A*",), "Other.")
     text = "#if IS_ENABLED(CONFIG_AB) && defined(CONFIG_C)\na;\n#endif\nb;"
@@ -145,6 +115,9 @@ def test_a_line_may_be_missing_under_a_known_condition() -> None:
     known_one = judge(text, {"CONFIG_AB"}, rule)
     assert list(known_one.unknown(debian, lab)) == []
     assert known_one.used == {rule}
+    # rules that nothing needs are found
+    line, unused = Rule("line", ("b",), ".", "x"), Rule("condition", ("c",), ".")
+    assert known(Rule("kept", ("a",), "."), line, unused).needless({line}) == [unused]
     # what also decides, and is not known
     assert len(list(judge(text, {"CONFIG_AB", "CONFIG_C"}, rule).unknown(debian, lab))) == 1
     assert len(list(judge(text, {"CONFIG_AB"}).unknown(debian, lab))) == 1
@@ -153,11 +126,17 @@ def test_a_line_may_be_missing_under_a_known_condition() -> None:
     assert len(list(judge(text, {"CONFIG_AB"}, rule).unknown(debian, other))) == 1
 
 
-def test_a_line_can_be_known_by_its_text() -> None:
+def test_a_number_that_differs_is_shown_with_both_unless_its_line_is_known() -> None:
     rule = Rule("line", ("net/*",), "None.", r"^\s*a")
-    ways = ({(FILE, 1): "1"}, {(FILE, 1): "2"})
-    assert list(judge(" a", set(), rule).unknown(*ways)) == []
-    assert len(list(judge(" b", set(), rule).unknown(*ways))) == 1
+    both = {(FILE, 1): "x = 320 ;"}, {(FILE, 1): "x = 256 ;"}
+    assert list(judge(" a", set(), rule).unknown(*both)) == []
+    (found,) = judge("x = MAX_TCP_HEADER;", set(), rule).unknown(*both)
+    assert found == Difference((FILE, 1), "x = MAX_TCP_HEADER;", "x = 320 ;", "x = 256 ;")
+    assert str(found).split("\n") == [
+        "net/ipv4/tcp.c:1: x = MAX_TCP_HEADER;",
+        "    Debian: x = 320 ;",
+        "    lab:    x = 256 ;",
+    ]
 
 
 def test_a_header_of_one_side_is_reported_once() -> None:
@@ -169,15 +148,6 @@ def test_a_header_of_one_side_is_reported_once() -> None:
     ]
     excused = Judge(known(Rule("header", (file,), "None.")), {file: "a\nb\nc"}, frozenset())
     assert list(excused.unknown(made, {})) == []
-
-
-def test_rules_that_nothing_needs_are_found() -> None:
-    rules = (
-        Rule("kept", ("a",), "."),
-        Rule("line", ("b",), ".", "x"),
-        Rule("condition", ("c",), "."),
-    )
-    assert known(*rules).needless({rules[1]}) == [rules[2]]
 
 
 def test_options_that_differ() -> None:
@@ -199,14 +169,11 @@ def test_the_packages_of_the_version_are_chosen() -> None:
         "linux-headers-6.12.117+deb12-rt-amd64",
         "linux-headers-6.12.117+deb12-common-rt",
     ]
-    assert debian_headers.package_names([*others, *NAMES], "6.12.117-1~deb12u1", "x") == NAMES
-
-
-def test_a_package_that_is_missing_is_named() -> None:
-    with pytest.raises(
-        MptcplabError, match=r"apt-get knows no linux-headers-6\.12\.117\*-cloud-amd64"
-    ):
-        debian_headers.package_names(NAMES[:2], "6.12.117-1~deb12u1", "apt-get knows")
+    version = "6.12.117-1~deb12u1"
+    assert debian_headers.package_names([*others, *NAMES], version, "x") == NAMES
+    lacks = r"apt-get knows no linux-headers-6\.12\.117\*-cloud-amd64"
+    with pytest.raises(MptcplabError, match=lacks):
+        debian_headers.package_names(NAMES[:2], version, "apt-get knows")
 
 
 def test_a_package_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* /proc/mptcplab_bulk: a poll() that moves data by itself.
  *
- * A process that sends as much as goes, or verifies what comes, spends most of
- * its time on coming here and going back, some 10 us for each system call. Here
- * these calls are made for it: the same ones, in the same order, with what each
- * costs in virtual time, so that packets leave when they left before. What is
- * not plain goes to the process, as from poll(): other descriptors, where a
- * message is sent from its beginning or to its end, what something waits for, and
- * the end of a connection. When which bytes came is told in receipts, from which
- * the process knows when which message began and ended.
+ * A process that sends or verifies bulk data spends most of its time entering and leaving
+ * the kernel, some 10 us for each system call. This file makes these calls for it: the same
+ * ones, in the same order, at the same cost in virtual time. So packets leave at the same
+ * times. All other events go to the process, as from poll(): other descriptors, the first
+ * and last bytes of a message that it sends, bytes that something waits for, and the end of
+ * a connection. Receipts record the arrival of bytes; from them the process knows when each
+ * message began and ended.
  *
- * It waits as poll() does, but stays on the wait queues of all files while it
- * moves data, and looks only at files that were woken or were ready before:
- * with many connections, or a packet at a time, that is what costs most.
+ * It waits like poll(), but stays on the wait queues of all files while it moves data. It
+ * looks only at files that were woken or were ready before, since looking costs most with
+ * many connections, or a packet at a time.
  *
  * The sysctl mptcplab.bulk=0 makes it an ordinary poll().
  */
@@ -36,16 +35,16 @@
 #include "uapi/pattern.h"
 
 #define BULK_CHUNK_MAX	SZ_256K
-/* what is done between two looks at the clock takes less */
+/* longer than the work between two looks at the clock */
 #define BULK_MARGIN_NS	NSEC_PER_MSEC
 /* a pipe has two */
 #define BULK_QUEUES_MAX	2
 
-/* A file that is waited for, and where it is waited. */
+/* A file to wait for, and its wait queues. */
 struct bulk_source {
-	struct file	*file;		/* NULL: of none of fds */
+	struct file	*file;		/* NULL: none */
 	__poll_t	wanted;
-	__poll_t	ready;		/* when it was looked at */
+	__poll_t	ready;		/* at the latest look */
 	poll_table	table;
 	struct bulk	*bulk;
 	unsigned int	queue_count;
@@ -57,24 +56,24 @@ struct bulk_source {
 };
 
 struct bulk {
-	struct mutex	lock;		/* held while one waits, who uses all below */
+	struct mutex	lock;		/* of all fields below; held during a wait */
 	struct bulk_source *sources;	/* one for each of fds */
 	unsigned int	source_count;
-	unsigned int	ready;		/* the last one that was found to be */
-	unsigned long	*stirred;	/* bits of sources: to be looked at; also set by wakeups */
-	bool		woken;		/* by any, since it was looked */
+	unsigned int	ready;		/* the last source found ready */
+	unsigned long	*stirred;	/* bits of sources to look at; wakeups set them, too */
+	bool		woken;		/* by any source since the latest look */
 	struct bulk_flow *flows;
-	u64		*chunk;		/* what is being sent */
-	const struct bulk_flow *filled;	/* by which */
-	u64		chunk_position;	/* of it in the stream */
-	u64		*received;	/* aligned as the stream is: a word more than a chunk */
+	u64		*chunk;		/* data to send */
+	const struct bulk_flow *filled;	/* the flow of the chunk */
+	u64		chunk_position;	/* in the stream */
+	u64		*received;	/* aligned like the stream: a word more than a chunk */
 	struct bulk_receipt *receipts;
 };
 
 static u8 bulk_enabled = 1;
 
-/* What happens at the end of a system call: in virtual time, one that fails
- * takes a microsecond (arch/um/kernel/skas/syscall.c).
+/* The end of a system call: in virtual time, a failure takes a microsecond
+ * (arch/um/kernel/skas/syscall.c).
  */
 static long bulk_called(long result)
 {
@@ -95,7 +94,7 @@ static u64 bulk_read_clock(void)
 	return timespec64_to_ns(&now);
 }
 
-/* The same, but in virtual time it takes none (timer_read() in arch/um/kernel/time.c). */
+/* The same, without cost in virtual time (timer_read() in arch/um/kernel/time.c). */
 static u64 bulk_look_at_clock(void)
 {
 	unsigned long flags;
@@ -118,7 +117,7 @@ static void bulk_fill(struct bulk *bulk, const struct bulk_flow *flow)
 		*to = word;
 }
 
-/* Returns 0 when not more than a chunk is left, else why no more can be sent. */
+/* Returns 0 when at most a chunk is left, else the error that stops the sending. */
 static long bulk_send(struct bulk *bulk, struct socket *sock, struct bulk_flow *flow)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
@@ -126,7 +125,7 @@ static long bulk_send(struct bulk *bulk, struct socket *sock, struct bulk_flow *
 	long sent;
 
 	while (flow->left > flow->chunk_bytes) {
-		/* a socket may take all, and that be without end */
+		/* a socket may take endless data */
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (flow->sent == flow->chunk_bytes)
@@ -145,7 +144,7 @@ static long bulk_send(struct bulk *bulk, struct socket *sock, struct bulk_flow *
 	return 0;
 }
 
-/* Returns 0, or -EBADMSG with the first byte that is wrong. */
+/* Returns 0, or -EBADMSG with the first wrong byte. */
 static long bulk_verify(const struct bulk *bulk, struct bulk_wait *wait,
 			const struct bulk_flow *flow, size_t len)
 {
@@ -154,7 +153,7 @@ static long bulk_verify(const struct bulk *bulk, struct bulk_wait *wait,
 	u64 last = first + (words - 1) * PATTERN_STEP;
 	u8 *bytes = (u8 *)bulk->received;
 
-	/* what the first and the last word have beside it is none of ours: make it right */
+	/* fill the rest of the first and last word, so that they compare equal */
 	memcpy(bytes, &first, begin);
 	memcpy(bytes + end, (u8 *)&last + 8 - (8 * words - end), 8 * words - end);
 	for (i = 0; i < words; i++, word += PATTERN_STEP)
@@ -218,7 +217,7 @@ static long bulk_move_of(struct bulk *bulk, struct bulk_wait *wait, struct bulk_
 		if (result && result != -EAGAIN)
 			return result;
 		if (!in->left) {
-			/* what was received is not there any more */
+			/* the data is no longer there */
 			source->ready = EPOLLOUT;
 			return 0;
 		}
@@ -236,9 +235,7 @@ static long bulk_move_of(struct bulk *bulk, struct bulk_wait *wait, struct bulk_
 	return 1;
 }
 
-/* Moves what can be moved, if that is all that is ready. Returns 1; 0: that is
- * for the process; or an error.
- */
+/* Moves data if only such flows are ready. Returns 1; 0: the process must act; or an error. */
 static long bulk_move(struct bulk *bulk, struct bulk_wait *wait)
 {
 	struct bulk_flow *flow, *end = bulk->flows + wait->flow_count, *in = NULL, *out = NULL;
@@ -285,7 +282,7 @@ static void bulk_queue(struct file *file, wait_queue_head_t *head, poll_table *t
 	add_wait_queue(head, &queue->entry);
 }
 
-/* Looks at all that was stirred, which stays so if it is ready. Returns how many are. */
+/* Looks at all stirred sources. A ready one stays stirred. Returns the number of ready ones. */
 static unsigned int bulk_look(struct bulk *bulk)
 {
 	unsigned int i, ready = 0;
@@ -306,7 +303,7 @@ static unsigned int bulk_look(struct bulk *bulk)
 	return ready;
 }
 
-/* Returns how many files are ready, which are at least one, or -EINTR. */
+/* Returns the number of ready files, at least one, or -EINTR. */
 static long bulk_poll(struct bulk *bulk)
 {
 	unsigned int ready;
@@ -326,7 +323,7 @@ static long bulk_poll(struct bulk *bulk)
 	}
 }
 
-/* Of a process on its own memory, as all that a system call itself does here. */
+/* A process calls it on its own memory, as with any system call. */
 static long bulk_set_timer(const struct bulk_wait *wait, struct bulk_wait __user *user)
 {
 	if (wait->timer < 0)
@@ -385,7 +382,7 @@ static long bulk_take_sources(struct bulk *bulk, const struct bulk_wait *wait)
 	for (i = 0; i < wait->count; i++) {
 		if (copy_from_user(&fd, fds + i, sizeof(fd)))
 			return -EFAULT;
-		/* as poll(), not waited for */
+		/* like poll(), do not wait for it */
 		if (fd.fd < 0)
 			continue;
 		source = &bulk->sources[i];
@@ -443,11 +440,11 @@ static long bulk_wait_user(struct bulk *bulk, struct bulk_wait *wait,
 			return -EINVAL;
 	wait->receipt_count = 0;
 	if (!READ_ONCE(bulk_enabled) || !wait->flow_count) {
-		/* poll() itself is what acts as poll() */
+		/* poll() itself acts as poll() */
 		result = bulk_set_timer(wait, user);
 		return result ?: sys_poll(u64_to_user_ptr(wait->fds), wait->count, -1);
 	}
-	/* others may be there now */
+	/* it may hold another flow's data next */
 	bulk->filled = NULL;
 	result = bulk_take_sources(bulk, wait);
 	if (!result)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What differs between 6.12 and 7.3, the series of Linux that there are patches for, and
- * the kernels between them (docs/kernels.md), under the newest name if it has one. Of the
- * latter 6.18 and 7.1 have been looked at: elsewhere, the condition may be a series off.
+/* Differences between 6.12 and 7.3, the series of Linux with patches, and the kernels between
+ * them (docs/kernels.md), under the newest name. The conditions were checked with 6.18 and
+ * 7.1, too; elsewhere, a condition may be a series off.
  */
 #ifndef _MPTCP_LAB_COMPAT_H
 #define _MPTCP_LAB_COMPAT_H
@@ -12,7 +12,7 @@
 
 #include "../protocol.h"
 
-/* framework.c; reinject: on which subflow is the oldest segment to be sent again? */
+/* framework.c; reinject: which subflow shall send the oldest segment again? */
 int mps_get_subflow(struct mptcp_sock *msk, bool reinject);
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -42,10 +42,10 @@ static inline int mps_sched_get_subflow(struct mptcp_sock *msk, struct mptcp_sch
 
 #define MPS_SCHED_CALLS	.get_subflow = mps_sched_get_subflow
 
-/* What KUnit gives to a function that generates parameters. */
+/* KUnit's arguments for a function that generates parameters. */
 #define MPS_GENERATOR_ARGS(_prev, _name)	const void *_prev, char *_name
 
-/* those of trace.h that are no events */
+/* tracepoints of trace.h that are no events */
 #define trace_mps_question_tp			trace_mps_question
 #define register_trace_mps_question_tp		register_trace_mps_question
 #define unregister_trace_mps_question_tp	unregister_trace_mps_question
@@ -71,7 +71,7 @@ static inline int mps_sched_get_retrans(struct mptcp_sock *msk)
 
 #endif
 
-/* What is in the receive buffer of a connection, in bytes. */
+/* Bytes in the receive buffer of a connection. */
 static inline u32 mps_rmem(const struct sock *sk)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
@@ -83,7 +83,7 @@ static inline u32 mps_rmem(const struct sock *sk)
 #endif
 }
 
-/* Counts a period of the connection's timer in which nothing came back on a subflow. */
+/* Counts a period of the connection's timer in which no packet came on a subflow. */
 static inline void mps_count_period(struct mptcp_sock *msk, struct sock *ssk)
 {
 	/* later, mptcp_pm_chk_stale() has, before it asks a scheduler */

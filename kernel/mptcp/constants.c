@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* TCP computes with sizes that a kernel's configuration decides: how large the
- * largest header is, how much memory a packet takes, how long a tick is. A lab
- * with others would have other buffers, windows and timers than the kernels
- * that people run, and no run would tell. Here they are as in Debian's
- * linux-image-amd64 or, without CONFIG_WLAN, in its linux-image-cloud-amd64, as
- * the headers of these packages have them: with others nothing is built.
+/* TCP computes with sizes of the kernel's configuration: the largest header, the memory of a
+ * packet, the length of a tick. A lab with other sizes would have other buffers, windows and
+ * timers than the kernels that people run, and no run would show it. These are the sizes of
+ * Debian's linux-image-amd64 or, without CONFIG_WLAN, of its linux-image-cloud-amd64, by the
+ * headers of these packages. With other sizes, the build fails.
  */
 
 #include <linux/build_bug.h>
@@ -17,9 +16,9 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-/* 128 bytes for the header of a link if it may be a wireless mesh, 96 without
- * mesh, else 32; 48 more for a tunnel; 128 for IP and TCP; all that in whole
- * lines of a cache, so that 96 come to the same as 128.
+/* 128 bytes for the header of a link that may be a wireless mesh, 96 without mesh, else 32;
+ * 48 more for a tunnel; 128 for IP and TCP. The sum is in whole lines of a cache, so 96 and
+ * 128 have the same result.
  */
 #define LAB_TCP_HEADER	(IS_ENABLED(CONFIG_WLAN) ? 320 : 256)
 
@@ -29,7 +28,7 @@ static int __init lab_constants(void)
 	 * bytes: with 320, and 12 bytes before it with 256.
 	 */
 	BUILD_BUG_ON(MAX_TCP_HEADER != LAB_TCP_HEADER);
-	/* the heads of packets: skbuff_small_head has the size of the larger sum */
+	/* heads of packets: skbuff_small_head has the size of the larger sum */
 	BUILD_BUG_ON(SKB_HEAD_ALIGN(MAX_TCP_HEADER) != LAB_TCP_HEADER + 320);
 	BUILD_BUG_ON(SKB_HEAD_ALIGN(GRO_MAX_HEAD + NET_SKB_PAD + NET_IP_ALIGN) !=
 		     LAB_TCP_HEADER + 384);
@@ -45,7 +44,7 @@ static int __init lab_constants(void)
 	BUILD_BUG_ON(GSO_LEGACY_MAX_SIZE != 65536);
 	BUILD_BUG_ON(GSO_MAX_SEGS != 65535);
 
-	/* the least buffers, and what a socket reserves at a time */
+	/* the least buffers, and a socket's unit of reservation */
 	BUILD_BUG_ON(SOCK_MIN_SNDBUF != 4608);
 	BUILD_BUG_ON(SOCK_MIN_RCVBUF != 2304);
 	BUILD_BUG_ON(SK_MEMORY_PCPU_RESERVE != 256);

@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The subflows of a connection, as congestion control sees them.
  *
- * TCP calls a congestion control with the lock of one subflow, and not with that
- * of the connection: msk->conn_list may change meanwhile, and the other subflows
- * may be at work on other CPUs. So each subflow writes what others need into its
- * own struct coupled_subflow, which is in a list of ours, and reads nothing of
- * another subflow but that.
+ * TCP calls a congestion control with the lock of one subflow, and without the lock of
+ * the connection. Meanwhile msk->conn_list may change, and the other subflows may run on
+ * other CPUs. So each subflow writes its figures into its own struct coupled_subflow, in
+ * a list of ours, and reads nothing else of another subflow.
  *
  * Locks, in this order:
  *
- *	lock of the subflow's socket	held by TCP when it calls
- *	coupled_group.lock		who takes part in it, and their figures
+ *	lock of the subflow's socket	TCP holds it when it calls
+ *	coupled_group.lock		members of the group, and their figures
  *
- * and alone, groups_lock: which groups there are, and how many subflows know each.
+ * and alone, groups_lock: the table of groups, and the count of each group's subflows.
  *
  * All with bottom halves off: TCP calls from softirq, and from processes.
  *
- * Life. TCP calls init() when a subflow is established, or when its algorithm
- * is chosen later; by then it knows its connection: a joining one since it was
- * created, a passive one since the third packet of the handshake. It calls
- * release() before another algorithm is chosen, before the socket is used for
- * another connection, and before its memory goes; and after that the area for
- * our state is cleared. Accepted sockets are copied from listening ones, which
- * are never in a group: init() is not called there. So who is in the list is
- * there, no memory is freed while anybody can see it, and no RCU is needed. The
- * first subflow makes the group, the last one removes it. The group holds the
- * connection, so that its address is not that of another one.
+ * Life. TCP calls init() when a subflow is established, or when it gets another
+ * algorithm. The subflow knows its connection by then: a joining one since its creation,
+ * a passive one since the third packet of the handshake. TCP calls release() before
+ * another algorithm, before the socket's next connection, and before its memory goes;
+ * then it clears the area of our state. Accepted sockets are copies of listening ones,
+ * for which TCP does not call init(): they are in no group. So a subflow in the list
+ * exists, no visible memory is freed, and no RCU is needed. The first subflow makes the
+ * group, the last one removes it. The group holds a reference to the connection, so no
+ * other one gets its address.
  *
- * Algorithms may differ among the subflows of a connection, for an address can
- * have its own by a route: each couples with those of its kind only.
+ * Subflows of a connection may have different algorithms, by the route of an address.
+ * Each couples only with subflows of the same algorithm.
  */
 
 #include <linux/hashtable.h>
@@ -41,10 +39,10 @@
 #define MAX_MSS		U16_MAX
 #define MAX_SRTT	(BIT(29) - 1)
 
-/* far more than an ACK acknowledges; times a factor it fits into 64 bits */
+/* far more than an ACK acknowledges; its product with a factor fits into 64 bits */
 #define MAX_ACKED	BIT(24)
 
-/* a passive one is established when init() has been called */
+/* TCP calls init() of a passive subflow before the subflow is established */
 #define CAN_SEND	(TCPF_ESTABLISHED | TCPF_CLOSE_WAIT | TCPF_SYN_RECV)
 
 static DEFINE_SPINLOCK(groups_lock);
@@ -116,7 +114,7 @@ EXPORT_SYMBOL_IF_KUNIT(coupled_share);
 
 /* --- groups */
 
-/* The parameters of the namespace that are on, a bit for each. */
+/* The parameters that are on in the namespace, a bit for each. */
 static u32 those_on(const struct sock *sk)
 {
 	const struct coupled_ops *ops = container_of(inet_csk(sk)->icsk_ca_ops,
@@ -152,7 +150,7 @@ static struct coupled_group *find_group(struct sock *conn, const struct tcp_cong
 	return group;
 }
 
-/* It takes part when something of it is told: from its first acknowledgment on. */
+/* The subflow joins the group's list with its first acknowledgment. */
 void coupled_init(struct sock *sk)
 {
 	struct coupled_subflow *subflow = inet_csk_ca(sk);
@@ -172,7 +170,7 @@ void coupled_init(struct sock *sk)
 	spin_unlock_bh(&groups_lock);
 }
 
-/* Also called for sockets that were never in a group, a connection's among them. */
+/* TCP also calls it for sockets that were never in a group, such as a connection's. */
 void coupled_release(struct sock *sk)
 {
 	struct coupled_subflow *subflow = inet_csk_ca(sk);
@@ -263,7 +261,7 @@ u32 coupled_counts(const struct sock *sk, u32 acked)
 	return coupled_on(inet_csk_ca(sk), COUPLED_SEGMENTS) ? min(acked, MAX_ACKED) : 1;
 }
 
-/* Has it grown? */
+/* True: the window has grown. */
 static bool grow(struct sock *sk, u32 acked, u64 threshold)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -292,7 +290,7 @@ void coupled_count_avoid(struct sock *sk, u32 acked, u64 (*threshold)(struct soc
 	}
 }
 
-/* As tcp_cong_avoid_ai() with less than nothing acknowledged. */
+/* tcp_cong_avoid_ai() for negative acknowledgments. */
 static void shrink(struct tcp_sock *tp, u64 by)
 {
 	u32 cwnd = tcp_snd_cwnd(tp);
@@ -331,7 +329,7 @@ void coupled_cong_avoid(struct sock *sk, u32 acked, coupled_factor_t factor)
 		counts = factor(group, subflow);
 	coupled_unlock(group);
 
-	/* what is less than a segment is kept for the next time, always positive */
+	/* the fraction of a segment, never negative, waits for the next ACK */
 	counts = counts * coupled_counts(sk, acked) + subflow->fraction;
 	subflow->fraction = lower_32_bits(counts);
 	counts >>= COUPLED_SHIFT;

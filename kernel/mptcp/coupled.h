@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Congestion control that couples the subflows of a connection: what its
+/* Congestion control that couples the subflows of a connection: declarations that its
  * algorithms, cc/NAME.c, share with each other and with their tests.
  *
- * The subflows of a connection with the same algorithm are a group. Each tells
- * the others its window, its RTT and its MSS; from these an algorithm computes
- * by how much less than Reno a subflow grows. Plain TCP is in no group: there,
- * every algorithm but wvegas is Reno, to the packet.
+ * The subflows of a connection with the same algorithm form a group. Each subflow reports
+ * its window, RTT and MSS to the others. From these an algorithm computes by how much less
+ * than Reno a subflow grows. Plain TCP is in no group: there, every algorithm but wvegas is
+ * Reno, to the packet.
  *
- * Each algorithm is, by default, the module of the out-of-tree kernels v0.9x, with
- * which papers measured: its integers, the events at which it computes, its way to
- * count. What is ours is a parameter.
+ * By default, each algorithm is the module of the out-of-tree kernels v0.9x, with which
+ * papers measured: with its integers, its times of computation, and its counting. Changes
+ * of ours are parameters.
  */
 #ifndef _MPTCP_LAB_COUPLED_H
 #define _MPTCP_LAB_COUPLED_H
@@ -21,9 +21,9 @@
 #define COUPLED_SHIFT	32
 #define COUPLED_ONE	BIT_ULL(COUPLED_SHIFT)
 
-/* Parameters are switches, MPS_BOOL: sysctls of each network namespace, of which a
- * connection has those of the time when its first subflow was established. These
- * are the first ones of lia, olia and balia.
+/* Parameters are switches, MPS_BOOL: sysctls of each network namespace. A connection takes
+ * their values when its first subflow is established. These are the first parameters of
+ * lia, olia and balia.
  */
 enum coupled_param {
 	COUPLED_EXACT,
@@ -34,21 +34,19 @@ enum coupled_param {
 
 struct coupled_group;
 
-/* A subflow as the others see it. An algorithm's own state, in icsk_ca_priv,
- * begins with it.
- */
+/* The others' view of a subflow. An algorithm's own state, in icsk_ca_priv, begins with it. */
 struct coupled_subflow {
 	struct coupled_group	*group;		/* NULL: plain TCP, or no memory */
 	u32			on;		/* parameters, a bit for each */
 
-	/* written by the owner, read by the others; under the group's lock */
+	/* the owner writes, the others read; under the group's lock */
 	struct list_head	node;		/* in coupled_group.subflows, or empty */
 	u32			snd_cwnd;	/* in segments */
-	u32			cwnd;		/* the same; in recovery, what it is reduced to */
+	u32			cwnd;		/* the same; in recovery, its target */
 	u32			srtt;		/* in us / 8 */
 	u32			mss;		/* in bytes */
 
-	u32			fraction;	/* of a segment that counts; the owner's own */
+	u32			fraction;	/* of a segment; the owner's own */
 };
 
 struct coupled_group {
@@ -58,11 +56,11 @@ struct coupled_group {
 	unsigned int		users;		/* subflows that point here */
 	u32			on;		/* parameters, a bit for each */
 
-	spinlock_t		lock;		/* of what follows, and what is in the list */
-	/* those with an RTT, that can send new data; the newest first, as in v0.9x */
+	spinlock_t		lock;		/* of the fields below, and the listed subflows */
+	/* subflows with an RTT that can send new data; the newest first, as in v0.9x */
 	struct list_head	subflows;
 	u64			lia_alpha;
-	bool			lia_stale;	/* it is to be computed anew */
+	bool			lia_stale;	/* alpha must be computed anew */
 };
 
 static inline bool coupled_on(const struct coupled_subflow *subflow, unsigned int param)
@@ -80,30 +78,29 @@ static inline bool coupled_alone(const struct coupled_group *group)
 
 /* --- figures, of a group with at least one subflow in the list, under the lock
  *
- * Whatever the kernel has in a window, an RTT and an MSS, these are bounded so
- * that products of two fit into 64 bits: up to 262,143 segments of 48 to 65,535
- * bytes, and 67 s.
+ * Bounds on window, RTT and MSS let products of two figures fit into 64 bits: up to 262,143
+ * segments of 48 to 65,535 bytes, and 67 s.
  */
 u64 coupled_snd_cwnd(const struct coupled_subflow *subflow);
 u64 coupled_cwnd(const struct coupled_subflow *subflow);
 u64 coupled_window_bytes(const struct coupled_subflow *subflow);
 u64 coupled_srtt(const struct coupled_subflow *subflow);
 
-/* The one with the highest rate, that is window by RTT. */
+/* The subflow with the highest rate, window by RTT. */
 const struct coupled_subflow *coupled_fastest(const struct coupled_group *group);
 
-/* A rate in parts of another one that is not lower; at most 1. */
+/* A rate relative to the fastest subflow's; at most 1. */
 u64 coupled_relative_rate(const struct coupled_subflow *subflow,
 			  const struct coupled_subflow *fastest);
 
-/* The part that it has of the rate of all; at most 1, and that when alone. */
+/* The subflow's share of the rate of all; 1 when alone. */
 u64 coupled_share(const struct coupled_group *group, const struct coupled_subflow *subflow);
 
-/* --- what algorithms have in common */
+/* --- functions that algorithms share */
 
-/* What an acknowledged segment counts for the growth of the window, where it is
- * one for Reno, which grows by one when a window of them was acknowledged.
- * Negative: it shrinks. The subflow is in the list; under the lock.
+/* The weight of an acknowledged segment in the window's growth. Reno's is one: its window
+ * grows by one for each window of acknowledged segments. Negative: the window shrinks. The
+ * subflow is in the list; under the lock.
  */
 typedef s64 (*coupled_factor_t)(const struct coupled_group *group,
 				const struct coupled_subflow *subflow);
@@ -112,23 +109,23 @@ void coupled_init(struct sock *sk);
 void coupled_release(struct sock *sk);
 void coupled_set_state(struct sock *sk, u8 ca_state);
 void coupled_pkts_acked(struct sock *sk, const struct ack_sample *sample);
-/* Tells the others of sk. */
+/* Reports the figures of sk to the others. */
 void coupled_tell(struct sock *sk);
-/* Slow start as ever, then by the factor. */
+/* Slow start as in TCP, then growth by the factor. */
 void coupled_cong_avoid(struct sock *sk, u32 acked, coupled_factor_t factor);
-/* What an acknowledgment of so many segments counts. */
+/* The weight of an acknowledgment of this many segments. */
 u32 coupled_counts(const struct sock *sk, u32 acked);
-/* Slow start, and then counting, as v0.9x: the acknowledgment that finds the threshold
- * reached has the window grow, and counts itself no more. recompute() is called with
- * each acknowledgment in slow start, and when the window has grown.
+/* Slow start, then counting as in v0.9x: the acknowledgment at which the count has reached
+ * the threshold lets the window grow, and does not itself count. recompute() follows each
+ * acknowledgment in slow start, and each growth of the window.
  */
 void coupled_count_avoid(struct sock *sk, u32 acked, u64 (*threshold)(struct sock *sk),
 			 void (*recompute)(struct sock *sk));
-/* Is there no other subflow in its group, or is it in none? Tells the others of sk. */
+/* Is the subflow alone in its group, or in none? Reports the figures of sk to the others. */
 bool coupled_is_alone(struct sock *sk);
 
-/* Locks the group of sk, and tells the others of it. NULL, and no lock, where it
- * is in none, or not in the list.
+/* Locks the group of sk, and reports its figures to the others. NULL, without the lock: sk
+ * is in no group, or not in the list.
  */
 struct coupled_group *coupled_lock(struct sock *sk);
 void coupled_unlock(struct coupled_group *group);
@@ -151,27 +148,27 @@ static int __init ops##_register(void)						\
 }										\
 late_initcall(ops##_register)
 
-/* --- what tests look at, besides the above */
+/* --- declarations for tests */
 
 struct olia {
 	struct coupled_subflow	coupled;
-	/* in bytes that were acknowledged; under the group's lock */
+	/* acknowledged bytes; under the group's lock */
 	u64			since;		/* since the last loss, */
 	u64			between;	/* and between the last two */
 	/* the owner's own */
-	u64			at_loss;	/* bytes in all, at the last one */
+	u64			at_loss;	/* all acknowledged bytes at the last loss */
 	s64			count;		/* of a segment, in 2^-10 */
 };
 
 struct wvegas {
 	struct coupled_subflow	coupled;
-	/* written by the owner, read by the others */
-	u64			rate;		/* when the queue was long enough, 0: not yet */
+	/* the owner writes, the others read */
+	u64			rate;		/* when the queue was long enough; 0: not yet */
 	u32			rtts;		/* samples of the round */
 	/* the owner's own */
 	u32			rtt_us;		/* the least of the round */
 	u64			rtt_sum_us;
-	u32			round_end;	/* it ends when this is acknowledged */
+	u32			round_end;	/* the ACK of this byte ends the round */
 	u32			base_us;	/* the least RTT; 0: none yet */
 	u32			alpha;		/* segments to be in the queue */
 	u32			weight;		/* part of all rates, in 2^-16 */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /proc/net/mptcp_decisions: what the schedulers of a network namespace decide.
+/* /proc/net/mptcp_decisions: the decisions of schedulers in a network namespace.
  *
- * From the moment a "1" is written to it, until a "0" is, read() gives a record
- * (struct probe_decision of uapi/probe.h) for each decision of each connection. It
- * listens to the tracepoint mps_decision, which others may use, too. With "states"
- * instead of "1", it gives what they saw, and what they answered (struct state_head).
+ * A process writes "1" to start and "0" to stop. In between, read() gives a record (struct
+ * probe_decision of uapi/probe.h) for each decision of each connection. The file listens to
+ * the tracepoint mps_decision, which others may use, too. With "states" instead of "1", it
+ * gives the schedulers' views and answers (struct state_head).
  */
 
 #include <linux/proc_fs.h>
@@ -19,8 +19,8 @@
 #include "trace.h"
 #include "uapi/probe.h"
 
-/* A process may send a whole send buffer at once, a segment at a time, before the reader
- * runs: some thousand questions.
+/* A process may send a whole send buffer, segment by segment, before the reader runs: some
+ * thousand questions.
  */
 #define STATES_BYTES	SZ_16M
 
@@ -28,7 +28,7 @@ struct decisions {
 	struct record_stream	stream;
 	struct net		*net;
 	struct mutex		lock;		/* of started */
-	spinlock_t		write_lock;	/* of the stream's writing end, and ids */
+	spinlock_t		write_lock;	/* of ids, and of writing to the stream */
 	struct xarray		ids;		/* socket cookie -> connection number */
 	u32			connections;
 	bool			started;
@@ -43,15 +43,15 @@ static u32 decisions_connection(struct decisions *decisions, struct sock *sk)
 	if (known)
 		return xa_to_value(known);
 	decisions->connections++;
-	/* or it would have another number in the next record */
+	/* without an entry, it would get another number in the next record */
 	if (xa_err(xa_store(&decisions->ids, cookie, xa_mk_value(decisions->connections),
 			    GFP_ATOMIC)))
 		WRITE_ONCE(decisions->stream.overflow, true);
 	return decisions->connections;
 }
 
-/* Of a connection of this namespace: starts writing. True: go on, and end with
- * decisions_end().
+/* Starts to write about a connection. True: go on, and end with decisions_end(). False: it
+ * is in another namespace.
  */
 static bool decisions_begin(struct decisions *decisions, const struct mps_conn *conn,
 			    u32 *number)
@@ -126,7 +126,7 @@ static void decisions_done(void *data, const struct mps_conn *conn,
 	struct decisions *decisions = data;
 	u32 number;
 
-	/* an answer has said that */
+	/* the answer has recorded it */
 	if (decision->kind == DECISION_WAIT)
 		return;
 	if (!decisions_begin(decisions, conn, &number))
@@ -137,7 +137,7 @@ static void decisions_done(void *data, const struct mps_conn *conn,
 
 static int decisions_open(struct inode *inode, struct file *file)
 {
-	/* the file may be opened while the namespace is being taken down */
+	/* the namespace may be going away */
 	struct net *net = maybe_get_net(pde_data(inode));
 	struct decisions *decisions;
 

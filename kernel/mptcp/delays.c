@@ -6,15 +6,14 @@
 
 #include "framework.h"
 
-/* Clocks are read in whole ms: two readings differ by less than 1 ms more, and by
- * less than 1 ms less, than the times they stand for; so with two of them there
- * is no delay of less than 0, and 0 can say that there is none.
+/* Clocks read in whole ms: the difference of two readings is less than 1 ms off. A delay is
+ * computed from two differences; with this margin it is never below 0, and 0 can mean "none".
  */
 #define MPS_CLOCK_MARGIN_MS	2
 /* 35 minutes, so that it fits into 31 bits */
 #define MPS_OWD_MAX_MS		(S32_MAX / USEC_PER_MSEC)
 
-/* From the peer's clock minus ours, with a delay in it. */
+/* clock_ms: the peer's clock minus ours, plus a delay. */
 static u32 mps_owd_us(const struct mps_conn *conn, u32 clock_ms)
 {
 	s32 ms = clock_ms - conn_core(conn)->clock_zero_ms;
@@ -23,8 +22,8 @@ static u32 mps_owd_us(const struct mps_conn *conn, u32 clock_ms)
 	return max((ms + MPS_CLOCK_MARGIN_MS) * USEC_PER_MSEC, 1L);
 }
 
-/* An ACK of what was sent at a time of ours. It left the peer before it came here, and
- * what it acknowledges left us before it came there.
+/* An ACK of data that left at sent_ms of our clock. The ACK left the peer before it came
+ * here, and the data left us before it came there: two bounds.
  */
 static void mps_sample_clock(struct mps_subflow *subflow, u32 sent_ms)
 {
@@ -43,8 +42,8 @@ static void mps_sample_clock(struct mps_subflow *subflow, u32 sent_ms)
 	WRITE_ONCE(sub->owd_sample_us, mps_owd_us(sub->conn, sub->clock_most_ms));
 }
 
-/* A packet has come that may acknowledge something. The subflow is locked, and
- * so is the spinlock.
+/* A packet has come that may acknowledge data. The subflow is locked, and the spinlock is
+ * held.
  */
 void mps_read_timestamps(struct mps_subflow *subflow)
 {
@@ -57,9 +56,8 @@ void mps_read_timestamps(struct mps_subflow *subflow)
 	mps_assert_locked(sub->ssk);
 	if (!sub->has_timestamps || !tp->rx_opt.saw_tstamp)
 		return;
-	/* Not by the time that it echoes, which is that of the first packet it
-	 * acknowledges, but by that of the last one: that is the one which did
-	 * not wait for another before it was acknowledged.
+	/* The ACK echoes the timestamp of the first packet that it acknowledges. The last
+	 * one counts here: it did not wait for another packet before the peer's ACK.
 	 */
 	if (tp->rack.mstamp != sub->newest_acked_us) {
 		sub->newest_acked_us = tp->rack.mstamp;
@@ -70,7 +68,7 @@ void mps_read_timestamps(struct mps_subflow *subflow)
 		s32 old_us = sub->commd_sample_us, sample_us;
 
 		sample_us = mps_owd_us(conn, theirs_ms - sent_ms);
-		/* smoothed as the RTT is */
+		/* smoothed like the RTT */
 		WRITE_ONCE(sub->commd_sample_us,
 			   old_us ? old_us + (sample_us - old_us) / 8 : sample_us);
 		sub->timing = false;
@@ -78,8 +76,8 @@ void mps_read_timestamps(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_read_timestamps);
 
-/* A new subflow: of the last packet of its handshake, what that echoes says what it
- * acknowledges. Locked as above; the connection is the caller's.
+/* A new subflow: the echo in the last packet of its handshake is the time of the packet
+ * that it acknowledges. Locked as above; the caller owns the connection.
  */
 void mps_read_handshake(struct mps_subflow *subflow)
 {
@@ -91,7 +89,7 @@ void mps_read_handshake(struct mps_subflow *subflow)
 	if (!sub->handshake_unread)
 		return;
 	sub->handshake_unread = false;
-	/* or something has been acknowledged in the meantime */
+	/* an ACK may have given a sample meanwhile */
 	if (sub->clock_known || !tp->rx_opt.saw_tstamp || !tp->rx_opt.rcv_tsecr)
 		return;
 	mps_sample_clock(subflow, tp->rx_opt.rcv_tsecr);
@@ -99,8 +97,8 @@ void mps_read_handshake(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_read_handshake);
 
-/* The subflow, which is locked, has just sent up to snd_nxt for the first time:
- * one segment at a time is timed until it arrives.
+/* The subflow, which is locked, has just sent up to snd_nxt for the first time. One segment
+ * at a time is timed until it arrives.
  */
 void mps_time_segment(struct mps_subflow *subflow)
 {

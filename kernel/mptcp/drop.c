@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /proc/net/mptcp_drop: lose exactly those packets that a test names.
+/* /proc/net/mptcp_drop: lose exactly the packets that a test names.
  *
- * Written to it, in a network namespace, in a single write each:
+ * A process in the network namespace writes to it, each in a single write:
  *
- *	DEVICE data|acks 5,17,100-120	of what DEVICE receives, lose these
+ *	DEVICE data|acks 5,17,100-120	lose these packets of those that DEVICE receives
  *	start				on every device of the namespace, count from now
  *
- * TCP segments with payload, over IPv4 and IPv6, are counted apart from those
- * without, each from 1. The numbers ascend. A list that is given again replaces the one
- * before and counts from 1. Nothing else is counted or lost. A packet is lost as
- * it comes, before it is queued.
+ * TCP segments with payload, over IPv4 and IPv6, count apart from those without, each from
+ * 1. The numbers ascend. A second list replaces the first and counts from 1. No other
+ * packet counts or is lost. A packet is lost on arrival, before it is queued.
  */
 
 #define pr_fmt(fmt) "mptcp_drop: " fmt
@@ -40,19 +39,19 @@ struct drop_range {
 struct drop_list {
 	struct drop_range	*ranges;
 	u32			count;
-	u32			next;		/* the first range that is not past */
+	u32			next;		/* the first range ahead */
 	u32			seen;		/* packets since the start */
 };
 
-/* of a device: its rx_handler_data */
+/* the rx_handler_data of a device */
 struct drop {
 	spinlock_t		lock;		/* of all below; softirq takes it, too */
 	bool			started;
 	struct drop_list	lists[DROP_KINDS];
 };
 
-/* A packet of TCP over IPv4: where TCP's header begins, and where the packet ends.
- * False: it is none, or a later fragment.
+/* The begin of TCP's header and the end of the packet, over IPv4. False: no TCP, or a later
+ * fragment.
  */
 static bool drop_ipv4(const struct sk_buff *skb, unsigned int *begin, unsigned int *end)
 {
@@ -79,7 +78,7 @@ static bool drop_ipv6(const struct sk_buff *skb, unsigned int *begin, unsigned i
 	return true;
 }
 
-/* Which list a packet counts in; DROP_KINDS: none. */
+/* The list in which a packet counts; DROP_KINDS: none. */
 static int drop_kind(const struct sk_buff *skb)
 {
 	unsigned int begin, end;
@@ -148,7 +147,7 @@ static struct drop *drop_add(struct net_device *dev)
 	return drop;
 }
 
-/* "5,17,100-120", which is taken apart. 0 or an error. */
+/* Parses "5,17,100-120", and changes the text. 0 or an error. */
 static int drop_parse(char *text, struct drop_list *list)
 {
 	u32 count = 1, end = 0;
@@ -241,7 +240,7 @@ static int drop_write(struct file *file, char *text, size_t len)
 	return text ? drop_set(net, device, kind, text) : -EINVAL;
 }
 
-/* nothing to read: how proc files of a namespace can be written */
+/* Nothing to read. A writable proc file of a namespace needs this function. */
 static int drop_show(struct seq_file *seq, void *unused)
 {
 	return 0;
@@ -257,7 +256,7 @@ static int drop_device_event(struct notifier_block *block, unsigned long event, 
 		return NOTIFY_DONE;
 	drop = drop_of(dev);
 	if (drop) {
-		/* waits until nobody uses it */
+		/* waits for its users */
 		netdev_rx_handler_unregister(dev);
 		for (kind = 0; kind < DROP_KINDS; kind++)
 			kfree(drop->lists[kind].ranges);

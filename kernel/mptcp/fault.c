@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /proc/mptcplab_fault: provoke a fault of the kernel, to test what notices it.
+/* /proc/mptcplab_fault: provoke a fault of the kernel, to test its detection.
  *
- * Written to it: "panic", "oops", "warn" or "spin".
+ * A test writes "panic", "oops", "warn" or "spin" to it.
  */
 
 #include <linux/bug.h>
@@ -28,7 +28,7 @@ static ssize_t fault_write(struct file *file, const char __user *from, size_t le
 		WRITE_ONCE(*(int *)NULL, 1);
 	if (sysfs_streq(text, "warn"))
 		WARN(1, "asked for by mptcplab_fault");
-	/* not cpu_relax(): in time travel that moves the time */
+	/* in time travel, cpu_relax() would move the time */
 	while (sysfs_streq(text, "spin"))
 		barrier();
 	return len;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The framework between net/mptcp and the schedulers of mpsched.h.
  *
- * A connection whose scheduler is one of these has msk->mps. Its data
- * fragments are segments (struct mps_segment), and mps_push() and
- * mps_push_bh() take the place of upstream's push functions: they bring what
- * the scheduler sees up to date, tell it what happened, and carry out what it
- * picks. Upstream's cursor, msk->first_pending, is kept as the first segment
- * that is not wholly sent; msk->snd_nxt is the end of the farthest one sent.
+ * A connection with such a scheduler has msk->mps. Its data fragments are segments
+ * (struct mps_segment). mps_push() and mps_push_bh() replace upstream's push functions:
+ * they update the scheduler's view, report events to it, and carry out its picks.
+ * Upstream's cursor, msk->first_pending, is the first segment that is not wholly sent.
+ * msk->snd_nxt is the end of the farthest segment sent.
  *
  * Locking: see framework.h. In softirq only the subflow that brought the ACK is locked. A
- * pick for another one is handed over: it waits in core->handoff until that subflow's
- * delegated action, or a process, carries it out. So is a cut of another one's congestion
- * window, which waits in that subflow's `cuts` and goes with it when it is closed.
+ * pick for another subflow waits in core->handoff until that subflow's delegated action,
+ * or a process, carries it out. A cut of another subflow's congestion window waits in its
+ * `cuts`, until the subflow closes at the latest.
  */
 
 #include <kunit/visibility.h>
@@ -77,9 +76,8 @@ static void mps_trace(const struct mps_conn *conn, const struct mps_subflow *sub
 	}
 }
 
-/* May this be sent now? Not outside the receive window; not a small part that
- * happens to fit into it (RFC 1122, section 4.2.3.4), unless nothing is in
- * flight that would bring another occasion.
+/* May this be sent now? The receive window must have room for all of the segment (RFC 1122,
+ * section 4.2.3.4). A part leaves only if nothing is in flight, as no ACK follows then.
  */
 static bool mps_may_leave(const struct mps_conn *conn, const struct mps_segment *seg, u8 kind)
 {
@@ -92,7 +90,7 @@ static bool mps_may_leave(const struct mps_conn *conn, const struct mps_segment 
 	return !mps_is_held(conn, seg);
 }
 
-/* What is done when the scheduler's answer is no help. */
+/* The pick in place of a refused one. */
 static bool mps_default_pick(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *head = mps_head(conn);
@@ -104,7 +102,7 @@ static bool mps_default_pick(struct mps_conn *conn, struct mps_pick *pick)
 	return subflow && mps_pick_new(pick, conn, subflow, head);
 }
 
-/* Has a usable subflow anything that is not acknowledged? */
+/* Has a usable subflow unacknowledged data? */
 static bool mps_any_outstanding(const struct mps_conn *conn)
 {
 	const struct mps_subflow *subflow;
@@ -115,8 +113,8 @@ static bool mps_any_outstanding(const struct mps_conn *conn)
 	return false;
 }
 
-/* Is nothing in flight? Or has all arrived that was sent out of order, and `head`, which is
- * missing, was never sent? Then no ACK comes.
+/* Will no ACK come? Nothing is in flight; or all data in flight arrived out of order, and
+ * `head`, the oldest missing segment, was never sent.
  */
 static bool mps_is_idle(const struct mps_conn *conn, const struct mps_segment *head)
 {
@@ -124,7 +122,7 @@ static bool mps_is_idle(const struct mps_conn *conn, const struct mps_segment *h
 	       (mps_seq(conn, head) == conn->una_seq && !mps_any_outstanding(conn));
 }
 
-/* Where something is sent that the scheduler sends nowhere. */
+/* The subflow for data that the scheduler does not send: regular, with the lowest RTT. */
 static struct mps_subflow *mps_forced_subflow(const struct mps_conn *conn)
 {
 	struct mps_subflow *subflow, *best = NULL;
@@ -137,8 +135,8 @@ static struct mps_subflow *mps_forced_subflow(const struct mps_conn *conn)
 	return best;
 }
 
-/* The retransmission timer fired, nothing is in flight, and the scheduler waits, be it
- * for a timer of its own: too long. Also the way of a probe of a closed window.
+/* The retransmission timer fired with nothing in flight, and the scheduler waits too long,
+ * perhaps for a timer of its own. A probe of a closed window takes the same way.
  */
 bool mps_forced_pick(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
 {
@@ -166,7 +164,7 @@ static bool mps_fallback_pick(struct mps_conn *conn, struct mps_pick *pick)
 	return subflow && mps_pick_new(pick, conn, subflow, head);
 }
 
-/* Is it the send buffer that keeps the application from writing more? */
+/* Does the send buffer keep the application from writing more? */
 static void mps_look_for_writer(struct mps_conn *conn)
 {
 	const struct sock *sk = mps_sk(conn);
@@ -186,7 +184,7 @@ static bool mps_in_order(const struct mps_conn *conn, const struct mps_pick *pic
 	       seg->frag.data_seq + seg->frag.already_sent == conn_core(conn)->msk->snd_nxt;
 }
 
-/* What the scheduler, or the framework in its place, wants to be carried out. */
+/* The pick of the scheduler, or of the framework in its place. */
 static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_segment **seg)
 {
 	struct mps_conn_core *core = conn_core(conn);
@@ -194,8 +192,8 @@ static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_seg
 	bool answered;
 
 	mps_assert_locked(mps_sk(conn));
-	/* Nor is there any other from the MP_FAIL on that asks for it: what is sent
-	 * next, in order, makes the fallback.
+	/* The peer's MP_FAIL asks for a fallback, and the next data in order makes it. From
+	 * then on, nothing may leave out of order.
 	 */
 	if (__mptcp_check_fallback(core->msk) || !READ_ONCE(core->msk->allow_subflows))
 		return mps_fallback_pick(conn, pick) && (*seg = mps_first_unsent(conn));
@@ -203,7 +201,7 @@ static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_seg
 	if (core->has_handoff) {
 		core->has_handoff = false;
 		*pick = core->handoff;
-		/* acknowledged, or its subflow lost, in the meantime */
+		/* meanwhile an ACK may have come, or its subflow may have gone */
 		if (!mps_check_pick(conn, pick, seg) &&
 		    mps_may_leave(conn, *seg, pick->kind))
 			return true;
@@ -228,7 +226,7 @@ static bool mps_ask(struct mps_conn *conn, struct mps_pick *pick, struct mps_seg
 	if (answered && mps_may_leave(conn, *seg, pick->kind))
 		return true;
 	if (core->alarm && mps_forced_pick(conn, pick, seg)) {
-		/* a probe of a closed window is nobody's mistake */
+		/* a probe of a closed window is not the scheduler's mistake */
 		if (!answered || mps_fits_window(conn, *seg)) {
 			core->forced++;
 			mps_trace(conn, pick->subflow, DECISION_FORCED, pick->seq, mps_len(*seg));
@@ -247,8 +245,8 @@ static bool mps_decide(struct mps_conn *conn, struct mps_pick *pick, struct mps_
 {
 	if (!mps_ask(conn, pick, seg))
 		return false;
-	/* A peer that has not confirmed MPTCP yet may have fallen back to TCP, and
-	 * takes the bytes as they come: they leave in order, and once.
+	/* A peer that has not confirmed MPTCP yet may have fallen back to TCP. It would take
+	 * the bytes as they come: they leave in order, and once.
 	 */
 	if (READ_ONCE(conn_core(conn)->msk->fully_established) || pick->kind == MPS_DROP ||
 	    mps_in_order(conn, pick, *seg))
@@ -268,12 +266,13 @@ EXPORT_SYMBOL_GPL(mps_event);
 
 /* Is TCP short of memory, and the subflow beyond its send buffer? TCP charges such a socket
  * whatever it asks for (__sk_mem_raise_allocated()), as it expects it to wait. Its next ACK
- * brings room. Half of the memory is more than tcp_mem allows, unless somebody has set it.
+ * brings room. tcp_mem is 3/32 of memory by default (tcp_init_mem()), so an eighth is reached
+ * only where somebody has set it higher.
  */
 static bool mps_lacks_memory(const struct sock *ssk)
 {
 	bool lacks = tcp_under_memory_pressure(ssk) ||
-		     sk_memory_allocated(ssk) > totalram_pages() / 2;
+		     sk_memory_allocated(ssk) > totalram_pages() / 8;
 
 	return lacks && !sk_stream_memory_free(ssk);
 }
@@ -401,8 +400,8 @@ static void mps_drop(struct mps_conn *conn, const struct mps_pick *pick)
 	mps_drop_unit(conn, unit);
 }
 
-/* Does TCP_CORK hold all that is left, with nothing in flight? Then the timer is to end that
- * when TCP would, by the timer that probes a closed window (tcp_probe0_base()).
+/* Does TCP_CORK hold all remaining data, with nothing in flight? Then the timer lets it go
+ * when TCP would: at the probe of a closed window (tcp_probe0_base()).
  */
 static bool mps_time_cork(const struct mps_conn *conn)
 {
@@ -424,9 +423,9 @@ static bool mps_time_cork(const struct mps_conn *conn)
 	return true;
 }
 
-/* How long a scheduler may wait with nothing in flight: as long as a subflow's timer is
- * before it doubles. What is left of a timer that has doubled often may be minutes, of
- * data that others have delivered.
+/* A scheduler may wait this long with nothing in flight: the timeout of a subflow before it
+ * doubles. A timer that has doubled often may have minutes left, for data that other
+ * subflows have delivered meanwhile.
  */
 static unsigned long mps_idle_timeout(const struct mps_conn *conn)
 {
@@ -438,9 +437,9 @@ static unsigned long mps_idle_timeout(const struct mps_conn *conn)
 	return most;
 }
 
-/* The retransmission timer looks after whatever is neither acknowledged nor
- * sent, also while a scheduler waits. When there is nothing, its interval is left
- * alone, as upstream leaves it: a DATA_FIN that follows is repeated by it.
+/* The retransmission timer runs while data is unsent or unacknowledged, also while a
+ * scheduler waits. Without such data, its interval stays, as upstream's does: it repeats
+ * a later DATA_FIN.
  */
 static void mps_arm_timer(struct mps_conn *conn)
 {
@@ -453,7 +452,7 @@ static void mps_arm_timer(struct mps_conn *conn)
 	core->alarm = false;
 	if (list_empty(&msk->rtx_queue))
 		return;
-	/* what the timer that runs was set to, at most */
+	/* the running timer was set to this at most */
 	before = msk->timer_ival;
 	mptcp_set_timeout(sk);
 	corked = mps_time_cork(conn);
@@ -468,10 +467,10 @@ static void mps_arm_timer(struct mps_conn *conn)
 	core->cork_timed = corked;
 }
 
-/* Is nothing to follow soon on the subflow that has just got data? All has been
- * sent, or what follows goes to another one, or the scheduler waits though there is
- * room. Not if the congestion window is full: then an ACK is coming, and more data
- * follows. As TCP does, half a window is also enough (RFC 9293, 3.9.1.2).
+/* Does a pause follow on the subflow that has just got data? All data has been sent, or
+ * the next goes to another subflow, or the scheduler waits despite room. Behind a full
+ * congestion window, an ACK comes and more data follows. As in TCP, half a window also
+ * counts as a pause (RFC 9293, 3.9.1.2).
  */
 static bool mps_pauses(const struct mps_conn *conn, const struct mps_subflow *subflow, bool leaves)
 {
@@ -481,8 +480,8 @@ static bool mps_pauses(const struct mps_conn *conn, const struct mps_subflow *su
 	       after(tp->write_seq, tp->pushed_seq + (tp->max_window >> 1));
 }
 
-/* Short segments leave at once: whether they may was decided above. The last one
- * before a pause is marked (PSH), or its receiver may delay the ACK.
+/* Short segments leave at once, since mps_is_held() has let them go. The last one before a
+ * pause gets PSH, as its receiver might delay the ACK otherwise.
  */
 static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 		      const struct mptcp_sendmsg_info *info, bool leaves)
@@ -501,7 +500,7 @@ static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 	} else {
 		if (!subflow || mps_pauses(conn, subflow, leaves))
 			tcp_mark_push(tp, tcp_write_queue_tail(ssk));
-		/* nor later, when there is no room now: until the next segment */
+		/* without room now, TCP_CORK must not hold it later either */
 		if (unlikely(tp->nonagle & TCP_NAGLE_CORK))
 			tp->nonagle |= TCP_NAGLE_PUSH;
 		__tcp_push_pending_frames(ssk, info->mss_now, TCP_NAGLE_PUSH);
@@ -510,8 +509,8 @@ static void mps_flush(struct mps_conn *conn, struct sock *ssk,
 		mps_time_segment(subflow);
 }
 
-/* A scheduler that sets timers or cuts windows is asked again because of that, perhaps for
- * ever: so often in a tick (HZ), and no more. Under the data lock.
+/* Timers and cuts of windows have the scheduler asked again, perhaps for ever. The framework
+ * allows this many such questions in a tick (HZ). Under the data lock.
  */
 #define MPS_PROVOKED_MAX	1024
 
@@ -533,8 +532,8 @@ bool mps_may_provoke(struct mps_conn_core *core)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_may_provoke);
 
-/* Cuts the congestion windows that a scheduler wants to be cut. A process owns the
- * connection; no subflow is locked.
+/* Makes the scheduler's cuts of congestion windows. A process owns the connection; no
+ * subflow is locked.
  */
 static void mps_cut_windows(struct mps_conn *conn)
 {
@@ -555,8 +554,8 @@ static void mps_cut_windows(struct mps_conn *conn)
 	}
 }
 
-/* The same in softirq, for ssk, which is locked. The others are asked to come by,
- * or a process does it if it owns the connection by then.
+/* The same in softirq, for ssk, which is locked. The delegated actions of the others follow,
+ * or a process makes their cuts if it owns the connection by then.
  */
 static void mps_cut_windows_bh(struct mps_conn *conn, const struct sock *ssk)
 {
@@ -574,7 +573,7 @@ static void mps_cut_windows_bh(struct mps_conn *conn, const struct sock *ssk)
 			continue;
 		}
 		core->has_cuts = true;
-		/* there the scheduler is asked again, who may cut again */
+		/* that action asks the scheduler again, which may cut again */
 		if (mps_may_provoke(core))
 			mptcp_subflow_delegate(mps_ctx(subflow), MPTCP_DELEGATE_SEND);
 	}
@@ -604,8 +603,8 @@ static void mps_read_handshakes(struct mps_conn *conn)
 	}
 }
 
-/* A subflow took nothing: no room, which its next ACK will mend, or it can send
- * no more. Then the others may.
+/* A subflow took no data. Without room, its next ACK brings some. If it has ended, the
+ * others may send.
  */
 static bool mps_has_ended(struct mps_conn *conn, const struct mps_subflow *subflow)
 {
@@ -613,9 +612,7 @@ static bool mps_has_ended(struct mps_conn *conn, const struct mps_subflow *subfl
 	return !subflow->usable;
 }
 
-/* Sends whatever may be sent. A process owns the connection; no subflow is
- * locked.
- */
+/* Sends all data that may leave. A process owns the connection; no subflow is locked. */
 void mps_push(struct mptcp_sock *msk, unsigned int flags)
 {
 	struct mptcp_sendmsg_info info = { .flags = flags };
@@ -627,7 +624,7 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 	bool changed = false;
 
 	msk_owned_by_me(msk);
-	/* what was acknowledged while the process owned the connection */
+	/* ACKs that came while the process owned the connection */
 	mptcp_data_lock(sk);
 	if (test_bit(MPTCP_CLEAN_UNA, &msk->cb_flags))
 		__mptcp_clean_una(sk);
@@ -671,8 +668,8 @@ void mps_push(struct mptcp_sock *msk, unsigned int flags)
 		mptcp_check_send_data_fin(sk);
 }
 
-/* The same in softirq: the connection's spinlock is held and no process owns
- * it; ssk is locked, the others are not. NULL: none is.
+/* The same in softirq, under the connection's spinlock; no process owns the connection. Only
+ * ssk is locked; NULL: no subflow is.
  */
 void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 {
@@ -688,7 +685,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 	mps_verify(conn);
 	mps_cut_windows_bh(conn, ssk);
 	mps_refresh(conn, ssk);
-	/* of the others' handshakes, a process reads what is left */
+	/* a process reads the others' handshakes */
 	if (ssk && core->has_handshakes && mptcp_subflow_ctx(ssk)->mps)
 		mps_read_handshake(mptcp_subflow_ctx(ssk)->mps);
 	while (mps_decide(conn, &pick, &seg)) {
@@ -718,7 +715,7 @@ void mps_push_bh(struct mptcp_sock *msk, struct sock *ssk)
 
 /* --- events */
 
-/* A packet came in on a subflow, which is locked. The spinlock is held. */
+/* A packet came in on a subflow. It is locked, and the spinlock is held. */
 void mps_packet_received(struct mptcp_subflow_context *ctx)
 {
 	/* pairs with mps_attach() */
@@ -732,8 +729,8 @@ void mps_packet_received(struct mptcp_subflow_context *ctx)
 	mps_read_timestamps(subflow);
 }
 
-/* A subflow had a retransmission timeout; it is locked, and the spinlock is held. Is
- * the next one not to be twice as long?
+/* A subflow had a retransmission timeout. It is locked, and the spinlock is held. True: the
+ * next timeout shall not be twice as long.
  */
 bool mps_timeout(struct mptcp_subflow_context *ctx)
 {
@@ -750,8 +747,8 @@ bool mps_timeout(struct mptcp_subflow_context *ctx)
 	return READ_ONCE(subflow_core(subflow)->linear);
 }
 
-/* Asked by net/mptcp when the connection's retransmission timer has fired:
- * marks the subflow that the oldest segment is to be sent on again.
+/* net/mptcp asks when the connection's retransmission timer has fired: marks the subflow
+ * that sends the oldest segment again.
  */
 int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 {
@@ -764,7 +761,7 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 	bool lost;
 
 	mps_assert_locked((struct sock *)msk);
-	/* also where nothing can be sent again yet: the first byte must leave */
+	/* before anything can be sent again, too: the first byte must leave */
 	core->alarm = true;
 	if (!READ_ONCE(msk->fully_established))
 		return -EINVAL;
@@ -782,8 +779,8 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 					   mps_lowest_rtt(conn, head);
 	if (subflow && (subflow_core(subflow)->conn != conn || !subflow->usable))
 		subflow = NULL;
-	/* nowhere, though no usable subflow has anything whose ACK it could wait for; or
-	 * has any part of it but what is lost
+	/* The scheduler names none, but it cannot wait for an ACK: no usable subflow has
+	 * unacknowledged data, or a part of the segment is lost.
 	 */
 	lost = head->split && (head->carried & ~core->usable_mask);
 	if (!subflow && (lost || !mps_any_outstanding(conn))) {
@@ -792,7 +789,7 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 	}
 	if (!subflow)
 		return -EINVAL;
-	/* there TCP repeats it, unless it has only a part, or believes that it has arrived */
+	/* TCP repeats it there, unless TCP has only a part, or believes that it has arrived */
 	if (mps_carried_by(head, subflow) && subflow->outstanding_bytes &&
 	    (!head->split || head->carried == BIT(subflow_core(subflow)->slot)))
 		return -EINVAL;
@@ -808,7 +805,7 @@ u64 mps_clock_ns(void)
 	unsigned long flags;
 	u64 now;
 
-	/* in virtual time, reading the clock moves it while interrupts are on */
+	/* with interrupts on, reading the clock moves virtual time */
 	local_irq_save(flags);
 	now = ktime_get_ns();
 	local_irq_restore(flags);
@@ -822,7 +819,7 @@ void mps_wake_at(struct mps_conn *conn, u64 ns)
 
 	if (core->ended)
 		return;
-	/* what is no time of the kernel's is never, as ~0 is */
+	/* later than the kernel's last time: never, like ~0 */
 	if (ns && ns < KTIME_MAX)
 		hrtimer_start(&core->timer, ns_to_ktime(ns), HRTIMER_MODE_ABS_SOFT);
 	else
@@ -830,16 +827,14 @@ void mps_wake_at(struct mps_conn *conn, u64 ns)
 }
 EXPORT_SYMBOL_GPL(mps_wake_at);
 
-/* asked: by the scheduler */
+/* asked: the scheduler set the timer */
 static enum hrtimer_restart mps_wake_core(struct mps_conn_core *core, bool asked)
 {
 	struct mptcp_sock *msk = core->msk;
 	struct sock *sk = (struct sock *)msk;
 
 	mptcp_data_lock(sk);
-	/* not before init() has returned, or if the connection is being taken away: see
-	 * mps_conn_release()
-	 */
+	/* init() has not returned yet, or mps_conn_release() is at work */
 	if (msk->mps != &core->pub)
 		goto unlock;
 	if (asked && !mps_may_provoke(core))
@@ -889,8 +884,8 @@ static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 		ops->init(conn);
 }
 
-/* No subflow belongs to it any more, and the data lock is not held: the timer's
- * function takes it.
+/* The connection has no subflow any more. The data lock is not held: the timer's function
+ * takes it.
  */
 static void mps_conn_end(struct mps_conn *conn)
 {
@@ -907,8 +902,8 @@ static void mps_conn_end(struct mps_conn *conn)
 		kfree(core->slots[slot]);
 }
 
-/* Without memory, the connection has the default scheduler, and says so: by the socket option,
- * in the records of the probe, and here.
+/* Without memory, the connection gets the default scheduler. The socket option, the probe's
+ * records and the log say so.
  */
 void mps_conn_init(struct mptcp_sock *msk)
 {
@@ -928,8 +923,8 @@ void mps_conn_init(struct mptcp_sock *msk)
 	msk->mps = &core->pub;
 }
 
-/* disconnect(): its subflows are closed and its queue is empty. Nothing of the
- * connection may be left for the next one, whose numbers begin anew.
+/* disconnect(): its subflows are closed and its queue is empty. The next connection begins
+ * with new numbers, and without state of this one.
  */
 void mps_conn_restart(struct mptcp_sock *msk)
 {
@@ -942,9 +937,7 @@ void mps_conn_restart(struct mptcp_sock *msk)
 	}
 }
 
-/* At the end of the socket; what is still queued is freed later, as ordinary data
- * fragments.
- */
+/* At the end of the socket. net/mptcp frees queued data later, as ordinary data fragments. */
 void mps_conn_release(struct mptcp_sock *msk)
 {
 	struct mps_subflow *subflow, *next;
@@ -956,7 +949,7 @@ void mps_conn_release(struct mptcp_sock *msk)
 	list_for_each_entry_safe(subflow, next, &conn->subflows, node)
 		mps_detach(conn, subflow);
 	msk->mps = NULL;
-	/* one timer's function may run now, and set the other */
+	/* the function of one timer may run now, and set the other timer */
 	conn_core(conn)->ended = true;
 	msk->recovers = mptcp_recovery_of(sock_net((struct sock *)msk), false);
 	mptcp_data_unlock((struct sock *)msk);

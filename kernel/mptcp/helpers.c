@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What several schedulers have in common: the choice of the lowest RTT, and
- * opportunistic retransmission with penalisation.
+/* Functions that several schedulers share: the choice of the lowest RTT, and opportunistic
+ * retransmission with penalisation.
  */
 
 #include "framework.h"
@@ -44,8 +44,8 @@ bool mps_has_room_soon(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_has_room_soon);
 
-/* The lowest RTT of the regular subflows, or of the backups: of those that did not carry
- * the segment, or else of the others. Final: no other choice is to be looked for.
+/* The lowest RTT of the regular subflows, or of the backups. Subflows that did not carry the
+ * segment come first. *final: no further search is needed.
  */
 static struct mps_subflow *mps_lowest_rtt_of(const struct mps_conn *conn,
 					     const struct mps_segment *seg, bool backup,
@@ -84,7 +84,7 @@ struct mps_subflow *mps_lowest_rtt(struct mps_conn *conn, const struct mps_segme
 	if (final)
 		return best;
 	best = mps_lowest_rtt_of(conn, seg, true, &final);
-	/* all that could send it had it: as if none had */
+	/* all subflows that could send it carried it: choose as for new data */
 	return final || !seg ? best : mps_lowest_rtt(conn, NULL);
 }
 EXPORT_SYMBOL_GPL(mps_lowest_rtt);
@@ -163,8 +163,8 @@ bool mps_all_on(struct mps_conn *conn, struct mps_subflow *subflow, bool queue,
 }
 EXPORT_SYMBOL_GPL(mps_all_on);
 
-/* The slower subflows that carry the segment, but none that repairs a loss. In
- * jiffies, as the RTT that must have passed is in v0.9x.
+/* Penalises the slower subflows that carry the segment, except ones that repair a loss. The
+ * time since the last penalty counts in jiffies, as in v0.9x.
  */
 static void mps_penalise_slower(struct mps_conn *conn, struct mps_subflow *fast,
 				const struct mps_segment *seg, enum mps_rp rp)
@@ -204,7 +204,7 @@ bool mps_opportunistic(struct mps_conn *conn, struct mps_subflow *fast, enum mps
 
 	if (mps_carried_by(seg, fast) || !mps_available(fast))
 		return false;
-	/* a path that is not that much slower will have it there soon */
+	/* a path that is hardly slower will deliver it soon */
 	mps_for_each_subflow(conn, slow) {
 		if (slow == fast || !mps_carried_by(seg, slow))
 			continue;

@@ -601,7 +601,8 @@ void mps_set_limit(struct mps_subflow *subflow, u32 pkts);
 /* With true, data in flight on this subflow alone, now or later, also waits in the
  * reinjection queue, as after a timeout. The subflow may still be picked. With false,
  * the subflow alone carries the queued rest again. The call does nothing while no other
- * subflow can be trusted.
+ * subflow can be trusted. Each change walks all segments that are not acknowledged, sent or
+ * not: with a send buffer of megabytes, a change in each question is slow.
  */
 void mps_distrust(struct mps_subflow *subflow, bool distrust);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* MPTCP for programs that know of TCP alone: with net.mptcp.mptcpize set in a
- * network namespace, every TCP socket that is made there is one of MPTCP.
+/* MPTCP for programs that use TCP: with net.mptcp.mptcpize set in a network namespace, each
+ * new TCP socket there is an MPTCP socket.
  *
- * It is what mptcpize(8) does with a preloaded library, but also for programs
- * that are static or that call the kernel themselves.
+ * mptcpize(8) does this with a preloaded library. Here it also works for programs that are
+ * static or call the kernel themselves.
  */
 
 #include <linux/btf.h>
@@ -19,7 +19,7 @@ struct mptcpize_net {
 };
 
 static unsigned int mptcpize_net_id __ro_after_init;
-/* no socket is asked for by a process before that */
+/* no process makes a socket before that */
 static bool mptcpize_registered __ro_after_init;
 
 static bool mptcpize_is_tcp(int family, int type, int protocol)
@@ -29,7 +29,7 @@ static bool mptcpize_is_tcp(int family, int type, int protocol)
 	return (type & SOCK_TYPE_MASK) == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP);
 }
 
-/* Replaces what net/socket.c has for BPF programs: called for each socket(2). */
+/* Replaces the hook of net/socket.c for BPF programs, which each socket(2) calls. */
 __bpf_hook_start();
 
 int update_socket_protocol(int family, int type, int protocol)

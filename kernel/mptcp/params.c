@@ -11,7 +11,7 @@
 
 #include "params.h"
 
-/* The parameters of one of them in one namespace. */
+/* The parameters of one scheduler or congestion control in one namespace. */
 struct mps_table {
 	struct list_head	list;		/* mps_net.tables */
 	const struct mps_params	*params;
@@ -26,9 +26,7 @@ struct mps_net {
 };
 
 static unsigned int mps_net_id;
-/* All of them, under pernet_ops_rwsem: a namespace that is being made holds it for
- * reading.
- */
+/* All of them, under pernet_ops_rwsem: the creation of a namespace holds it for reading. */
 static LIST_HEAD(mps_all_params);
 
 static struct mps_table *mps_table_find(struct mps_net *own, const struct mps_params *params)
@@ -115,8 +113,8 @@ static void mps_table_remove(struct net *net, const struct mps_params *params)
 	kfree(table);
 }
 
-/* A path of /proc/sys has '/' and, written as a name, '.' between its parts; and in the words of
- * a scenario, other signs have a meaning, too.
+/* '/' separates the parts of a path of /proc/sys, '.' the parts of a sysctl's name. Other signs
+ * have a meaning in scenarios.
  */
 bool mps_name_valid(const char *name, size_t size)
 {
@@ -256,7 +254,7 @@ static struct pernet_operations mps_net_ops = {
 	.size	= sizeof(struct mps_net),
 };
 
-/* before those that have some, which are device_initcalls and late_initcalls */
+/* before all users of parameters: these are device_initcalls and late_initcalls */
 static int __init mps_init(void)
 {
 	return register_pernet_subsys(&mps_net_ops);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Parameters that are sysctls of each network namespace, net.mptcp.NAME.PARAMETER:
- * what schedulers and congestion controls have in common. How they are written,
- * and what they may be, says struct mps_param.
+/* Parameters that are sysctls of each network namespace, net.mptcp.NAME.PARAMETER. Schedulers
+ * and congestion controls share this code. struct mps_param has their form and bounds.
  */
 #ifndef _MPTCP_LAB_PARAMS_H
 #define _MPTCP_LAB_PARAMS_H
@@ -17,21 +16,21 @@ struct mps_params {
 	struct list_head	list;	/* of all, see params.c */
 };
 
-/* Says in the kernel's log why a scheduler or congestion control is not registered: which field
- * has which value, and what it may be.
+/* The kernel's log says why registration refuses a scheduler or congestion control: the field,
+ * its value, and the accepted ones.
  */
 #define mps_refuse(_name, _fmt, ...) \
 	pr_err("mptcp: %*pE: " _fmt "\n", \
 	       (int)strnlen(_name, MPTCP_SCHED_NAME_MAX), _name, ##__VA_ARGS__)
 
-/* Is it one that the names of sysctls can have in them? */
+/* Can it be a part of a sysctl's name? */
 bool mps_name_valid(const char *name, size_t size);
 
 /* -EINVAL, and a reason in the log, if they make no sense */
 int mps_params_register(struct mps_params *params);
 void mps_params_unregister(struct mps_params *params);
 
-/* The values that new connections of a network namespace have. */
+/* The values for new connections of a network namespace. */
 void mps_params_get(const struct mps_params *params, struct net *net, u32 *values);
 
 #endif

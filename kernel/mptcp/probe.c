@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A probe that samples the connections of a network namespace, or all links.
  *
- * /proc/net/mptcp_probe, opened in a namespace and told
+ * A process opens /proc/net/mptcp_probe in a namespace, and writes
  *
  *	START INTERVAL STOP [tcp | links]
  *
- * (nanoseconds since boot, INTERVAL at least 10 us; STOP 0: until it is told
- * "stop") takes a sample of every MPTCP connection, or of every plain TCP one, or,
- * with CAP_NET_ADMIN for all of them, of every device in any namespace that queues
- * by a discipline, at START, START + INTERVAL, ... up to and including STOP, but
- * none of the past. read() gives the records of uapi/probe.h, sleeps while there is
- * little to give, and returns 0 after the last one.
+ * in nanoseconds since boot; INTERVAL is at least 10 us. The probe takes samples at START,
+ * START + INTERVAL, ... up to and including STOP, but none of the past. With STOP 0, it goes
+ * on until the process writes "stop". A sample has every MPTCP connection of the namespace.
+ * With "tcp" it has every plain TCP connection. With "links" it has every device, in any
+ * namespace, that has a queueing discipline; this needs CAP_NET_ADMIN for all of them.
+ * read() gives the records of uapi/probe.h, sleeps while they are few, and returns 0 after
+ * the last one.
  *
- * It must not change what it looks at. A kernel thread takes the samples, so
- * that it can hold the socket locks as everybody else does, and reads no
- * clock: in time travel that would move the time. Records bear the time at
- * which they were due, which with infinitely fast CPUs is when they are taken.
+ * The probe must not change its objects. A kernel thread takes the samples, so it can hold
+ * the socket locks like any process. It reads no clock, which would move the time in time
+ * travel. Records bear the time at which they were due. CPUs are infinitely fast, so this is
+ * the time of the sample.
  */
 
 #define pr_fmt(fmt) "mptcp_probe: " fmt
@@ -49,12 +50,12 @@
 
 /* a connection with eight subflows */
 #define PROBE_RECORDS_MAX	9
-/* a tenth of what a scenario may ask for */
+/* a tenth of a scenario's least interval */
 #define PROBE_INTERVAL_MIN_NS	(10 * NSEC_PER_USEC)
 
 struct probe;
 
-/* What is sampled. */
+/* The objects of the samples. */
 struct probe_mode {
 	const char	*name;
 	void		(*sample)(struct probe *probe, u64 now);
@@ -73,7 +74,7 @@ struct probe {
 	u64			stop_ns;
 	const struct probe_mode	*mode;
 	unsigned long		*tcp_slots;	/* bitmap over the hash table of TCP */
-	unsigned long		tcp_opens;	/* when these were last looked for */
+	unsigned long		tcp_opens;	/* at the last search for these */
 	bool			tcp_unsettled;
 };
 
@@ -85,7 +86,7 @@ static u32 probe_connection_number(struct probe *probe, struct sock *sk)
 	if (known)
 		return xa_to_value(known);
 	probe->connections++;
-	/* or it would have another number in the next sample */
+	/* without an entry, it would get another number in the next sample */
 	if (xa_err(xa_store(&probe->ids, cookie, xa_mk_value(probe->connections), GFP_KERNEL)))
 		WRITE_ONCE(probe->stream.overflow, true);
 	return probe->connections;
@@ -101,8 +102,8 @@ static struct probe_head probe_head(u64 now, u32 connection, u8 kind, u8 n)
 	};
 }
 
-/* The application waits, or asks poll() to tell it. Under the lock of the socket,
- * which keeps sk_socket.
+/* Does the application wait, perhaps in poll()? Under the lock of the socket, which keeps
+ * sk_socket.
  */
 static __le16 probe_flags(const struct sock *sk)
 {
@@ -121,8 +122,8 @@ static u32 probe_tcp_ofo_bytes(const struct tcp_sock *tp)
 	return bytes;
 }
 
-/* Whether this end has accepted the connection: then it has noted on which device the
- * peer's SYN came, as that of its multicasts.
+/* Has this end accepted the connection? Then it has noted the device of the peer's SYN, as
+ * the device of its multicasts.
  */
 static bool probe_has_accepted(const struct sock *ssk)
 {
@@ -133,9 +134,9 @@ static bool probe_has_accepted(const struct sock *ssk)
 	return inet_sk(ssk)->mc_index;
 }
 
-/* TCP counts SYN and FIN as a byte each. Of what it has counted as acknowledged
- * these are none: the SYN of the end that connected (that of the other is acknowledged
- * before there is a socket), and a FIN. Of a closed one it is known by the peer's.
+/* TCP counts SYN and FIN as a byte each. Its acknowledged bytes include a FIN, and the SYN of
+ * the end that connected; the other end's SYN is acknowledged before it has a socket. In
+ * TCP_CLOSE, the peer's FIN shows that ours was acknowledged.
  */
 static u32 probe_acked_flags(const struct sock *ssk)
 {
@@ -148,7 +149,7 @@ static u32 probe_acked_flags(const struct sock *ssk)
 	return min_t(u64, syn + fin, tp->bytes_acked);
 }
 
-/* The same of what is not acknowledged. */
+/* The same for unacknowledged bytes. */
 static u32 probe_unacked_flags(const struct sock *ssk)
 {
 	return !!((1 << ssk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV | TCPF_FIN_WAIT1 |
@@ -166,9 +167,7 @@ static u64 probe_tcp_received_bytes(const struct sock *ssk)
 	return tcp_sk(ssk)->bytes_received - sock_flag(ssk, SOCK_DONE);
 }
 
-/* A FIN is what is sent last. A socket that was disconnected has a new number for
- * the next connection.
- */
+/* A FIN is sent last. A disconnected socket has a new number for its next connection. */
 static u32 probe_tcp_unsent_bytes(const struct sock *ssk)
 {
 	const struct tcp_sock *tp = tcp_sk(ssk);
@@ -179,9 +178,7 @@ static u32 probe_tcp_unsent_bytes(const struct sock *ssk)
 	return unsent - probe_unacked_flags(ssk);
 }
 
-/* A peer may take back what it has offered, and a connection that is not yet
- * established knows of no window.
- */
+/* A peer may shrink its window, and a connection knows no window before it is established. */
 static u64 probe_tcp_window_left(const struct sock *ssk)
 {
 	const struct tcp_sock *tp = tcp_sk(ssk);
@@ -191,7 +188,7 @@ static u64 probe_tcp_window_left(const struct sock *ssk)
 	return max_t(s32, tcp_wnd_end(tp) - tp->snd_nxt, 0);
 }
 
-/* Of an IPv6 address the last four bytes, as of one of IPv4 that is mapped. */
+/* The last four bytes of an IPv6 address, as in a mapped IPv4 address. */
 static __be32 probe_local_addr(const struct sock *ssk)
 {
 #if IS_ENABLED(CONFIG_IPV6)
@@ -251,7 +248,7 @@ static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
 }
 
 #ifdef CONFIG_MPTCP_LAB_SCHED
-/* Under the data lock. What waits has done so until now. */
+/* Under the data lock. Waiting data has waited until now. */
 static void probe_add_blocking(struct probe_connection *rec, const struct mptcp_sock *msk,
 			       u64 now)
 {
@@ -310,8 +307,8 @@ static void probe_add_subflow_scheduling(struct probe_subflow *rec,
 }
 #endif
 
-/* What the application has written, what of it is acknowledged, and what window is
- * left. The end of the stream, DATA_FIN, has a number, too. Under the data lock.
+/* Written and acknowledged bytes, and the rest of the window. The end of the stream,
+ * DATA_FIN, has a number, too. Under the data lock.
  */
 static void probe_add_progress(struct probe_connection *rec, const struct mptcp_sock *msk)
 {
@@ -321,7 +318,7 @@ static void probe_add_progress(struct probe_connection *rec, const struct mptcp_
 	s64 window = 0;
 
 	if (__mptcp_check_fallback(msk) && msk->first) {
-		/* all is in one subflow, and its numbers are those that count */
+		/* one subflow has all data, and its numbers count */
 		acked = probe_tcp_acked_bytes(msk->first);
 		written = msk->bytes_sent + msk->write_seq - msk->snd_nxt -
 			  (end && msk->snd_nxt != msk->write_seq);
@@ -329,7 +326,7 @@ static void probe_add_progress(struct probe_connection *rec, const struct mptcp_
 	} else {
 		acked = msk->bytes_acked - (end && msk->snd_una == msk->write_seq);
 		written = msk->bytes_acked + msk->write_seq - msk->snd_una - end;
-		/* before the peer has answered there is none */
+		/* before the peer's answer there is none */
 		if (state != TCP_SYN_SENT)
 			window = max_t(s64, msk->wnd_end - msk->snd_nxt, 0);
 	}
@@ -427,7 +424,7 @@ static void probe_sample_tcp_connection(struct probe *probe, struct sock *sk, u6
 	rec.connection = (struct probe_connection) {
 		.head		 = probe_head(now, id, PROBE_CONNECTION, 1),
 		.delivered_bytes = cpu_to_le64(delivered),
-		/* a FIN is read, too */
+		/* a FIN counts as read, too */
 		.read_bytes	 = cpu_to_le64(min(tp->bytes_received -
 						   (tp->rcv_nxt - tp->copied_seq), delivered)),
 		.ofo_bytes	 = cpu_to_le64(probe_tcp_ofo_bytes(tp)),
@@ -445,10 +442,9 @@ static void probe_sample_tcp_connection(struct probe *probe, struct sock *sk, u6
 	stream_put(&probe->stream, &rec, sizeof(rec));
 }
 
-/* Finds the slots in which sockets are: the table is large and nearly empty, so it is
- * looked through only if connections were opened since. Who connects is in the table
- * before it is counted, who is accepted right after, perhaps on another CPU: that one is
- * there by the next sample.
+/* Finds the slots with sockets. The table is large and nearly empty, so the search runs only
+ * after connections were opened. A connecting socket is in the table before TCP counts it.
+ * An accepted one follows right after, perhaps on another CPU: the next sample finds it.
  */
 static void probe_find_tcp_slots(struct probe *probe, const struct inet_hashinfo *hash)
 {
@@ -479,8 +475,8 @@ static void probe_sample_tcp(struct probe *probe, u64 now)
 	for_each_set_bit(slot, probe->tcp_slots, hash->ehash_mask + 1) {
 		if (hlist_nulls_empty(&hash->ehash[slot].chain))
 			__clear_bit(slot, probe->tcp_slots);
-		/* the lock cannot be held while a socket is locked: come back
-		 * for each one, and step over those that were seen
+		/* Locking a socket needs this lock released: come back for each socket, and
+		 * step over the earlier ones.
 		 */
 		for (seen = 0; !hlist_nulls_empty(&hash->ehash[slot].chain); seen++) {
 			spinlock_t *lock = inet_ehash_lockp(hash, slot);
@@ -506,8 +502,8 @@ static void probe_sample_tcp(struct probe *probe, u64 now)
 	}
 }
 
-/* The server's end of a connection that fell back in its handshake is a socket of
- * TCP. To look for these takes long, so only if there was one.
+/* After a fallback in the handshake, the server's end is a TCP socket. The search for these
+ * takes long, so it runs only after such a fallback.
  */
 static bool probe_fell_back(struct net *net)
 {
@@ -530,8 +526,8 @@ static void probe_sample_mptcp(struct probe *probe, u64 now)
 		probe_sample_tcp(probe, now);
 }
 
-/* Under the root lock. Those below a root are in its numbers, but for what a
- * netem only delays: it may be the root or any of them.
+/* Under the root lock. A root's numbers include the disciplines below it, except packets
+ * that a netem delays. The netem may be the root or any of them.
  */
 static void probe_fill_link(struct probe_link *rec, struct net_device *dev, struct Qdisc *root,
 			    u64 now)
@@ -571,9 +567,7 @@ static void probe_fill_link(struct probe_link *rec, struct net_device *dev, stru
 	strscpy(rec->qdisc, root->ops->id, sizeof(rec->qdisc));
 }
 
-/* Devices do not come and go while the links are measured, and their disciplines
- * are freed by RCU.
- */
+/* Devices neither come nor go during a measurement, and RCU frees their disciplines. */
 static void probe_sample_links(struct probe *probe, u64 now)
 {
 	struct net_device *dev;
@@ -617,12 +611,10 @@ static int probe_thread(void *arg)
 	struct probe *probe = arg;
 	u64 due, last;
 
-	/* beyond its end, a time would be one before the beginning */
+	/* a time beyond KTIME_MAX would be negative */
 	last = min_t(u64, probe->stop_ns ?: KTIME_MAX, KTIME_MAX);
 	for (due = probe->start_ns; due <= last;) {
-		/* before all else that happens at that time, in whatever order
-		 * its timers were started
-		 */
+		/* before all other timers of this time, in whatever order they started */
 		ktime_t at = ns_to_ktime(due - 1);
 
 		set_current_state(TASK_INTERRUPTIBLE);
@@ -652,7 +644,7 @@ static int probe_thread(void *arg)
 
 static int probe_open(struct inode *inode, struct file *file)
 {
-	/* the file may be opened while the namespace is being taken down */
+	/* the namespace may be going away */
 	struct net *net = maybe_get_net(pde_data(inode));
 	struct probe *probe;
 	unsigned int slots;
@@ -688,8 +680,8 @@ static void probe_stop(struct probe *probe)
 	probe->thread = NULL;
 }
 
-/* What is past cannot be sampled any more, and would take as long as it was. The
- * coarse clock does not move by being read. False: there is no time to come.
+/* The past cannot be sampled, and its loop would take long. Reading the coarse clock does not
+ * move it. False: all times are past.
  */
 static bool probe_skip_past(struct probe *probe)
 {
@@ -697,7 +689,7 @@ static bool probe_skip_past(struct probe *probe)
 
 	if (probe->start_ns >= now)
 		return probe->start_ns <= KTIME_MAX;
-	/* rounded up; an interval may be as long as a number can be */
+	/* rounded up; an interval may be as long as its type allows */
 	behind = div64_u64(now - probe->start_ns - 1, probe->interval_ns) + 1;
 	return !check_mul_overflow(behind, probe->interval_ns, &behind) &&
 	       !check_add_overflow(probe->start_ns, behind, &probe->start_ns) &&
@@ -731,7 +723,7 @@ static ssize_t probe_write(struct file *file, const char __user *from, size_t le
 	if (fields < 3 || !probe->mode || probe->interval_ns < PROBE_INTERVAL_MIN_NS ||
 	    !probe_skip_past(probe))
 		return -EINVAL;
-	/* links are those of everybody, not of this namespace alone */
+	/* links belong to all namespaces, not to this one alone */
 	if (probe->mode->all_namespaces && !file_ns_capable(file, &init_user_ns, CAP_NET_ADMIN))
 		return -EPERM;
 

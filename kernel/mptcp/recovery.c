@@ -1,53 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Back on a path soon after it is there again: net.mptcp.recovery, a sysctl of each
- * network namespace. 0 is off, 1 is on, and 2, the default, is on for the schedulers
- * that ask for it (mps_ops.recovers). A connection has what it was when the connection
- * got its scheduler. docs/recovery.md has measurements.
+/* A connection is back on a path soon after an outage: net.mptcp.recovery, a sysctl of each
+ * network namespace. 0 is off, 1 is on, and 2, the default, is on for the schedulers that
+ * ask for it (mps_ops.recovers). A connection takes the value when it gets its scheduler.
+ * docs/recovery.md has measurements.
  *
- * A subflow is in trouble from a retransmission timeout on until a packet comes in.
+ * A subflow is in trouble from a retransmission timeout until the next packet comes in.
  *
- * - Its timer does not double. TCP sends its first packet again in each interval,
+ * - Its timer does not double. TCP sends its first packet again after each interval,
  *
  *	interval = max(200 ms, min(2 x SRTT, max(500 ms, 2 x min RTT)),
  *		       min(500 ms, time since the first timeout / 25))
  *
- *   so that an answer is there at most an interval and an RTT after the path is. With
- *   RTT <= 100 ms, that is at most 200 + 100 ms if SRTT is no more than 100 ms either,
- *   and at most 500 + 100 ms if a queue had made SRTT longer or the path was away for
- *   longer than 5 s; with RTT <= 250 ms, at most 500 + 250 ms; beyond, at most 2 + 1
- *   RTTs. All are less than the greater one of 1 s and 5 x RTT. In a long outage, the
- *   tries are thus 1424 bytes each 500 ms, 23 kbit/s. For how long it tries is the
- *   matter of TCP's own limits, which are of time: tcp_retries2, 924 s by default, and
- *   TCP_USER_TIMEOUT.
+ *   so an answer comes at most an interval and an RTT after the path is back. With
+ *   RTT <= 100 ms this is at most 200 + 100 ms if SRTT <= 100 ms, too. It is at most
+ *   500 + 100 ms if a queue had made SRTT longer, or the outage was longer than 5 s. With
+ *   RTT <= 250 ms it is at most 500 + 250 ms; beyond, at most 2 + 1 RTTs. All are less
+ *   than the greater of 1 s and 5 x RTT. In a long outage, the tries are 1424 bytes each
+ *   500 ms, 23 kbit/s. TCP's own limits of time end them: tcp_retries2, 924 s by default,
+ *   and TCP_USER_TIMEOUT.
  * - After the second timeout, the path was away for longer than TCP expects of a path
  *   that is merely slow. Then the first answer undoes nothing (F-RTO, RFC 5682; Eifel,
- *   RFC 4015): what was sent on that path was lost, though the answer to the first
- *   packet may acknowledge some that arrived and whose ACKs were lost.
- * - A second after the first timeout, BBR goes on as after a pause of the application:
- *   its least RTT is older than it may be, but not because a queue has hidden it for so
- *   long, so it need not empty the queue for 200 ms and a round trip first
- *   (bbr_update_min_rtt()).
- * - Nor is the answer's RTT taken: it would be the time of the outage, as the receiver
- *   echoes the timestamp of before. One packet that was sent later must be timed before
- *   that is done again: otherwise a path that has become slower for good would never
- *   be seen to be.
+ *   RFC 4015): the path lost its packets. The answer may still acknowledge some that
+ *   had arrived, if their ACKs were lost.
+ * - A second after the first timeout, BBR goes on as after a pause of the application.
+ *   Its least RTT is too old, but no queue has hidden it meanwhile. So BBR need not
+ *   empty the queue first, for 200 ms and a round trip (bbr_update_min_rtt()).
+ * - The answer's RTT does not count: it would include the outage, as the receiver echoes
+ *   an older timestamp. A packet that was sent later must be timed before another RTT
+ *   may be ignored. Otherwise TCP would never notice a path that has become slower.
  *
- * Of a scheduler of mpsched.h, two more things:
+ * Schedulers of mpsched.h get two more things:
  *
- * - A subflow is taken for silent not only after a timeout, but when its oldest packet
- *   has waited for
+ * - A subflow also counts as silent when its oldest packet has waited for
  *
  *	SRTT + max(4 x RTTVAR, 100 ms), or 200 ms instead if it is the only one
  *
- *   and another one can carry the data. That is the reasoning of RACK (RFC 8985) with
- *   half of the least margin of TCP's timeout (RFC 6298), and of a tail loss probe for
- *   the lone packet, whose ACK may be delayed.
- * - After a timeout its state of congestion control is shown as Recovery, not as Loss,
- *   for which schedulers leave a subflow alone until all that was sent before the
- *   outage has arrived. There is room for more once TCP has sent that again.
+ *   and another subflow can carry the data. This is the reasoning of RACK (RFC 8985),
+ *   with half of the least margin of TCP's timeout (RFC 6298). A lone packet gets the
+ *   time of a tail loss probe, as its ACK may be delayed.
+ * - After a timeout, schedulers see the congestion state Recovery instead of Loss. In
+ *   Loss, they would leave the subflow alone until all data from before the outage has
+ *   arrived. But there is room for more once TCP has sent this data again.
  *
- * Locking: what is in mptcp_subflow_context.trouble belongs to who has locked the
- * subflow; for silent and waits_since_ns of a subflow see framework.h.
+ * Locking: mptcp_subflow_context.trouble belongs to the holder of the subflow's lock. For
+ * silent and waits_since_ns of a subflow see framework.h.
  */
 
 #include <kunit/visibility.h>
@@ -62,15 +58,15 @@
 enum { RECOVERY_OFF, RECOVERY_ON, RECOVERY_IF_ASKED };
 
 #define PROBE_LEAST_US		(200 * USEC_PER_MSEC)	/* TCP_RTO_MIN */
-#define PROBE_MOST_US		(500 * USEC_PER_MSEC)	/* half a second is for the rest */
-#define PROBE_PART		25	/* of an outage; up to 5 s, it makes no difference */
+#define PROBE_MOST_US		(500 * USEC_PER_MSEC)	/* leaves 500 ms of 1 s */
+#define PROBE_PART		25	/* of an outage; has no effect up to 5 s */
 #define PAUSE_US		USEC_PER_SEC	/* flapping paths are not idle */
 #define LATE_MARGIN_US		(100 * USEC_PER_MSEC)	/* TCP_RTO_MIN / 2 */
 #define DELAYED_ACK_US		(200 * USEC_PER_MSEC)	/* TCP_DELACK_MAX */
 
-/* --- probing the path, and what its first answer means */
+/* --- probes of the path, and the meaning of the first answer */
 
-/* How long after a timeout the next one is, if the first one was tried_us ago. */
+/* The time from a timeout to the next one, if the first one was tried_us ago. */
 u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us, u64 tried_us)
 {
 	u64 least_us = clamp_t(u64, div_u64(tried_us, PROBE_PART), PROBE_LEAST_US, PROBE_MOST_US);
@@ -83,7 +79,7 @@ u32 mptcp_probe_interval_us(u32 srtt_us, u32 min_rtt_us, u64 tried_us)
 }
 EXPORT_SYMBOL_IF_KUNIT(mptcp_probe_interval_us);
 
-/* A subflow, which is locked, had a timeout. Returns when the next one is. */
+/* A subflow, which is locked, had a timeout. Returns the time to the next one, in jiffies. */
 static u32 mptcp_trouble_timeout(struct sock *ssk)
 {
 	struct mptcp_trouble *trouble = &mptcp_subflow_ctx(ssk)->trouble;
@@ -100,8 +96,8 @@ static u32 mptcp_trouble_timeout(struct sock *ssk)
 		tp->frto = 0;
 		tried_us = USEC_PER_MSEC * (u64)(tcp_time_stamp_ms(tp) - tp->rto_stamp);
 	}
-	/* as in tcp_rate_check_app_limited(): all in flight has been given up, so what
-	 * TCP repeats now begins a transmission (CA_EVENT_TX_START)
+	/* As in tcp_rate_check_app_limited(). TCP has given up all data in flight, so its
+	 * retransmission begins a transmission (CA_EVENT_TX_START).
 	 */
 	if (tried_us >= PAUSE_US)
 		tp->app_limited = (tp->delivered + tcp_packets_in_flight(tp)) ? : 1;
@@ -110,8 +106,8 @@ static u32 mptcp_trouble_timeout(struct sock *ssk)
 							tried_us));
 }
 
-/* The pacing rate, unless the congestion control sets it, was computed with a wrong
- * RTT: see tcp_update_pacing_rate().
+/* TCP has computed the pacing rate with a wrong RTT, unless the congestion control sets the
+ * rate: see tcp_update_pacing_rate().
  */
 static void mptcp_correct_pacing(struct sock *ssk, u32 wrong_srtt_us)
 {
@@ -143,8 +139,8 @@ static void mptcp_trouble_over(struct sock *ssk, struct mptcp_trouble *trouble)
 	mptcp_correct_pacing(ssk, wrong_us);
 }
 
-/* A packet has come in on a subflow that is, or was, in trouble. It is locked, and TCP
- * has dealt with the acknowledgment.
+/* A packet has come in on a subflow that is, or was, in trouble. The subflow is locked, and
+ * TCP has processed the acknowledgment.
  */
 void mptcp_trouble_packet(struct sock *ssk)
 {
@@ -156,15 +152,15 @@ void mptcp_trouble_packet(struct sock *ssk)
 		mptcp_trouble_over(ssk, trouble);
 }
 
-/* After a fallback no scheduler is asked, nor has one anything to say. */
+/* After a fallback, no scheduler has a say. */
 static bool mptcp_recovers(const struct mptcp_sock *msk)
 {
 	return msk->recovers == RECOVERY_ON ||
 	       (msk->recovers == RECOVERY_IF_ASKED && !__mptcp_check_fallback(msk));
 }
 
-/* A subflow had a retransmission timeout; it is locked. Returns when the next one is,
- * in jiffies; 0: when TCP says.
+/* A subflow had a retransmission timeout; it is locked. Returns the time to the next one, in
+ * jiffies; 0: TCP's own.
  */
 u32 mptcp_subflow_timeout(struct sock *ssk)
 {
@@ -190,16 +186,16 @@ u32 mptcp_subflow_timeout(struct sock *ssk)
 	return linear ? clamp(__tcp_set_rto(tcp_sk(ssk)), tcp_rto_min(ssk), TCP_RTO_MAX) : 0;
 }
 
-/* --- what is late, of a scheduler that picks segments */
+/* --- late subflows, with schedulers of mpsched.h */
 
-/* How long the oldest packet in flight may wait. */
+/* The oldest packet in flight may wait this long. */
 u64 mps_late_us(u32 srtt_us, u32 rttvar_us, u32 pkts)
 {
 	return srtt_us + max(4ULL * rttvar_us, pkts > 1 ? LATE_MARGIN_US : DELAYED_ACK_US);
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_late_us);
 
-/* Had a subflow of upstream's scheduler a timeout, or is it late? It is not locked. */
+/* With upstream's scheduler: had a subflow a timeout, or is it late? It is not locked. */
 bool mptcp_is_troubled(struct sock *ssk)
 {
 	bool slow = lock_sock_fast(ssk), troubled = mptcp_subflow_ctx(ssk)->trouble.timeouts;
@@ -215,7 +211,7 @@ bool mptcp_is_troubled(struct sock *ssk)
 	return troubled;
 }
 
-/* Is there another one that could carry what it carries? */
+/* Could another subflow carry its data? */
 static bool mps_has_another(const struct mps_conn *conn, const struct mps_subflow *but)
 {
 	const struct mps_subflow *subflow;
@@ -227,7 +223,7 @@ static bool mps_has_another(const struct mps_conn *conn, const struct mps_subflo
 	return false;
 }
 
-/* The oldest packet in flight, as of now. The subflow is locked. */
+/* Notes the oldest packet in flight. The subflow is locked. */
 void mps_note_oldest(struct mps_subflow *subflow)
 {
 	struct tcp_sock *tp = tcp_sk(subflow_core(subflow)->ssk);
@@ -239,8 +235,8 @@ void mps_note_oldest(struct mps_subflow *subflow)
 	WRITE_ONCE(subflow_core(subflow)->waits_since_ns, skb ? skb->skb_mstamp_ns : 0);
 }
 
-/* Takes subflows that are late for silent, and sees to it that this is done in time.
- * Under the data lock: an ACK that comes in meanwhile ends the silence again.
+/* Marks late subflows as silent, and sets the timer for the next one. Under the data lock:
+ * an ACK ends the silence again.
  */
 void mps_find_late(struct mps_conn *conn)
 {
@@ -267,7 +263,7 @@ void mps_find_late(struct mps_conn *conn)
 		else
 			next_ns = min(next_ns, late_ns);
 	}
-	/* one that comes too early does no harm, and is cheaper than a new one */
+	/* a timer that fires too early does no harm, and is cheaper than a new one */
 	if (next_ns != U64_MAX && (!hrtimer_is_queued(&core->late_timer) ||
 				   next_ns < ktime_to_ns(hrtimer_get_expires(&core->late_timer))))
 		hrtimer_start(&core->late_timer, ns_to_ktime(next_ns), HRTIMER_MODE_ABS_SOFT);
@@ -291,14 +287,14 @@ static u8 mptcp_recovery_value(const struct net *net)
 	return READ_ONCE(own->value);
 }
 
-/* Is it on for a scheduler that asks for it, or does not? */
+/* asks: the scheduler asks for it */
 bool mps_recovery_is_on(u8 value, bool asks)
 {
 	return value == RECOVERY_ON || (value == RECOVERY_IF_ASKED && asks);
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_recovery_is_on);
 
-/* A connection begins, with a scheduler that asks for it or does not. */
+/* The value for a new connection. asks: its scheduler asks for recovery. */
 u8 mptcp_recovery_of(const struct net *net, bool asks)
 {
 	u8 value = mptcp_recovery_value(net);
@@ -338,7 +334,7 @@ static struct pernet_operations mptcp_recovery_net_ops = {
 	.size	= sizeof(struct mptcp_recovery_net),
 };
 
-/* before any socket is made */
+/* before the first socket */
 static int __init mptcp_recovery_init(void)
 {
 	return register_pernet_subsys(&mptcp_recovery_net_ops);

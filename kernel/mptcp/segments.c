@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The segments of a connection: what is in its lists, where it was sent, and what
- * is to be sent again. Locking: see framework.h.
+/* The segments of a connection: its lists, the subflows that carried them, and
+ * reinjections. Locking: see framework.h.
  */
 
 #include <kunit/visibility.h>
@@ -30,7 +30,7 @@ struct mps_segment *mps_first_unsent(const struct mps_conn *conn)
 	return mps_first(&conn_core(conn)->unsent, unsent);
 }
 
-/* Does TCP_CORK hold a short last segment? Not when no more can be written. */
+/* Does TCP_CORK hold a short last segment? A full send buffer lets it go. */
 static bool mps_is_corked(const struct mps_conn_core *core, const struct mps_segment *seg)
 {
 	const struct sock *sk = (struct sock *)core->msk;
@@ -39,9 +39,9 @@ static bool mps_is_corked(const struct mps_conn_core *core, const struct mps_seg
 	       sk->sk_wmem_queued < READ_ONCE(sk->sk_sndbuf);
 }
 
-/* A short last segment waits for more data while a short one is on its way
- * (Minshall's form of Nagle's rule, as in TCP), and with TCP_CORK. Not when none can be
- * written into it: others follow, sent before it, or a part of it was sent.
+/* A short last segment waits for more data while a short one is in flight (Minshall's form
+ * of Nagle's rule, as in TCP), and with TCP_CORK. It leaves if it takes no more data: others
+ * follow it, or a part of it was sent.
  */
 bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg)
 {
@@ -56,8 +56,8 @@ bool mps_is_held(const struct mps_conn *conn, const struct mps_segment *seg)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_is_held);
 
-/* TCP_CORK holds nothing any more of what is written: TCP_NODELAY was set, as in TCP,
- * or the data has waited long enough. A process owns the connection.
+/* TCP_CORK lets all written data go: the user set TCP_NODELAY, as in TCP, or the data has
+ * waited long enough. A process owns the connection.
  */
 void mps_uncork(struct mptcp_sock *msk)
 {
@@ -88,7 +88,7 @@ struct mps_segment *mps_nth_unsent(struct mps_conn *conn, u32 n)
 	struct mps_segment *seg = core->nth_unsent;
 	u32 nth = core->nth;
 
-	/* from the first one, if that is nearer */
+	/* begin at the first one if it is nearer */
 	if (!seg || n < nth / 2) {
 		seg = mps_first_unsent(conn);
 		nth = 0;
@@ -124,7 +124,7 @@ struct mps_segment *mps_reinjection(const struct mps_conn *conn)
 }
 EXPORT_SYMBOL_GPL(mps_reinjection);
 
-/* from seg on, itself included, the first that was sent */
+/* the first sent segment from seg on, seg included */
 static struct mps_segment *mps_skip_unsent(const struct mps_conn *conn, struct mps_segment *seg)
 {
 	while (seg && !mps_sent(seg))
@@ -196,18 +196,18 @@ size_t mps_segment_overhead(void)
 	return sizeof(struct mps_segment);
 }
 
-/* What fits into a segment: as it was when the turn of mptcp_sendmsg() began, with
- * mps_segment_tail(). Meanwhile another subflow may have made segments smaller.
+/* The bytes that fit into a segment, as mps_segment_tail() found them at the beginning of
+ * this turn of mptcp_sendmsg(). Another subflow may have made segments smaller since.
  */
 u16 mps_segment_room(const struct mptcp_sock *msk)
 {
 	return conn_core(msk->mps)->room_bytes;
 }
 
-/* How much of a page must be left for a new segment: as much as a full one takes,
- * so that the end of the page does not cut it short. But at least half of each page
- * is used, also where a segment is larger than that, as on loopback: what the send
- * buffer counts is then at least half of the memory that is taken.
+/* A new segment begins in a page with this much room: enough for a full segment, so that
+ * the page's end does not cut it short. At least half of each page is used, even if a
+ * segment is larger, as on loopback. Thus the send buffer counts at least half of the
+ * memory in use.
  */
 unsigned int mps_refill_bytes(const struct mptcp_sock *msk, const struct page_frag *pfrag)
 {
@@ -216,9 +216,7 @@ unsigned int mps_refill_bytes(const struct mptcp_sock *msk, const struct page_fr
 		     mps_segment_overhead() + mps_segment_room(msk) + sizeof(long));
 }
 
-/* The last segment, if more data can be written into it. The connection is owned by a
- * process.
- */
+/* The last segment, if it takes more data. A process owns the connection. */
 struct mptcp_data_frag *mps_segment_tail(const struct mptcp_sock *msk)
 {
 	struct mps_conn_core *core = conn_core(msk->mps);
@@ -231,7 +229,7 @@ struct mptcp_data_frag *mps_segment_tail(const struct mptcp_sock *msk)
 	if (list_empty(&core->unsent) || core->cut)
 		return NULL;
 	tail = list_last_entry(&msk->rtx_queue, struct mptcp_data_frag, list);
-	/* it may have more than segments have now */
+	/* it may be longer than segments are now */
 	if (tail->already_sent || tail->data_len >= core->room_bytes)
 		return NULL;
 	return tail;
@@ -264,17 +262,17 @@ void mps_segment_written(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag, 
 	mps_unit_written(conn, bytes);
 }
 
-/* A segment, or a part of it, leaves on a subflow. A subflow that got only a part of what
- * was sent of a segment is among those that carried it, but the segment is split: it is safe
- * only as long as all that carried it are. So nothing needs to be known of who has which part.
+/* A segment, or a part of it, leaves on a subflow. A subflow with only a part also counts as
+ * a carrier, but the segment is then split: it is safe only as long as all its carriers are.
+ * So the framework need not know who has which part.
  *
- * A reinjection that was cut short - by the scheduler's limit, the room or the memory of the
- * subflow - goes on where it ended, perhaps on another subflow, and the segment stays in the
- * queue until all of it has left again. It counts from the end: what is acknowledged meanwhile
- * is cut off at the beginning. Whoever carried the segment before counts no more, as it is
- * reinjected because they cannot be relied on.
+ * A reinjection may be cut short, by the scheduler's limit, or by the subflow's room or
+ * memory. It goes on where it ended, perhaps on another subflow. The segment stays in the
+ * queue until all of it has left again. The rest counts from the segment's end, since ACKs
+ * cut off its beginning meanwhile. Earlier carriers no longer count: the segment is in the
+ * queue because they are unreliable.
  *
- * A duplicate that was cut short is not continued: a subflow gets one copy.
+ * A duplicate that was cut short does not go on: a subflow gets one copy.
  */
 void mps_picked_part(const struct mps_segment *seg, const struct mps_pick *pick,
 		     u16 *begin, u16 *end)
@@ -324,20 +322,20 @@ void mps_repeated_part(struct mps_segment *seg, const struct mps_subflow *subflo
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_repeated_part);
 
-/* When the connection's retransmission timer had fired, so much of the segment left
- * on a subflow.
+/* After the connection's retransmission timer had fired, these bytes of the segment left on
+ * a subflow.
  */
 void mps_segment_repeated(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag,
 			  const struct mptcp_subflow_context *ctx, u32 bytes)
 {
 	mps_assert_locked((struct sock *)msk);
-	/* from its beginning, whatever was reinjected of it */
+	/* from its beginning, even amid a reinjection */
 	mps_repeated_part(mps_segment(dfrag), ctx->mps, MPS_DUPLICATE, 0, bytes);
 	subflow_core(ctx->mps)->reinjections++;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_segment_repeated);
 
-/* The segment is about to be freed: acknowledged, or dropped at the end. */
+/* The segment is about to be freed: acknowledged, or dropped. */
 void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
 {
 	struct mps_segment *seg = mps_segment(dfrag);
@@ -358,8 +356,8 @@ void mps_segment_gone(struct mptcp_sock *msk, struct mptcp_data_frag *dfrag)
 			subflow_core(subflow)->cursor = NULL;
 }
 
-/* How far an acknowledgment can be believed: a peer may claim more than the
- * segments that were sent without a gap.
+/* Limits an acknowledgment to the segments that were sent without a gap: a peer may claim
+ * more.
  */
 u64 mps_acked_limit(const struct mptcp_sock *msk, u64 snd_una)
 {
@@ -372,9 +370,9 @@ u64 mps_acked_limit(const struct mptcp_sock *msk, u64 snd_una)
 	return after64(snd_una, limit) ? limit : snd_una;
 }
 
-/* --- what is to be sent again */
+/* --- reinjections */
 
-/* The usable subflows that are not distrusted; all of them, if there is none. */
+/* The usable subflows that are not distrusted; if all are, all usable ones. */
 static u32 mps_trusted_mask(const struct mps_conn *conn)
 {
 	const struct mps_subflow *subflow;
@@ -386,8 +384,8 @@ static u32 mps_trusted_mask(const struct mps_conn *conn)
 	return mask ?: conn_core(conn)->usable_mask;
 }
 
-/* Is all of what was sent of it on no subflow of these? Then what left of an unfinished
- * reinjection is lost, too, if not all that carried it are among them.
+/* Do these subflows lack some sent data of the segment? Then an unfinished reinjection
+ * begins anew.
  */
 static bool mps_is_orphan(struct mps_segment *seg, u32 trusted)
 {
@@ -399,9 +397,9 @@ static bool mps_is_orphan(struct mps_segment *seg, u32 trusted)
 	return mps_sent(seg) && (lacks || seg->to_repeat);
 }
 
-/* Segments that were sent, but on no subflow that is usable now and trusted, are
- * to be sent on another one. If there is none, TCP's own repetition is all there
- * is; and it is enough where a subflow has come back.
+/* Queues the sent segments that no usable and trusted subflow carries, for another subflow.
+ * Without another, TCP's own retransmission has to do. After a subflow has come back, it
+ * suffices, and its segments leave the queue.
  */
 void mps_recover(struct mps_conn *conn)
 {
@@ -434,9 +432,7 @@ void mps_distrust(struct mps_subflow *subflow, bool distrust)
 }
 EXPORT_SYMBOL_GPL(mps_distrust);
 
-/* A segment was sent on a subflow that is perhaps distrusted: then it is to be
- * sent on another one, too.
- */
+/* A segment was sent. If its subflow is distrusted, another one has to send it, too. */
 void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 	       struct mps_segment *seg)
 {
@@ -445,7 +441,7 @@ void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 	if (!subflow_core(subflow)->distrusted || !list_empty(&seg->reinject) ||
 	    !mps_is_orphan(seg, mps_trusted_mask(conn)))
 		return;
-	/* mostly it is the last one */
+	/* it usually becomes the last one */
 	list_for_each_entry_reverse(before, &conn_core(conn)->reinject, reinject)
 		if (before64(before->frag.data_seq, seg->frag.data_seq))
 			break;
@@ -462,7 +458,7 @@ struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct mps_pic
 
 	switch (pick->kind) {
 	case MPS_NEW:
-		/* one that is picked out of order may be far from the first */
+		/* a pick out of order may be far from the first segment */
 		seg = core->nth_unsent;
 		if (seg && mps_seq(conn, seg) == pick->seq)
 			return seg;
@@ -476,7 +472,7 @@ struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct mps_pic
 				return seg;
 		break;
 	case MPS_DUPLICATE:
-		/* the one that redundant schedulers pick may be far from the first */
+		/* a redundant scheduler's pick may be far from the first segment */
 		seg = mps_oldest_missing(conn, pick->subflow);
 		if (seg && mps_seq(conn, seg) == pick->seq)
 			return seg;
@@ -491,9 +487,7 @@ struct mps_segment *mps_find_segment(struct mps_conn *conn, const struct mps_pic
 	return NULL;
 }
 
-/* In a kernel that looks after itself: is what the framework keeps of the segments
- * still true of the queue?
- */
+/* In a debug kernel: does the framework's view of the segments agree with the queue? */
 void mps_verify(const struct mps_conn *conn)
 {
 	const struct mps_conn_core *core = conn_core(conn);
@@ -507,7 +501,7 @@ void mps_verify(const struct mps_conn *conn)
 		return;
 	WARN_ON_ONCE(msk->first_pending != (unsent ? &unsent->frag : NULL));
 	list_for_each_entry(seg, &msk->rtx_queue, frag.list) {
-		/* one follows the other, and what is unsent of them is in the same order */
+		/* segments adjoin, and the unsent list has the same order */
 		WARN_ON_ONCE(before &&
 			     before->frag.data_seq + before->frag.data_len != seg->frag.data_seq);
 		WARN_ON_ONCE(seg->frag.already_sent > seg->frag.data_len);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Records of what a scheduler sees each time it is asked, and of what it answers. From
- * them, somebody else can say what it should have answered (docs/oracle.md).
+/* Records of a scheduler's view at each question, and of its answer. From them, an oracle
+ * derives the right answer (docs/oracle.md).
  *
- * The connection is owned by whoever asks. What schedulers do not see of a subflow, but
- * the modules of v0.9x do (TCP's own units), is as of the same snapshot as what they see:
- * TCP may have gone on since.
+ * The caller owns the connection. The modules of v0.9x see more of a subflow, in TCP's own
+ * units. These values belong to the same snapshot as the scheduler's view; TCP may have
+ * gone on since.
  */
 
 #include <net/tcp.h>

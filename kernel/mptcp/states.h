@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Records of what a scheduler sees, and of what it answers; see uapi/probe.h. */
+/* Records of a scheduler's view and answer; see uapi/probe.h. */
 #ifndef _MPTCP_LAB_STATES_H
 #define _MPTCP_LAB_STATES_H
 
@@ -7,7 +7,7 @@
 #include "stream.h"
 #include "trace.h"
 
-/* `number`: of the connection. The caller is the stream's only writer. */
+/* number: the connection's. The caller is the stream's only writer. */
 void states_put_question(struct record_stream *stream, u32 number, const struct mps_conn *conn);
 /* pick: NULL for a wait */
 void states_put_answer(struct record_stream *stream, u32 number, const struct mps_pick *pick);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Chunks come as they are needed: a run with a hundred connections has hundreds of
- * streams, most of which hold little at a time.
+/* A stream allocates its chunks on demand: a run with a hundred connections has hundreds of
+ * streams, and most of them hold little.
  */
 
 #include <linux/sizes.h>
@@ -16,7 +16,7 @@
 
 struct stream_chunk {
 	struct list_head	list;
-	u32			begin;		/* of what is to be read in data */
+	u32			begin;		/* of the unread part of data */
 	u32			end;
 	u8			data[];
 };
@@ -103,7 +103,7 @@ static bool stream_readable(struct record_stream *stream)
 	       READ_ONCE(stream->bytes) >= STREAM_WAKE_BYTES;
 }
 
-/* What is to be read first; NULL: nothing. It stays as it is until it is taken. */
+/* The oldest unread bytes; NULL: none. They stay until stream_take() removes them. */
 static const void *stream_first(struct record_stream *stream, size_t *len)
 {
 	struct stream_chunk *chunk;
@@ -128,7 +128,7 @@ static void stream_take(struct record_stream *stream, size_t len)
 		return;
 	chunk->begin = 0;
 	chunk->end = 0;
-	/* the last one is written to again */
+	/* writers use the last chunk again */
 	if (list_is_singular(&stream->chunks))
 		return;
 	list_del(&chunk->list);

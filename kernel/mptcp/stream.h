@@ -16,8 +16,8 @@ struct record_stream {
 	struct mutex		reading;	/* one reader at a time */
 	wait_queue_head_t	wait;
 	size_t			record_bytes;
-	size_t			most_bytes;	/* more than that not read is an overflow */
-	size_t			bytes;		/* to be read */
+	size_t			most_bytes;	/* more unread bytes are an overflow */
+	size_t			bytes;		/* unread */
 	bool			overflow;	/* the reader was too slow: records are missing */
 	bool			ended;
 };
@@ -25,11 +25,11 @@ struct record_stream {
 void stream_init(struct record_stream *stream, size_t record_bytes);
 void stream_free(struct record_stream *stream);
 
-/* Whole records; the caller sees to it that there is one writer at a time. */
+/* Whole records. The caller ensures one writer at a time. */
 void stream_put(struct record_stream *stream, const void *records, size_t bytes);
 /* Wakes the reader if there is enough to read. */
 void stream_wake(struct record_stream *stream);
-/* There will be no more: the reader gets what is left, then end-of-file. */
+/* No more records follow: the reader gets the rest, then end-of-file. */
 void stream_end(struct record_stream *stream);
 
 /* read() and poll() of the file. -ENOBUFS after an overflow. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The subflows of a connection: what a scheduler sees of them, and how they come
- * and go. Locking: see framework.h.
+/* The subflows of a connection: the scheduler's view of them, and their begin and end.
+ * Locking: see framework.h.
  */
 
 #include <kunit/visibility.h>
@@ -9,10 +9,10 @@
 
 #include "framework.h"
 
-/* What the DSS option of a packet with data takes, padding included: a 64-bit
- * mapping, and an acknowledgment as long as the peer's mappings are, which is not
- * known before the first one. The application writes into segments before they are
- * sent: one that is too large becomes a packet and a few bytes in another one.
+/* Size of the DSS option of a packet with data, padding included: a 64-bit mapping, and an
+ * acknowledgment as long as the peer's mappings, which are unknown before the first one.
+ * Applications fill segments before these are sent. A segment that is too large by then
+ * becomes a packet and a few bytes in another.
  */
 u16 mps_dss_bytes(const struct mptcp_sock *msk)
 {
@@ -49,7 +49,7 @@ static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
 	device->sent_bytes += u64_stats_read(&sent.bytes);
 }
 
-/* The device that it leaves by; NULL: none yet. Under RCU. */
+/* The device that the subflow leaves by; NULL: none yet. Under RCU. */
 static struct net_device *mps_dev_rcu(const struct mps_subflow *subflow)
 {
 	const struct dst_entry *dst = __sk_dst_get(subflow_core(subflow)->ssk);
@@ -57,9 +57,8 @@ static struct net_device *mps_dev_rcu(const struct mps_subflow *subflow)
 	return dst ? dst->dev : NULL;
 }
 
-/* Packets to a device enter one queueing discipline for all of its queues, or, as
- * mq has it, one for each. A discipline that has others inside counts what is in
- * them as its own.
+/* A device has one queueing discipline for all of its queues or, with mq, one for each. A
+ * discipline counts packets of the disciplines inside it as its own.
  */
 struct mps_device mps_device(const struct mps_subflow *subflow)
 {
@@ -83,8 +82,8 @@ struct mps_device mps_device(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_device);
 
-/* TCP leaves the flag set where the last packet leaves the host while its tasklet is
- * queued: until something is sent, which may be never where that is waited for.
+/* The flag alone is not enough. It stays set if the last packet leaves the host while TCP's
+ * tasklet is queued, and only the next transmission clears it.
  */
 bool mps_throttled(const struct mps_subflow *subflow)
 {
@@ -151,7 +150,7 @@ void mps_set_limit(struct mps_subflow *subflow, u32 pkts)
 }
 EXPORT_SYMBOL_GPL(mps_set_limit);
 
-/* If it is in slow start, its threshold stays. */
+/* In slow start, the threshold stays. */
 static void mps_halve(u32 *cwnd_pkts, u32 *ssthresh_pkts)
 {
 	if (*cwnd_pkts >= *ssthresh_pkts)
@@ -159,7 +158,7 @@ static void mps_halve(u32 *cwnd_pkts, u32 *ssthresh_pkts)
 	*cwnd_pkts = max(*cwnd_pkts / 2, 1U);
 }
 
-/* The window is changed by who has the subflow locked, which here it may not be. */
+/* Only the holder of the subflow's lock changes TCP's window. */
 void mps_halve_cwnd(struct mps_subflow *subflow)
 {
 	struct mps_subflow_core *sub = subflow_core(subflow);
@@ -172,7 +171,7 @@ void mps_halve_cwnd(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(mps_halve_cwnd);
 
-/* As it will be when all cuts are made: none is, once TCP repairs a loss. */
+/* The window after all cuts. TCP gets none while it repairs a loss. */
 static void mps_snapshot_window(struct mps_subflow *subflow)
 {
 	const struct mps_subflow_core *sub = subflow_core(subflow);
@@ -187,7 +186,7 @@ static void mps_snapshot_window(struct mps_subflow *subflow)
 		mps_halve(&subflow->cwnd_pkts, &subflow->ssthresh_pkts);
 }
 
-/* The subflow is locked, and the connection is the caller's. */
+/* The subflow is locked; the caller owns the connection. */
 void mps_cut_window(struct mps_subflow *subflow)
 {
 	struct mps_subflow_core *sub = subflow_core(subflow);
@@ -207,7 +206,7 @@ void mps_cut_window(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_cut_window);
 
-/* As slow start does: a segment more for each one acknowledged. */
+/* The limit grows as in slow start: a segment for each acknowledged one. */
 static void mps_shrink_penalty(struct mps_subflow *subflow, u64 acked_bytes)
 {
 	u64 pkts = div_u64(acked_bytes, max(subflow->mss_bytes, 1U)) + 1;
@@ -234,11 +233,16 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	for (slot = 0; slot < ARRAY_SIZE(core->slots); slot++)
 		if (!core->slots[slot] || !core->slots[slot]->ssk)
 			break;
-	if (slot == ARRAY_SIZE(core->slots))
+	if (slot == ARRAY_SIZE(core->slots)) {
+		if (!core->crowded)
+			net_warn_ratelimited("mptcp: %s: a connection has more than %zu subflows: its scheduler does not see the others\n",
+					     core->ops->name, ARRAY_SIZE(core->slots));
+		core->crowded = true;
 		return;
+	}
 
-	/* a slot is never freed before the connection: a scheduler that kept a
-	 * pointer to a subflow that is gone must do no harm
+	/* A slot lives as long as the connection: a scheduler may have kept a pointer to
+	 * its subflow.
 	 */
 	sub = core->slots[slot];
 	if (!sub) {
@@ -259,7 +263,7 @@ static void mps_attach(struct mps_conn *conn, struct mptcp_subflow_context *ctx)
 	sub->pub.limit_pkts = U32_MAX;
 	mps_reset_mss(conn, &sub->pub);
 	tp = tcp_sk(sub->ssk);
-	/* agreed upon before it was established */
+	/* the handshake has agreed on them */
 	sub->has_timestamps = mps_peek_bits(tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts);
 	sub->newest_acked_us = mps_peek(tp->rack.mstamp);
 	sub->handshake_unread = sub->has_timestamps;
@@ -287,11 +291,11 @@ void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow)
 	mps_ctx(subflow)->mps = NULL;
 	subflow->usable = false;
 	subflow_core(subflow)->ssk = NULL;
-	/* mps_segment_gone() looks at those in the list alone */
+	/* mps_segment_gone() looks only at subflows in the list */
 	subflow_core(subflow)->cursor = NULL;
 }
 
-/* A subflow is being closed. Called with the connection owned by a process. */
+/* A subflow is being closed. A process owns the connection. */
 void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 {
 	struct sock *sk = (struct sock *)msk;
@@ -306,8 +310,8 @@ void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 	mptcp_data_unlock(sk);
 	if (!subflow)
 		return;
-	/* another subflow may have the slot later; and of what was sent in
-	 * pieces, the others may not have the one that it carried
+	/* Another subflow may get the slot later. Of a segment that left in parts, the others
+	 * may lack the part that this subflow carried.
 	 */
 	list_for_each_entry(seg, &msk->rtx_queue, frag.list) {
 		if (seg->split && (seg->carried & BIT(subflow_core(subflow)->slot))) {
@@ -318,8 +322,8 @@ void mps_subflow_gone(struct mptcp_sock *msk, struct mptcp_subflow_context *ctx)
 	}
 }
 
-/* TCP's tcp_packets_in_flight(), whose counters are of one moment: these, of a subflow
- * that is not locked, need not be, and an ACK between them must not make it negative.
+/* tcp_packets_in_flight() for a subflow that is not locked: an ACK between two of these
+ * counters must not make the result negative.
  */
 static u32 mps_in_flight(const struct tcp_sock *tp, u32 packets_out)
 {
@@ -343,9 +347,9 @@ void mps_snapshot(struct mps_subflow *subflow)
 
 	mps_assert_locked(mps_sk(sub->conn));
 	subflow->ca_state = mps_peek_bits(inet_csk(ssk)->icsk_ca_state);
-	/* without SACK, TCP keeps the state of a loss that it has mended until
-	 * something later is acknowledged (tcp_try_undo_recovery()), which will
-	 * not be as long as everybody waits for the state to end
+	/* Without SACK, TCP keeps this state after it has repaired the loss, until an ACK of
+	 * later data (tcp_try_undo_recovery()). No such ACK comes while schedulers wait for
+	 * the state to end.
 	 */
 	if (subflow->ca_state == TCP_CA_Loss && !packets_out)
 		subflow->ca_state = TCP_CA_Open;
@@ -353,7 +357,7 @@ void mps_snapshot(struct mps_subflow *subflow)
 		subflow->ca_state = TCP_CA_Recovery;
 	sub->srtt_8us = mps_peek(tp->srtt_us);
 	subflow->srtt_us = sub->srtt_8us >> 3;
-	/* both are 4 x a deviation, but the second has a floor */
+	/* 4 x the mean deviation; rttvar_us has a minimum */
 	subflow->rttvar_us = mps_peek(tp->mdev_us) >> 2;
 	sub->rttvar_4us = mps_peek(tp->rttvar_us);
 	subflow->rto_margin_us = sub->rttvar_4us;
@@ -384,9 +388,9 @@ void mps_snapshot(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_snapshot);
 
-/* The oldest packet in flight. The subflow is locked: otherwise an ACK may free
- * it. TCP keeps its packets in the order in which they were sent, without those
- * that arrived or were found lost; after a timeout, all are.
+/* The oldest packet in flight. The subflow is locked, or else an ACK might free the packet.
+ * TCP's list has the packets in the order of transmission, without arrived and lost ones.
+ * After a timeout, all are lost.
  */
 void mps_snapshot_oldest(struct mps_subflow *subflow)
 {
@@ -399,11 +403,11 @@ void mps_snapshot_oldest(struct mps_subflow *subflow)
 	subflow->oldest_sent_ns = skb ? skb->skb_mstamp_ns : 0;
 }
 
-/* Has the peer all that had been sent when the round began? Then the next one begins.
- * If nothing is in flight then, the first ACK says which packets it has.
+/* The next round begins once the peer has all data that was sent before this one. If
+ * nothing was in flight then, the data sent before its first ACK counts instead.
  *
- * The connection is the caller's. Where the subflow is not locked, an ACK may come in
- * between: then its packets are counted in the next round.
+ * The caller owns the connection. If the subflow is not locked, an ACK may come meanwhile.
+ * Its packets count in the next round.
  */
 void mps_count_round(struct mps_subflow *subflow)
 {
@@ -434,9 +438,9 @@ void mps_count_round(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_count_round);
 
-/* Brings one subflow up to date and tells the scheduler what happened to it.
- * `heard`: it may have had an ACK or a timeout; all but its priority and its
- * usability is as it was, if not. `locked`: it is.
+/* Updates the view of one subflow, and reports its events to the scheduler. Without `heard`
+ * it had no ACK or timeout: only its priority and usability may have changed. `locked`: the
+ * subflow is locked.
  */
 static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_context *ctx,
 				bool heard, bool locked)
@@ -448,8 +452,8 @@ static void mps_refresh_subflow(struct mps_conn *conn, struct mptcp_subflow_cont
 	u8 ca_seen;
 	u64 acked;
 
-	/* What the flags of a subflow say is written under its lock. Whoever changes one
-	 * asks afterwards: a packet that came in, a timeout, or the path manager.
+	/* The holder of the subflow's lock writes these flags. Each change has the scheduler
+	 * asked afterwards, by the packet, the timeout or the path manager that made it.
 	 */
 	if (heard)
 		mps_snapshot(subflow);
@@ -504,8 +508,8 @@ void mps_set_linear_timeouts(struct mps_subflow *subflow, bool linear)
 }
 EXPORT_SYMBOL_GPL(mps_set_linear_timeouts);
 
-/* ssk: the only subflow that had an ACK or a timeout since the last time, locked;
- * NULL: any may have had.
+/* ssk: only this subflow, which is locked, had an ACK or a timeout since the last call;
+ * NULL: any may have had one.
  */
 void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 {
@@ -517,10 +521,10 @@ void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	u64 una, end;
 
 	mps_assert_locked((struct sock *)msk);
-	/* nothing was written yet: where the first byte will be */
+	/* before the first write: the place of the first byte */
 	if (!core->started)
 		core->base_seq = msk->write_seq;
-	/* the peer's view may move on while a process owns the connection */
+	/* ACKs may change both while a process owns the connection */
 	una = READ_ONCE(msk->snd_una);
 	end = READ_ONCE(msk->wnd_end);
 	conn->una_seq = una - core->base_seq;
@@ -558,9 +562,7 @@ void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_refresh);
 
-/* A subflow has been closed or found stale: is there anything to be sent on
- * the others?
- */
+/* A subflow has been closed or found stale: do the others have anything to send? */
 bool mps_subflow_lost(struct mptcp_sock *msk)
 {
 	mps_refresh(msk->mps, NULL);

@@ -24,8 +24,8 @@ struct mps_decision {
 };
 #endif
 
-/* The scheduler is about to be asked; and has answered. pick: NULL for a wait. These two
- * are for decisions.c alone: they are no events of the kernel's tracing.
+/* The question to the scheduler, and its answer. pick: NULL for a wait. Only decisions.c uses
+ * these two: they are no events of the kernel's tracing.
  */
 DECLARE_TRACE(mps_question,
 	TP_PROTO(const struct mps_conn *conn),

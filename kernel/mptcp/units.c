@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Units: what an application says of its data, by the socket option MPTCP_UNIT,
- * and how a scheduler has a unit leave the stream.
+/* Units: an application describes its data by the socket option MPTCP_UNIT, and a scheduler
+ * may drop a unit from the stream.
  *
- * A unit gets segments of its own. As long as none of them was sent, nor
- * anything behind them, the peer has heard of no data sequence number that they
- * or what follows have: so the segments are freed, and all that follows moves
- * up. What is not yet written of a dropped unit is thrown away when it is. The
- * peer sees a stream that never had the unit.
+ * A unit gets segments of its own. While they and all data behind them are unsent, the
+ * peer knows none of their data sequence numbers. A drop frees the segments, and all later
+ * data moves up. Data of a dropped unit that the application writes afterwards is thrown
+ * away. The peer sees a stream that never had the unit.
  *
- * Everything here belongs to the owner of the connection, see framework.h. A
- * unit is dropped under the data lock, too, as memory is given back.
+ * The owner of the connection calls all functions here, see framework.h. Dropping a unit
+ * frees memory, which needs the data lock, too.
  */
 
 #include <kunit/visibility.h>
@@ -17,7 +16,7 @@
 
 #include "framework.h"
 
-/* more than any application needs; sums of all units are far from overflow */
+/* more than any application needs; the sum of all units does not overflow */
 #define MPS_UNIT_BYTES_MAX	SZ_1G
 
 static struct mps_unit *mps_unit_or_null(const struct mps_conn *conn, const struct list_head *node)
@@ -68,7 +67,7 @@ struct mps_unit *mps_unit_at(const struct mps_conn *conn, u64 seq)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_unit_at);
 
-/* Of those that wait or are not forgotten yet. */
+/* Among waiting units, and past ones that are not forgotten yet. */
 static struct mps_unit_core *mps_unit_find(const struct mps_conn *conn, u32 id)
 {
 	struct mps_unit_core *unit;
@@ -82,7 +81,7 @@ static struct mps_unit_core *mps_unit_find(const struct mps_conn *conn, u32 id)
 	return NULL;
 }
 
-/* Does it depend on one that was dropped, or has to be? */
+/* Was the unit that it depends on dropped, or is that one useless, too? */
 static bool mps_unit_is_useless(const struct mps_conn *conn, const struct mps_unit *unit)
 {
 	const struct mps_unit_core *needed = NULL;
@@ -92,7 +91,7 @@ static bool mps_unit_is_useless(const struct mps_conn *conn, const struct mps_un
 	return needed && (needed->dropped || needed->pub.useless);
 }
 
-/* A unit waits no longer; what depends on it may still come. */
+/* A unit waits no longer. Its dependents may still come. */
 void mps_keep_unit(struct mps_conn *conn, struct mps_unit *unit, bool dropped)
 {
 	struct mps_conn_core *core = conn_core(conn);
@@ -128,7 +127,7 @@ void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit)
 	struct mps_segment *seg, *next;
 	struct mps_unit *later = unit;
 
-	/* its segments, and those behind it */
+	/* frees its segments, and moves up the ones behind it */
 	list_for_each_entry_safe(seg, next, &core->unsent, unsent) {
 		u64 seq = mps_seq(conn, seg);
 
@@ -140,7 +139,7 @@ void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit)
 	while ((later = mps_next_unit(conn, later)))
 		later->seq -= bytes;
 	WRITE_ONCE(msk->write_seq, msk->write_seq - bytes);
-	/* TCP_CORK holds all that is written from here on */
+	/* TCP_CORK holds all data written from now on */
 	if (after64(core->cork_end, msk->write_seq))
 		core->cork_end = msk->write_seq;
 	mps_keep_unit(conn, unit, true);
@@ -148,7 +147,7 @@ void mps_drop_unit(struct mps_conn *conn, struct mps_unit *unit)
 	mptcp_write_space(sk);
 }
 
-/* Something was wholly sent: units, too? */
+/* A segment was wholly sent: which units were, too? */
 void mps_units_sent(struct mps_conn *conn)
 {
 	struct mps_conn_core *core = conn_core(conn);
@@ -198,7 +197,7 @@ void mps_unit_written(struct mps_conn *conn, u32 bytes)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_unit_written);
 
-/* How much of what is written next may share a segment. */
+/* The next bytes that may share a segment. */
 u32 mps_unit_room(const struct mptcp_sock *msk)
 {
 	const struct mps_unit *unit = conn_core(msk->mps)->writing;
@@ -206,7 +205,7 @@ u32 mps_unit_room(const struct mptcp_sock *msk)
 	return unit ? unit->bytes - unit->written_bytes : U32_MAX;
 }
 
-/* What is left of a dropped unit is accepted, and goes nowhere. */
+/* Takes the rest of a dropped unit from the application, and throws it away. */
 size_t mps_swallow(struct mptcp_sock *msk, struct iov_iter *from)
 {
 	struct mps_unit *unit = conn_core(msk->mps)->writing;
@@ -249,7 +248,7 @@ int mps_announce_unit(struct mps_conn *conn, const struct mptcp_unit *what)
 	unit->deadline_ns = what->deadline_ns ?: U64_MAX;
 	unit->expires_ns = what->expires_ns ?: unit->deadline_ns;
 	unit->useless = mps_unit_is_useless(conn, unit);
-	/* the first byte of all has number 0 */
+	/* otherwise 0: the connection's first byte */
 	if (core->started)
 		unit->seq = core->msk->write_seq - core->base_seq;
 
@@ -259,7 +258,7 @@ int mps_announce_unit(struct mps_conn *conn, const struct mptcp_unit *what)
 	core->writing = unit;
 	core->cut = true;
 
-	/* each raises the one before it to its own: this comes to an end */
+	/* units depend on earlier ones alone, so this loop ends */
 	for (needed = mps_unit_find(conn, unit->depends_on);
 	     needed && needed->pub.importance < what->importance;
 	     needed = mps_unit_find(conn, needed->pub.depends_on))

@@ -32,6 +32,7 @@ for word; do
         O=*) obj=${word#*=} ;;
         KCONFIG_ALLCONFIG=*) fragment=${word#*=} ;;
         M=*) external=${word#*=} ;;
+        NOSTDINC_FLAGS=*) header=${word#*-include } header=${header%% *} ;;
         allnoconfig | prepare | linux | modules | modules_prepare) target=${target:-$word} ;;
     esac
 done
@@ -52,6 +53,10 @@ case $target in
             >"$obj/lib/kunit/.assert.o.cmd"
         ;;
     linux)
+        if [ "$header" ] && ! [ -e "$header" ]; then
+            echo "<command-line>: fatal error: $header: No such file or directory"
+            exit 2
+        fi
         echo "  CC      net/mptcp/protocol.o"
         if [ -e "$lab/slow.c" ]; then
             sh -c "sleep 600 & trap 'sleep 0.3; kill \\$!; exit' TERM; wait" & # a little later
@@ -247,6 +252,17 @@ def test_only_files_that_changed_are_written(repository: Repository) -> None:
     (repository.tree / "src/Makefile").unlink()
     repository.write("kernel/mptcp/probe.c", "a third\n")
     assert "a third" in repository.build().image.read_text()
+
+
+def test_a_cache_that_was_moved_is_built_in(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.build()
+    (repository.root / "cache").rename(repository.root / "moved")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(repository.root / "moved"))
+    repository.cache = repository.root / "moved/mptcplab/kernel"
+    repository.write("kernel/mptcp/extra.c", "extra\n")
+    assert "extra" in repository.build().image.read_text()
 
 
 def test_the_next_build_lacks_removed_files_and_former_patches(repository: Repository) -> None:

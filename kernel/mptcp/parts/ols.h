@@ -45,7 +45,7 @@ void ols_exp3_learn(struct ols_learner *learner, u64 reward, bool monitor);
 u32 ols_ucb_pull(const struct ols_learner *learner);
 u32 ols_exp3_draw(const struct ols_learner *learner);
 
-/* Nothing is learnt, and all probabilities are equal. */
-void ols_exp3_begin(struct ols_learner *learner);
+/* Nothing is learnt, all is sent twice, and all probabilities are equal. */
+void ols_begin_learning(struct ols_learner *learner);
 
 #endif

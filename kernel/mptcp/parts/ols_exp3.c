@@ -158,13 +158,19 @@ u32 ols_exp3_draw(const struct ols_learner *learner)
 }
 EXPORT_SYMBOL_GPL(ols_exp3_draw);
 
-void ols_exp3_begin(struct ols_learner *learner)
+void ols_begin_learning(struct ols_learner *learner)
 {
 	int i;
 
+	*learner = (struct ols_learner) {
+		.arms[ALL].pulls = 1,
+		.pulls		 = 1,
+		.arm		 = ALL,
+		.epoch		 = EPOCH,
+		.high		 = EPOCH,
+	};
 	for (i = 0; i < ARMS; i++)
 		learner->arms[i].weight = SCALE;
-	learner->high = EPOCH;
 	ols_set_probabilities(learner, GAMMA);
 }
-EXPORT_SYMBOL_GPL(ols_exp3_begin);
+EXPORT_SYMBOL_GPL(ols_begin_learning);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An interval of ols, of a subflow or of the connection: what is sent in it, and when all of
- * that is acknowledged. Times are in us.
+/* The intervals of ols: each lasts until all data that was sent in it is acknowledged. The
+ * goodput of an interval is the reward of its arm. Times are in us.
  */
 #ifndef _MPTCP_LAB_OLS_INTERVAL_H
 #define _MPTCP_LAB_OLS_INTERVAL_H
 
-#include <linux/math64.h>
-#include <linux/time64.h>
-#include <linux/types.h>
+#include "mpsched.h"
 
+/* An interval, of a subflow or of the connection */
 struct ols_interval {
 	u64	begin_seq;
 	u64	end_seq;
@@ -19,37 +18,37 @@ struct ols_interval {
 	bool	acked;
 };
 
-static inline void interval_begin(struct ols_interval *interval, u64 nxt_seq)
+/* Both structures come first in the scheduler's own state, of the connection and of each
+ * subflow.
+ */
+struct ols_intervals {
+	struct ols_interval interval;
+	bool	sent;		/* all subflows have sent for long enough */
+};
+
+struct ols_rates {
+	struct ols_interval interval;
+	u64	acked_bytes;	/* of the subflow, ever */
+	u64	lasts_us;	/* its interval, at least */
+	u64	rate;		/* the highest one, bytes per second */
+	u64	rate_us;	/* when it was seen */
+};
+
+static inline bool ols_is_active(const struct mps_subflow *subflow)
 {
-	*interval = (struct ols_interval) {
-		.begin_seq = nxt_seq,
-		.end_seq   = nxt_seq,
-		.una_seq   = nxt_seq,
-	};
+	return subflow->usable && !subflow->backup;
 }
 
-static inline void interval_sends(struct ols_interval *interval, u64 nxt_seq, u64 now)
-{
-	if (!interval->begin_us && nxt_seq > interval->begin_seq)
-		interval->begin_us = now;
-	interval->end_seq = nxt_seq;
-	interval->end_us = now;
-}
+/* Looks at the interval. False: it lasts. True: *reward is the goodput of the connection
+ * over the sum of the highest rates of its subflows, in SCALE. With `renew`, a subflow
+ * forgets a highest rate that is too old.
+ */
+bool ols_interval_over(struct mps_conn *conn, bool renew, u64 *reward);
 
-static inline void interval_acked(struct ols_interval *interval, u64 now)
-{
-	interval->acked = true;
-	interval->acked_us = now;
-}
+/* Begins the next interval, on all usable subflows. */
+void ols_next_interval(struct mps_conn *conn);
 
-/* The goodput of the interval, bytes per second */
-static inline u64 interval_rate(const struct ols_interval *interval)
-{
-	u64 us = interval->acked_us - interval->begin_us;
-
-	if (interval->acked_us <= interval->begin_us)
-		return 0;
-	return div64_u64((interval->end_seq - interval->begin_seq) * USEC_PER_SEC, us);
-}
+/* Begins the first interval of a new subflow, and a new one of the connection. */
+void ols_first_interval(struct mps_conn *conn, struct mps_subflow *subflow);
 
 #endif

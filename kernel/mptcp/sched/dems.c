@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* dems: a chunk from both ends at once, until the paths meet.
  *
- * A chunk is data that is of use as a whole: a unit that the application
- * announced (docs/units.md), else what is written and not sent when the previous
- * chunk has been sent, as far as the receive window admits. The lowest RTT sends
- * it from the front, the other paths from the back, so that none waits for what
- * another one carries. Near the end, the path with the longer one-way delay
- * stops when the other one alone would have all the rest there before a segment
- * of its own arrives: so both complete at the same time. When everything is
- * sent, each path that has room goes on a little into what the other one
- * carries, since what was expected of their delays may be wrong.
+ * A chunk is data that is useful as a whole: a unit that the application
+ * announced (docs/units.md), else the unsent data when the previous chunk has
+ * been sent, as far as the receive window admits. The lowest RTT sends it from
+ * the front, the other paths from the back, so that no path waits for the data of
+ * another. Near the end, the path with the longer one-way delay stops when the
+ * other one alone would bring all the rest before a segment of its own arrives:
+ * thus both complete at the same time. When everything is sent, each path that
+ * has room goes on a little into the data of the other one, since the expected
+ * delays may be wrong.
  *
  * Source: after the idea of Guo, Nikravesh, Mao, Qian, Sen, "Accelerating
- * Multipath Transport Through Balanced Subflow Completion", MobiCom 2017, of
- * which the abstract and the first page were at hand: chunks whose ends are
- * known, paths decoupled, subflows that complete at the same time at the
- * receiver, a small amount of redundant data. Both ends and one-way delays are
- * what others say of it. Every formula and constant here is ours.
+ * Multipath Transport Through Balanced Subflow Completion", MobiCom 2017. The
+ * abstract and the first page were at hand: chunks whose ends are known, paths
+ * decoupled, subflows that complete at the same time at the receiver, a small
+ * amount of redundant data. Others say of it that it uses both ends and one-way
+ * delays. Every formula and constant here is ours.
  *
- * Works for files and pages that are of use when they are whole, over two paths
+ * Works for files and pages that are useful when they are whole, over two paths
  * of any delays. Fails for a stream that is read as it comes: half of a chunk
  * waits at the receiver for the other half, in a receive buffer that must hold
  * it.
  *
- * Look-ahead: the chunk.
+ * Look-ahead: the chunk. Its ends are in parts/dems_chunk.c.
  *
  * Differs from the source:
  * - always: the source has two paths. With more, all but the fastest one send
  *   from the back.
- * - always: the source, as far as it is known, ends with the chunk. A path that
- *   stops for the other one goes on with the next chunk here, if that is
- *   written.
+ * - always: the source, as far as it is known, ends with the chunk. Here a path
+ *   that stops for the other one goes on with the next chunk, if that is written.
  * - redundancy_percent: the source makes copies, we do not know how many. On,
  *   when nothing is left to send, of as much as the path sends in the time by
  *   which the RTTs deviate.
- * - owd: the source compares one-way delays. On, too, where they can be
- *   compared, see mps_delays_comparable(); else half the round-trip time, and
- *   `fallbacks` counts. So it is, uncounted, until each path has had its first
- *   sample.
+ * - owd: the source compares one-way delays. On, so does this, where they can be
+ *   compared (mps_delays_comparable()); else half the round-trip time stands for
+ *   them, and `fallbacks` counts. Until each path has had its first sample, the
+ *   same holds, uncounted.
  */
 
-#include "mpsched.h"
+#include "parts/dems_chunk.h"
+#include "parts/fastest.h"
 
 enum { OWD, REDUNDANCY };
 
@@ -50,74 +50,7 @@ static const struct mps_param dems_params[] = {
 				"of a chunk, sent on another path, too, at the most"),
 };
 
-struct dems_conn {
-	u64	begin_seq;	/* of the chunk */
-	u64	end_seq;
-	u64	copied_bytes;	/* of the chunk */
-	u32	nth;		/* no unsent segment of the chunk is behind this one */
-};
-
-/* --- the chunk */
-
-static void dems_begin(struct mps_conn *conn, struct mps_segment *head)
-{
-	const struct mps_unit *unit = mps_unit_of(conn, head);
-	struct dems_conn *chunk = mps_conn_priv(conn);
-	struct mps_segment *seg, *last = head;
-	u64 unit_end_seq = U64_MAX;
-
-	if (unit)
-		unit_end_seq = unit->seq + unit->bytes;
-	chunk->nth = 0;
-	while ((seg = mps_next_unsent(conn, last)) && mps_fits_window(conn, seg) &&
-	       mps_seq(conn, seg) < unit_end_seq) {
-		last = seg;
-		chunk->nth++;
-	}
-	chunk->begin_seq = mps_seq(conn, head);
-	chunk->end_seq = mps_seq(conn, last) + mps_len(last);
-	chunk->copied_bytes = 0;
-}
-
-/* Its last segment that was not sent; as others are sent, there are fewer before it. */
-static struct mps_segment *dems_last(struct mps_conn *conn)
-{
-	struct dems_conn *chunk = mps_conn_priv(conn);
-	struct mps_segment *seg;
-
-	for (;;) {
-		seg = mps_nth_unsent(conn, chunk->nth);
-		if (seg && mps_seq(conn, seg) < chunk->end_seq)
-			return seg;
-		if (!chunk->nth)
-			return NULL;
-		chunk->nth--;
-	}
-}
-
-/* --- paths */
-
-static bool dems_takes_part(const struct mps_subflow *subflow, bool backups)
-{
-	return mps_has_room_soon(subflow) && (backups || !subflow->backup);
-}
-
-/* The lowest RTT, but not `not_this`: the first one in a tie. */
-static struct mps_subflow *dems_fastest(struct mps_conn *conn, const struct mps_subflow *not_this,
-					bool room)
-{
-	bool backups = mps_only_backups(conn);
-	struct mps_subflow *subflow, *best = NULL;
-
-	mps_for_each_subflow(conn, subflow)
-		if (subflow != not_this && dems_takes_part(subflow, backups) &&
-		    (!room || mps_has_room(subflow)) &&
-		    (!best || subflow->srtt_us < best->srtt_us))
-			best = subflow;
-	return best;
-}
-
-/* Can all be compared by their one-way delays? */
+/* Can all subflows be compared by their one-way delays? */
 static bool dems_by_owd(struct mps_conn *conn)
 {
 	const struct mps_subflow *subflow;
@@ -139,8 +72,8 @@ static u64 dems_window_bytes(const struct mps_subflow *subflow)
 	return max((u64)mps_cwnd(subflow) * subflow->mss_bytes, 1ULL);
 }
 
-/* Does it stop, since `other` alone has all the rest there before a segment on this
- * one arrives?
+/* Does the subflow stop, since `other` alone brings the rest before a segment on this one
+ * arrives?
  */
 static bool dems_leaves(struct mps_conn *conn, const struct mps_subflow *subflow,
 			const struct mps_subflow *other, u64 rest_bytes)
@@ -157,21 +90,19 @@ static bool dems_leaves(struct mps_conn *conn, const struct mps_subflow *subflow
 	       delay_us - other_us;
 }
 
-/* --- decisions */
-
-/* What the subflow sends: of the chunk, from its end of it, or what follows it. NULL:
- * it leaves the rest to another one.
+/* The subflow's next segment, from its end of the chunk or behind the chunk. NULL: it leaves
+ * the rest to another one.
  */
 static struct mps_segment *dems_segment(struct mps_conn *conn, const struct mps_subflow *subflow,
 					const struct mps_subflow *front, struct mps_segment *head)
 {
-	struct mps_segment *last = dems_last(conn) ?: head, *seg;
-	const struct dems_conn *chunk = mps_conn_priv(conn);
+	struct mps_segment *last = dems_chunk_last(conn) ?: head, *seg;
+	const struct dems_chunk *chunk = mps_conn_priv(conn);
 	const struct mps_subflow *other = front;
 	u64 rest_bytes;
 
 	if (subflow == front)
-		other = dems_fastest(conn, front, false);
+		other = fastest_but(conn, front, false);
 	rest_bytes = mps_seq(conn, last) + mps_len(last) - mps_seq(conn, head);
 	if (!other || !dems_leaves(conn, subflow, other, rest_bytes))
 		return subflow == front ? head : last;
@@ -179,8 +110,8 @@ static struct mps_segment *dems_segment(struct mps_conn *conn, const struct mps_
 	return seg && mps_fits_window(conn, seg) ? seg : NULL;
 }
 
-/* The last segment of the chunk that the subflow does not carry. Only at the end of a
- * chunk, where no more than a window of the others is on its way.
+/* The last segment on its way that the subflow does not carry. At the end of a chunk, no more
+ * than a window of the others is on its way.
  */
 static struct mps_segment *dems_latest_missing(struct mps_conn *conn,
 					       const struct mps_subflow *subflow)
@@ -193,7 +124,7 @@ static struct mps_segment *dems_latest_missing(struct mps_conn *conn,
 	return latest;
 }
 
-/* What it sends in the time that its RTT, and that of the other one, deviate by. */
+/* The bytes that the subflow sends in the time by which the RTTs of both deviate. */
 static u64 dems_uncertain_bytes(const struct mps_subflow *subflow, const struct mps_subflow *other)
 {
 	u64 window_bytes = min(dems_window_bytes(subflow), U32_MAX);
@@ -202,20 +133,20 @@ static u64 dems_uncertain_bytes(const struct mps_subflow *subflow, const struct 
 	return div_u64(window_bytes * deviation_us, max(subflow->srtt_us, 1U));
 }
 
-/* Everything was sent: the paths go on into what others carry. */
+/* Everything was sent: each path goes on into the data of the others. */
 static bool dems_copy(struct mps_conn *conn, struct mps_subflow *front, struct mps_pick *pick)
 {
-	const struct dems_conn *chunk = mps_conn_priv(conn);
+	const struct dems_chunk *chunk = mps_conn_priv(conn);
 	u64 most_bytes = div_u64((chunk->end_seq - chunk->begin_seq) *
 				 mps_param(conn, REDUNDANCY), 100);
-	struct mps_subflow *second = dems_fastest(conn, front, false);
+	struct mps_subflow *second = fastest_but(conn, front, false);
 	bool backups = mps_only_backups(conn);
 	struct mps_subflow *subflow;
 	struct mps_segment *seg;
 	u64 bytes;
 
 	mps_for_each_subflow(conn, subflow) {
-		if (!second || !dems_takes_part(subflow, backups) || !mps_has_room(subflow))
+		if (!second || !mps_available(subflow) || (subflow->backup && !backups))
 			continue;
 		bytes = dems_uncertain_bytes(subflow, subflow == front ? second : front);
 		bytes = min(bytes, most_bytes);
@@ -232,32 +163,32 @@ static bool dems_copy(struct mps_conn *conn, struct mps_subflow *front, struct m
 static bool dems_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_segment *head = mps_head(conn), *seg;
-	const struct dems_conn *chunk = mps_conn_priv(conn);
+	const struct dems_chunk *chunk = mps_conn_priv(conn);
 	struct mps_subflow *front, *back;
 
 	if (mps_reinjection(conn))
 		return mps_reinject(conn, pick);
-	front = dems_fastest(conn, NULL, false);
+	front = fastest_but(conn, NULL, false);
 	if (!front)
 		return false;
 	if (!head)
 		return dems_copy(conn, front, pick);
 	if (mps_seq(conn, head) >= chunk->end_seq)
-		dems_begin(conn, head);
+		dems_begin_chunk(conn, head);
 
 	if (mps_has_room(front)) {
 		seg = dems_segment(conn, front, front, head);
 		if (seg)
 			return mps_pick_new(pick, conn, front, seg);
 	}
-	back = dems_fastest(conn, front, true);
+	back = fastest_but(conn, front, true);
 	seg = back ? dems_segment(conn, back, front, head) : NULL;
 	return seg && mps_pick_new(pick, conn, back, seg);
 }
 
 static void dems_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
 {
-	struct dems_conn *chunk = mps_conn_priv(conn);
+	struct dems_chunk *chunk = mps_conn_priv(conn);
 
 	if (pick->kind == MPS_DUPLICATE)
 		chunk->copied_bytes += bytes;
@@ -269,7 +200,7 @@ static struct mps_ops dems_ops = {
 	.takes_units	= true,
 	.name		= "dems",
 	.owner		= THIS_MODULE,
-	.conn_size	= sizeof(struct dems_conn),
+	.conn_size	= sizeof(struct dems_chunk),
 	.params		= dems_params,
 	.num_params	= ARRAY_SIZE(dems_params),
 };

@@ -2,15 +2,15 @@
 /* inorder: segments leave out of order, and arrive in order.
  *
  * Each segment, in order, is assigned to the subflow that delivers it first. If
- * that one has no room now, it is so on paper only: the segment stays where it is,
- * and the next one is looked at, until one comes whose best subflow has room. That
- * is sent. So a slow path gets the segments that will be due when it has delivered
- * them, and the receiver holds little out of order.
+ * that subflow has no room now, the assignment is on paper only: the segment
+ * stays, and the next one is looked at, until the best subflow of one has room.
+ * That one is sent. Thus a slow path gets the segments that will be due when it
+ * has delivered them, and the receiver holds little out of order.
  *
- * How long a subflow takes to deliver: its one-way communication delay, from when
- * a segment is first sent until it has arrived in order there, repetitions
- * included; and before that, if it has no room, a round trip for each congestion
- * window that is to be sent first.
+ * A subflow delivers after its one-way communication delay: from the first
+ * transmission of a segment until it has arrived in order there, repetitions
+ * included. Without room, a round trip for each congestion window to be sent
+ * first comes before that.
  *
  * Source: F. Yang, P. Amer, "Using One-way Communication Delay for In-order
  * Arrival MPTCP Scheduling", ChinaCom 2014, sections II and III. Section IV, the
@@ -19,27 +19,25 @@
  * Works where paths differ and the receive buffer is small. Fails where delays
  * change faster than they are measured; where paths differ by less than a round
  * trip of the faster one (but see part_rounds); where less is written than the
- * fast path takes until the slow one has delivered, the slow one idles; and the
- * receive window has to span what the fast path sends in that time.
+ * fast path sends until the slow one has delivered: the slow one idles. The
+ * receive window has to span the data that the fast path sends in that time.
  *
  * Differs from the source:
- * - smooth_cwnd: the source counts rounds by the congestion window of now. On, the
- *   window is smoothed as the RTT is: their ratio stands for the rate of a path,
- *   and with a short queue the window of now is off by half.
+ * - smooth_cwnd: the source counts rounds by the present congestion window. On,
+ *   the window is smoothed as the RTT is: their ratio stands for the rate of a
+ *   path, and with a short queue the present window is off by half.
  * - part_rounds: the source waits for whole round trips. On, a full window has
  *   room again bit by bit.
- * - measure_idle: the source says nothing of a path that idles since it is slow,
- *   and nothing would ever tell that it has become fast. On, it gets a copy of the
- *   oldest segment now and then.
- * - look_ahead: the source walks through all that is unsent. So does this, by
- *   default: no send buffer holds as many segments. Assigning on paper needs no
- *   walk: how many segments go to full subflows first is computed for each of
- *   them.
+ * - measure_idle: the source does not mention a path that idles since it is slow,
+ *   and nothing would ever show that it has become fast. On, it gets a copy of
+ *   the oldest segment now and then.
+ * - look_ahead: the source walks through all unsent segments. So does this, by
+ *   default: no send buffer holds as many. It needs no walk: how many segments go
+ *   to each full subflow first is computed.
  * - any_clock: the source compares delays whatever the clocks are; on kernels of
- *   its time that was right. Off, those that cannot be compared are not
- *   (mps_delays_comparable()): half the round-trip time stands for them, and
- *   `fallbacks` counts. So it does, uncounted, until each path has its first
- *   sample.
+ *   its time that was right. Off, half the round-trip time stands for delays that
+ *   cannot be compared (mps_delays_comparable()), and `fallbacks` counts. Until
+ *   each path has its first sample, the same holds, uncounted.
  * - spare_backups: the source does not speak of backups. On, one is used only if
  *   no other subflow is usable.
  * - always: the source's receiver says when the latest segment came in order.
@@ -50,15 +48,13 @@
 
 #include "mpsched.h"
 
-/* as long as this, a path sends nothing before it is measured again */
+/* an idle path is measured again after so long */
 #define INORDER_IDLE_RTTS	4
 
 /* of counts of rounds */
 #define INORDER_SCALE		1000ULL
 
-enum {
-	LOOK_AHEAD, COMMD, PART_ROUNDS, SMOOTH_CWND, MEASURE_IDLE, ANY_CLOCK, SPARE_BACKUPS
-};
+enum { LOOK_AHEAD, COMMD, PART_ROUNDS, SMOOTH_CWND, MEASURE_IDLE, ANY_CLOCK, SPARE_BACKUPS };
 
 static const struct mps_param inorder_params[] = {
 	[LOOK_AHEAD]   = MPS_UINT("look_ahead", 1, 65536, 65536, "segments",
@@ -104,9 +100,7 @@ static bool inorder_by_commd(struct mps_conn *conn)
 	return sampled;
 }
 
-/* How many windows a full subflow sends that arrive before what arrives `us` later
- * than what it sends now.
- */
+/* How many windows of a full subflow arrive within `us` after its next segment. */
 static u64 inorder_rounds_1000(const struct mps_conn *conn, u64 us, u32 rtt_us)
 {
 	if (mps_param(conn, PART_ROUNDS))
@@ -114,7 +108,7 @@ static u64 inorder_rounds_1000(const struct mps_conn *conn, u64 us, u32 rtt_us)
 	return div_u64(us - 1, max(rtt_us, 1U)) * INORDER_SCALE;
 }
 
-/* 8 x the congestion window that each round is counted with. */
+/* 8 x the congestion window of each round. */
 static u64 inorder_cwnd_8(const struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	const struct inorder_subflow *state = mps_subflow_priv(subflow);
@@ -124,8 +118,8 @@ static u64 inorder_cwnd_8(const struct mps_conn *conn, struct mps_subflow *subfl
 	return 8ULL * mps_cwnd(subflow);
 }
 
-/* How many packets of its queue the subflow has no room for in its window of now: as in
- * OTIAS, only these take from the windows to come.
+/* How many packets of the subflow's queue have no room in its present window: as in OTIAS,
+ * only these take from the windows to come.
  */
 static u64 inorder_late_pkts(const struct mps_subflow *full)
 {
@@ -136,9 +130,8 @@ static u64 inorder_late_pkts(const struct mps_subflow *full)
 	return carried > cwnd ? carried - cwnd : 0;
 }
 
-/* How many segments are for full subflows before one is for `best`, which has
- * room: each takes a congestion window of them per round trip that it would still
- * deliver before `best` delivers what is sent now.
+/* How many segments are for full subflows before one is for `best`, which has room: each
+ * takes a congestion window in each round trip, until `best` would deliver a segment.
  */
 static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps_subflow *best,
 				   bool by_commd)
@@ -163,17 +156,12 @@ static u64 inorder_segments_before(const struct mps_conn *conn, const struct mps
 	return before;
 }
 
-static bool inorder_is_candidate(const struct mps_subflow *subflow, bool backups)
-{
-	return mps_available(subflow) && (backups || !subflow->backup);
-}
-
 static struct mps_subflow *inorder_best(const struct mps_conn *conn, bool backups, bool by_commd)
 {
 	struct mps_subflow *subflow, *best = NULL;
 
 	mps_for_each_subflow(conn, subflow)
-		if (inorder_is_candidate(subflow, backups) &&
+		if (mps_available(subflow) && (backups || !subflow->backup) &&
 		    (!best || inorder_delay_us(subflow, by_commd) <
 			      inorder_delay_us(best, by_commd)))
 			best = subflow;
@@ -192,8 +180,9 @@ static bool inorder_measure(struct mps_conn *conn, bool backups, struct mps_pick
 	mps_for_each_subflow(conn, subflow) {
 		const struct inorder_subflow *state = mps_subflow_priv(subflow);
 
-		if (inorder_is_candidate(subflow, backups) && !subflow->in_flight_pkts &&
-		    now >= state->idle_ns && !mps_carried_by(seg, subflow))
+		if (mps_available(subflow) && (backups || !subflow->backup) &&
+		    !subflow->in_flight_pkts && now >= state->idle_ns &&
+		    !mps_carried_by(seg, subflow))
 			return mps_pick_duplicate(pick, conn, subflow, seg);
 	}
 	return false;
@@ -215,20 +204,18 @@ static bool inorder_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	best = inorder_best(conn, backups, by_commd);
 	if (!best)
 		return false;
-	/* a window smaller than a segment: what may leave, leaves */
+	/* a window smaller than a segment: the part that fits leaves */
 	if (!mps_fits_window(conn, seg))
 		return mps_pick_new(pick, conn, best, seg);
 
 	before = inorder_segments_before(conn, best, by_commd);
-	if (before >= mps_param(conn, LOOK_AHEAD))
-		return inorder_measure(conn, backups, pick);
-	seg = mps_nth_unsent(conn, before);
+	seg = before < mps_param(conn, LOOK_AHEAD) ? mps_nth_unsent(conn, before) : NULL;
 	if (seg && mps_fits_window(conn, seg))
 		return mps_pick_new(pick, conn, best, seg);
 	return inorder_measure(conn, backups, pick);
 }
 
-/* As the RTT is smoothed, so that both are of the same time. */
+/* Smooths as TCP smooths the RTT, so that both are of the same time. */
 static void inorder_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
 {
 	struct inorder_subflow *state = mps_subflow_priv(subflow);
@@ -241,7 +228,7 @@ static void inorder_on_sent(struct mps_conn *conn, const struct mps_pick *pick, 
 {
 	struct inorder_subflow *state = mps_subflow_priv(pick->subflow);
 
-	/* the latest one: the smoothed one is late by many of these measurements */
+	/* the latest RTT: the smoothed one lags by many of these measurements */
 	state->idle_ns = mps_clock_ns() +
 			 (u64)INORDER_IDLE_RTTS * pick->subflow->last_rtt_us * NSEC_PER_USEC;
 }

@@ -3,13 +3,13 @@
  *
  * As minrtt, as long as nothing happens. A subflow whose acknowledgments come too
  * slowly is disabled until its path is back, and then stale until its smoothed RTT
- * can be trusted. Meanwhile, all that is on its way there alone is sent on others,
- * too, at once, so that the receiver does not wait for it.
+ * can be trusted. Meanwhile, data on its way there alone is sent on others, too,
+ * at once, so that the receiver does not wait for it.
  *
- * A handover is seen by the time between acknowledgments (inter-ack), which is
- * compared with the time between the sending of what they acknowledge
- * (inter-send). In steady state the two are equal. For each acknowledgment of n
- * packets, and for the silence since the last one, with n = 2,
+ * The time between acknowledgments (inter-ack) shows a handover, compared with the
+ * time between the sending of the acknowledged data (inter-send). In steady state
+ * the two are equal. For each acknowledgment of n packets, and for the silence
+ * since the last one, with n = 2,
  *
  *	late = max(0, late + inter-ack - max(inter-send, slowdown x n x usual))
  *
@@ -22,51 +22,49 @@
  * stays 0. An application that pauses lengthens the inter-send time as well. A
  * lone packet does not count, since the receiver may delay its acknowledgment.
  *
- * The states, and what ends them:
+ * The states, and their ends:
  *
  *	NORMAL	  carries data as in minrtt, until it is late or has a timeout, and
  *		  another one is NORMAL; then it is DISABLED
- *	DISABLED  tries with two packets at a time, until one that was sent since has
- *		  an RTT of at most 3/2 of the smoothed one before the handover, or
+ *	DISABLED  tries with two packets at a time, until a packet sent since has an
+ *		  RTT of at most 3/2 of the smoothed one before the handover, or
  *		  any after longest_ms: the path is another one then; then it is STALE
  *	STALE	  gets a few packets, until the smoothed RTT is within a quarter of
  *		  the latest after at least 8 packets, or longest_ms are over; then it
  *		  is NORMAL. After a timeout it is DISABLED again.
  *
- * With no other one that is NORMAL it is NORMAL: there is nowhere to go.
+ * If no other subflow is NORMAL, it is NORMAL: there is nowhere to go.
  *
  * Source: after the idea of H. Cech, guided research, TUM 2020, section 5 and
- * figure 8. The paper's part: the two states beside the normal one, what is done
- * in them, and that inter-ack is compared with inter-send. Its detection is not
- * worked out, and no code is known: all numbers, and what ends a state, are ours.
+ * figure 8. The paper's part: the two states beside the normal one, what they do,
+ * and the comparison of inter-ack with inter-send. Its detection is not worked
+ * out, and no code is known: all numbers, and the ends of the states, are ours.
  *
  * Works where paths have handovers or outages of their own, one at a time. Fails
  * where a path is alone: then there is nowhere to go, and nothing is done. A
  * handover that is over before it is seen, in about late_ms, costs some round
  * trips of the path more than if it had been ignored.
  *
- * How late a path is, parts/lte_late.c computes.
+ * Lateness is in parts/lte_late.c, trials of a path are in parts/lte_trial.c.
  *
  * Differs from the source:
  * - late_ms: the source has no numbers, and so no default.
  * - slowdown: the same.
  * - longest_ms: the same.
- * - linear_timeouts: on, the timer of a disabled subflow does not double, or after
- *   an outage of seconds the path would be found again only as many seconds later.
- *   The source leaves TCP alone, as off does.
+ * - linear_timeouts: on, the timer of a disabled subflow does not double. Else,
+ *   after an outage of seconds, lte would find the path only as many seconds
+ *   later. The source leaves TCP alone, as off does.
  * - rp_limit: as minrtt's, which the source starts from.
- * - always: a disabled subflow is tried with two packets at a time, and what comes
- *   back ends the state. The source does not say what ends it; without any packet
- *   nothing would ever tell that an outage is over.
+ * - always: two packets at a time try a disabled subflow, and their ACKs end the
+ *   state. The source does not name its end; without any packet nothing would ever
+ *   show that an outage is over.
  */
 
-#include "parts/lte_late.h"
+#include "parts/lte_trial.h"
 
-/* thresholds that are no parameters, and why these */
-#define BACK_RTT_HALVES		3	/* in a handover, RTTs are several times as long */
-#define STALE_PKTS		10	/* in flight: TCP's initial window (RFC 6928) */
-#define TRUSTED_PKTS		8	/* of each, an eighth is new in the smoothed RTT */
-#define TRUSTED_RTT_PART	4	/* of the smoothed RTT: as LATE_RTT_PART */
+/* of a stale subflow, in flight: TCP's initial window (RFC 6928) */
+#define STALE_PKTS		10
+
 enum { LATE_MS, SLOWDOWN, LONGEST_MS, LINEAR, RP, RP_LIMIT };
 
 static const struct mps_param lte_params[] = {
@@ -93,13 +91,8 @@ struct lte_conn {
 
 struct lte_subflow {
 	u8	state;		/* enum lte_state */
-	u64	since_ns;	/* begin of the state */
 	struct lte_late late;
-
-	/* what has come back */
-	u32	mark_pkts;	/* acked_pkts at the begin of the state, or of the last try */
-	u64	probe_ns;	/* begin of the last try */
-	u32	probe_pkts;	/* that it has so far */
+	struct lte_trial trial;
 };
 
 static struct lte_subflow *state_of(struct mps_subflow *subflow)
@@ -125,11 +118,8 @@ static void lte_enter(struct mps_conn *conn, struct mps_subflow *subflow, enum l
 	struct lte_subflow *lte = state_of(subflow);
 
 	lte->state = state;
-	lte->since_ns = mps_clock_ns();
 	lte->late.late_ns = 0;
-	lte->mark_pkts = lte->late.acked_pkts;
-	lte->probe_ns = lte->since_ns;
-	lte->probe_pkts = PROBE_PKTS;
+	lte_begin_trial(&lte->trial, &lte->late);
 	if (state == STALE)
 		lte->late.usual_ns = 0;
 	mps_set_limit(subflow, state == STALE ? STALE_PKTS : ~0);
@@ -138,34 +128,11 @@ static void lte_enter(struct mps_conn *conn, struct mps_subflow *subflow, enum l
 	mps_event(conn, subflow, event);
 }
 
-static bool lte_lasts(struct mps_conn *conn, const struct lte_subflow *lte, u64 now)
-{
-	return between_ns(lte->since_ns, now) > mps_param(conn, LONGEST_MS) * (u64)NSEC_PER_MSEC;
-}
-
-/* Did a packet that was sent in this state arrive in good time? */
-static bool lte_is_back(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
-{
-	const struct lte_subflow *lte = state_of(subflow);
-
-	return subflow->usable && subflow->delivered_sent_ns > lte->since_ns &&
-	       (subflow->last_rtt_us * 2ULL <= lte->late.srtt_us * (u64)BACK_RTT_HALVES ||
-		lte_lasts(conn, lte, now));
-}
-
-static bool lte_is_trusted(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
-{
-	const struct lte_subflow *lte = state_of(subflow);
-	u64 off_us = abs_diff(subflow->srtt_us, subflow->last_rtt_us);
-
-	return (subflow->delivered_pkts - lte->mark_pkts >= TRUSTED_PKTS &&
-		off_us * TRUSTED_RTT_PART <= subflow->srtt_us) || lte_lasts(conn, lte, now);
-}
-
-/* Brings the state of a subflow up to date. Returns when it will be late; ~0: never. */
+/* Updates the state of a subflow. Returns when it will be late; ~0: never. */
 static u64 lte_update(struct mps_conn *conn, struct mps_subflow *subflow, u64 now)
 {
 	struct lte_subflow *lte = state_of(subflow);
+	u32 longest_ms = mps_param(conn, LONGEST_MS);
 	struct lte_limits limits = {
 		.late_ms  = mps_param(conn, LATE_MS),
 		.slowdown = mps_param(conn, SLOWDOWN),
@@ -179,11 +146,11 @@ static u64 lte_update(struct mps_conn *conn, struct mps_subflow *subflow, u64 no
 	}
 	switch (lte->state) {
 	case DISABLED:
-		if (lte_is_back(conn, subflow, now))
+		if (lte_is_back(&lte->trial, &lte->late, subflow, longest_ms))
 			lte_enter(conn, subflow, STALE, EVENT_STALE);
 		break;
 	case STALE:
-		if (!lte_is_trusted(conn, subflow, now))
+		if (!lte_is_trusted(&lte->trial, subflow, longest_ms))
 			break;
 		lte_enter(conn, subflow, NORMAL, EVENT_NORMAL);
 		fallthrough;
@@ -205,7 +172,7 @@ static void lte_watch(struct mps_conn *conn)
 
 	mps_for_each_subflow(conn, subflow)
 		wake_ns = min(wake_ns, lte_update(conn, subflow, now));
-	/* one that comes too early does no harm, and is cheaper than a new one */
+	/* a timer that comes too early does no harm, and is cheaper than a new one */
 	if (wake_ns != U64_MAX && (state->wake_ns <= now || wake_ns < state->wake_ns)) {
 		state->wake_ns = wake_ns;
 		mps_wake_at(conn, wake_ns);
@@ -218,38 +185,18 @@ static void lte_on_rto(struct mps_conn *conn, struct mps_subflow *subflow)
 		lte_enter(conn, subflow, DISABLED, EVENT_TIMEOUT);
 }
 
-/* May a disabled subflow carry one more packet, to try its path? If nothing is
- * on its way there; or, once in a round trip, if something came back since the
- * last try: after an outage, TCP finds out what was lost by what comes later.
- */
-static bool lte_may_probe(struct mps_subflow *subflow)
-{
-	struct lte_subflow *lte = state_of(subflow);
-	u64 now = mps_clock_ns();
-
-	if (lte->probe_pkts < PROBE_PKTS)
-		return true;
-	if (subflow->outstanding_bytes &&
-	    (lte->mark_pkts == lte->late.acked_pkts ||
-	     between_ns(lte->probe_ns, now) < lte->late.srtt_us * (u64)NSEC_PER_USEC))
-		return false;
-	lte->probe_ns = now;
-	lte->mark_pkts = lte->late.acked_pkts;
-	lte->probe_pkts = 0;
-	return true;
-}
-
-/* What a subflow that is not as it should be gets: new data, which is queued
- * for the others by that, or else a copy.
+/* A subflow in trouble gets new data, which is then queued for the others, too; or else a
+ * copy.
  */
 static bool lte_try(struct mps_conn *conn, struct mps_subflow *subflow, struct mps_pick *pick)
 {
+	struct lte_subflow *lte = state_of(subflow);
 	struct mps_segment *head = mps_head(conn);
 	struct mps_segment *seg;
 
 	if (!mps_available(subflow) || subflow->backup)
 		return false;
-	if (state_of(subflow)->state == DISABLED && !lte_may_probe(subflow))
+	if (lte->state == DISABLED && !lte_may_probe(&lte->trial, &lte->late, subflow))
 		return false;
 	if (head && mps_fits_window(conn, head))
 		return mps_pick_new(pick, conn, subflow, head);
@@ -259,7 +206,7 @@ static bool lte_try(struct mps_conn *conn, struct mps_subflow *subflow, struct m
 
 static void lte_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
 {
-	state_of(pick->subflow)->probe_pkts++;
+	state_of(pick->subflow)->trial.probe_pkts++;
 }
 
 static bool lte_next_segment(struct mps_conn *conn, struct mps_pick *pick)

@@ -2,30 +2,28 @@
 /* musher: segments in the ratio of what the paths can carry.
  *
  * Of each 100 segments, the newer one of two subflows gets as many as the ratio
- * says, and the other one the rest: in a row, and strictly, so that all wait
- * for the one whose turn it is. With room for one segment, that one gets a
- * burst, of up to 64 KB and as far as its share goes; what has no room waits in
- * its queue. When throughput has changed, or less waits in the subflows than
- * did, a search looks for a better ratio: first a step to the right, then a step
- * to the left, and on in the direction that brought more throughput until there
- * is less again.
+ * says, and the other one the rest: in a row, and strictly, so that all wait for
+ * the subflow at its turn. With room for one segment, that subflow gets a burst,
+ * of up to 64 KB and as far as its share goes; the excess waits in its queue.
+ * When throughput has changed, or less waits in the subflows than did, a search
+ * looks for a better ratio: first a step to the right, then a step to the left,
+ * and on in the direction that brought more throughput until there is less again.
  *
  * Source: Saha, Aggarwal, Pathak, Koutsonikolas, Widmer, "MuSher: An Agile
  * Multipath-TCP Scheduler for Dual-Band 802.11ad/ac Wireless LANs", MobiCom
- * 2019, of which only the abstract was at hand; the authors' module for v0.94,
+ * 2019: only the abstract was at hand; the authors' module for v0.94,
  * mptcp_musher.c with mptcp_ratio.c. An older form, in their fork of v0.9x,
  * searches at the beginning, too, and ends with half a step.
  *
- * Works where two paths carry hundreds of Mbit/s for seconds: the thresholds of
- * the source are of such. Fails on slower ones: no step brings 5 Mbit/s more,
+ * Works where two paths carry hundreds of Mbit/s for seconds: the source chose
+ * its thresholds for these. Fails on slower ones: no step brings 5 Mbit/s more,
  * and a search only makes the ratio worse; proportional measures the shares
  * instead. With three or more paths there is still one number: from the newest
  * subflow on, every other one gets the ratio, and each between them the rest.
  * All wait for a path that fails until its retransmission timeout.
  *
- * Here are the rounds. The looks at throughput and queues are in parts/watch.c,
- * the steps of a search in parts/musher_search.c, the bursts in
- * parts/musher_burst.c.
+ * Rounds are here, looks at throughput and queues in parts/watch.c, the steps of
+ * a search in parts/musher_search.c, bursts in parts/musher_burst.c.
  *
  * Differs from the source:
  * - always: in the source the ratio is one number for all connections of a host,
@@ -37,8 +35,8 @@
  * - always: the source counts its samples of the queues in 8 bits, which
  *   overflow; here in 32.
  * - always: the source divides by the time between two transmissions of a device,
- *   which stalls its measure where the device does not note them; here by that
- *   between two looks at what it has sent.
+ *   and stalls where the device does not note them; here by the time between
+ *   looks.
  * - spare_backups: the source does not look at the flag. On, a backup subflow is
  *   used only if no other is usable.
  */
@@ -97,21 +95,13 @@ static struct musher_subflow *state_of(struct mps_subflow *subflow)
 
 /* --- the ratio */
 
-/* Do the others wait for it, if it is its turn? */
+/* Do the others wait for this subflow at its turn? */
 static bool musher_takes_part(struct mps_conn *conn, const struct mps_subflow *subflow,
 			      bool backups)
 {
 	if (!mps_has_room_soon(subflow) || (subflow->backup && !backups))
 		return false;
 	return mps_has_room(subflow) || !mps_param(conn, CWND_LIMITED);
-}
-
-/* In segments, of the subflow that is the n-th */
-static u32 musher_share(struct mps_conn *conn, u32 n)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-
-	return n % 2 ? state->round_ratio : MUSHER_ROUND - state->round_ratio;
 }
 
 static void musher_begin_round(struct mps_conn *conn)
@@ -126,14 +116,14 @@ static void musher_begin_round(struct mps_conn *conn)
 	state->round_ratio = state->search.ratio;
 }
 
-/* The subflow that has begun with its segments, or the last one of those that have
- * not; if all are through, a round begins. As in the source, subflows are counted
- * on from one scan to the next: with an odd number, the shares are exchanged for
- * the segment that begins a round. NULL: none takes part. *left is what it has left
- * of its share; of those without one, all.
+/* The subflow that has begun with its segments, or the last one that has not; if all are
+ * through, a round begins. As in the source, subflows are counted on from one scan to the
+ * next: with an odd number, the shares are exchanged for the segment that begins a round.
+ * NULL: none takes part. *left: the rest of its share; without a share, a whole round.
  */
 static struct mps_subflow *musher_whose_turn(struct mps_conn *conn, u32 *left)
 {
+	const struct musher_conn *state = mps_conn_priv(conn);
 	struct mps_subflow *subflow, *next, *any = NULL;
 	bool backups = mps_may_use_backups(conn, SPARE_BACKUPS);
 	u32 n = 0, quota, scan;
@@ -148,7 +138,7 @@ static struct mps_subflow *musher_whose_turn(struct mps_conn *conn, u32 *left)
 			if (!musher_takes_part(conn, subflow, backups))
 				continue;
 			any = subflow;
-			quota = musher_share(conn, n);
+			quota = n % 2 ? state->round_ratio : MUSHER_ROUND - state->round_ratio;
 			if (sent && sent < quota) {
 				*left = quota - sent;
 				return subflow;
@@ -183,16 +173,7 @@ static struct mps_subflow *musher_choose(struct mps_conn *conn, const struct mps
 
 /* --- the search */
 
-/* Another ratio might be better; but a search needs some distance from the last one. */
-static void musher_trigger(struct mps_conn *conn)
-{
-	struct musher_conn *state = mps_conn_priv(conn);
-
-	if (jiffies_to_msecs(jiffies - state->search.begin) >= mps_param(conn, SPACING))
-		musher_begin_search(&state->search, mps_param(conn, STEP));
-}
-
-/* Looks at throughput and queues, if it is time to. */
+/* Looks at throughput and queues, if it is time to. Searches keep a distance. */
 static void musher_look(struct mps_conn *conn)
 {
 	struct musher_conn *state = mps_conn_priv(conn);
@@ -210,13 +191,12 @@ static void musher_look(struct mps_conn *conn)
 	watch_differs(&state->watch);
 	if (!watches)
 		musher_search(&state->search, state->watch.kbps, mps_param(conn, BETTER));
-	else if (watch_has_changed(&state->watch))
-		musher_trigger(conn);
+	else if (watch_has_changed(&state->watch) &&
+		 jiffies_to_msecs(jiffies - state->search.begin) >= mps_param(conn, SPACING))
+		musher_begin_search(&state->search, mps_param(conn, STEP));
 }
 
-/* --- hooks */
-
-/* The oldest one, which is the last in the list of the source. */
+/* The oldest subflow, which is the last in the list of the source. */
 static struct mps_subflow *musher_get_subflow(struct mps_conn *conn,
 					      const struct mps_segment *seg)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* ols: how much is sent twice is learnt from what comes of it.
+/* ols: how much is sent twice is learnt from the goodput that follows.
  *
- * The subflow with the lowest RTT that has room sends next; and of each 12
- * segments that a subflow sends, some are such as others have sent already. Which
- * part is one of three arms: all, half, or none. Time is cut into intervals, of
- * two round trips and at least 40 ms. When all that was sent in one has been
+ * The subflow with the lowest RTT that has room sends next. Of each 12 segments
+ * that a subflow sends, some are copies of segments that others have sent. One
+ * of three arms says how many: all, half, or none. Time is cut into intervals,
+ * of two round trips and at least 40 ms. When all data of an interval has been
  * acknowledged, its reward is the goodput of the connection, over the sum of the
- * highest rates that the subflows have had. The next arm is that of the highest
- * mean reward, with what a seldom tried one may be better (UCB1):
+ * highest rates that the subflows have had. The next arm is the one with the
+ * highest mean reward plus a bonus for arms that were seldom tried (UCB1):
  *
  *	mean reward + sqrt(2 ln(intervals) / intervals with this arm)
  *
- * A monitor forgets all of it when the rewards of an arm have been 4 times in a
- * row farther from their mean than 3 mean deviations, towards where it would
- * matter.
+ * A monitor forgets everything when the rewards of an arm have been 4 times in a
+ * row farther from their mean than 3 mean deviations, up for an arm that is not
+ * the best, or down for one that is not the worst.
  *
  * With exp3, arms are drawn at random instead, by weights. For the reward r of an
  * arm that was drawn with the probability p, its weight grows:
@@ -22,8 +22,8 @@
  *	p       = (1 - g) weight / sum of weights + g / 3
  *
  * g is 0.2, and 0.5 in the first 75 intervals. The monitor looks at smoothed
- * rewards a. It sets all weights to 1 when the last 75 intervals were without
- * that, and g to 0.5 for another 75.
+ * rewards a. When it finds a change, and has found none in the last 75 intervals,
+ * it sets all weights to 1, and g to 0.5 for another 75.
  *
  * Source: Xing, Xue, Zhang, Han, Li, Wei, "An Online Learning Assisted Packet
  * Scheduler for MPTCP in Mobile Networks", IEEE/ACM ToN 2023; the authors' module
@@ -32,40 +32,35 @@
  * DEBUG_USE_GAMMA_TUNING; DEBUG_FIX_ARM is arm). Exp3 is DEBUG_USE_UCB off: by
  * default it is on. Of the paper the abstract was at hand.
  *
- * Works where paths change and lose so much that what is sent twice pays: it finds
- * that out within some intervals, and that it does not, too. Fails in that it has
- * to try: a third of the first intervals, and later a few, send everything twice.
- * It learns nothing where some subflow sends nothing in an interval: with an
- * application that has little to send, a backup, or a subflow that has failed.
+ * Works where paths change and lose so much that copies pay: it finds out within
+ * some intervals whether they do. Fails in that it has to try: a third of the
+ * first intervals, and later a few, send everything twice. It learns nothing
+ * while some subflow sends nothing: with an application that has little to send,
+ * a backup, or a subflow that has failed.
  *
- * Here are the intervals, and who sends; what is learnt is in parts/ols_ucb.c and
- * parts/ols_exp3.c.
+ * Intervals and rewards are in parts/ols_interval.c, learning is in
+ * parts/ols_ucb.c and parts/ols_exp3.c.
  *
  * Differs from the source:
- * - always: with nothing but backups the source sends nothing: the connection
+ * - always: with nothing but backups the source sends nothing, and the connection
  *   stalls. Here they are used then.
- * - always: with one subflow the source reads a flag that it has not set. Here it
- *   is not set: shares go on as they were.
+ * - always: with one subflow the source reads a flag that it has not set. Here
+ *   shares go on as they were.
  * - always: of subflows with the same RTT the source sees only one. It counts in
- *   eighths of us, where that hardly ever happens, and we in us: here it sees
+ *   eighths of us, where such a tie hardly happens, and we in us: here it sees
  *   both.
- * - always: the square root and the logarithm are the kernel's, which are exact to
- *   the unit, 1/8192, where the source has a library with errors of a few.
+ * - always: the square root and the logarithm are the kernel's, exact to the unit,
+ *   1/8192. The source has a library with errors of a few units.
  * - always: the source takes the time of the last packet on each socket, and this
- *   the time of now.
+ *   the present time.
  * - always: with exp3 the source reads beyond the arms when the random number is
- *   larger than all probabilities together, which are rounded down: here it is the
- *   last arm. An exponent of more than 10 overflows: here it is 10.
+ *   larger than the sum of all (rounded) probabilities: here it is the last arm.
+ *   An exponent of more than 10 overflows: here it is 10.
  */
 
-#include "mpsched.h"
 #include "parts/ols.h"
 #include "parts/ols_interval.h"
 
-#define INTERVAL_US	(40 * USEC_PER_MSEC)
-#define INTERVAL_RTTS	2
-/* A highest rate that is older is forgotten with all sent twice. */
-#define RATE_US		(50ULL * INTERVAL_US)
 #define QUOTA_PKTS	12
 
 enum { ARM, MONITOR, EXP3 };
@@ -81,11 +76,7 @@ static const struct mps_param ols_params[] = {
 static const u8 ols_twice[ARMS] = { [ALL] = QUOTA_PKTS, [HALF] = QUOTA_PKTS / 2, [NONE] = 0 };
 
 struct ols_subflow {
-	struct ols_interval interval;
-	u64	acked_bytes;	/* of the subflow, ever */
-	u64	lasts_us;	/* its interval, at least */
-	u64	rate;		/* the highest one, bytes per second */
-	u64	rate_us;	/* when it was seen */
+	struct ols_rates rates;	/* first, as ols_interval.h asks */
 	u64	last_seq;	/* of the segment that was chosen for it last */
 	bool	has_sent;
 	u8	arm;		/* of the interval that it began last */
@@ -94,9 +85,8 @@ struct ols_subflow {
 };
 
 struct ols_conn {
-	struct ols_interval interval;
+	struct ols_intervals intervals;	/* first, too */
 	struct ols_learner learner;
-	bool	sent;		/* all subflows have sent for long enough */
 };
 
 static struct ols_subflow *state_of(struct mps_subflow *subflow)
@@ -104,90 +94,7 @@ static struct ols_subflow *state_of(struct mps_subflow *subflow)
 	return mps_subflow_priv(subflow);
 }
 
-static u64 now_us(void)
-{
-	return div_u64(mps_clock_ns(), NSEC_PER_USEC);
-}
-
-static bool is_active(const struct mps_subflow *subflow)
-{
-	return subflow->usable && !subflow->backup;
-}
-
-/* --- intervals */
-
-/* Has left the subflow. */
-static u64 subflow_nxt(struct mps_subflow *subflow)
-{
-	u32 outstanding = subflow->outstanding_bytes;
-
-	return state_of(subflow)->acked_bytes +
-	       (outstanding - min(subflow->unsent_bytes, outstanding));
-}
-
-/* Does every subflow, whatever its state, send for as long as it is to? */
-static bool ols_all_sent(struct mps_conn *conn)
-{
-	struct mps_subflow *subflow;
-
-	mps_for_each_subflow(conn, subflow) {
-		const struct ols_interval *interval = &state_of(subflow)->interval;
-
-		if (!interval->begin_us ||
-		    interval->end_us - interval->begin_us < state_of(subflow)->lasts_us)
-			return false;
-	}
-	return true;
-}
-
-/* Is everything acknowledged that was sent in the interval? Of the connection, only an
- * acknowledgment counts that comes after the interval was over.
- */
-static bool ols_all_acked(struct mps_conn *conn, u64 now)
-{
-	struct ols_conn *state = mps_conn_priv(conn);
-	struct ols_interval *whole = &state->interval;
-	struct mps_subflow *subflow;
-	bool all = true;
-
-	mps_for_each_subflow(conn, subflow) {
-		struct ols_interval *interval = &state_of(subflow)->interval;
-
-		if (subflow->usable && !interval->acked && state->sent &&
-		    state_of(subflow)->acked_bytes >= interval->end_seq)
-			interval_acked(interval, now);
-		all &= interval->acked;
-	}
-	if (state->sent && whole->una_seq < whole->end_seq && conn->una_seq >= whole->end_seq)
-		interval_acked(whole, now);
-	whole->una_seq = conn->una_seq;
-	return all && whole->acked;
-}
-
-/* The goodput, of what all subflows could carry at best, in SCALE. */
-static u64 ols_reward(struct mps_conn *conn, u64 now)
-{
-	struct ols_conn *state = mps_conn_priv(conn);
-	struct mps_subflow *subflow;
-	u64 sum = 0;
-
-	mps_for_each_subflow(conn, subflow) {
-		struct ols_subflow *sub = state_of(subflow);
-		u64 rate = interval_rate(&sub->interval);
-
-		if (!is_active(subflow))
-			continue;
-		if (rate > sub->rate ||
-		    (state->learner.arm == ALL && now > sub->rate_us + RATE_US)) {
-			sub->rate = rate;
-			sub->rate_us = now;
-		}
-		sum += sub->rate;
-	}
-	return sum ? div64_u64(interval_rate(&state->interval) * SCALE, sum) : 0;
-}
-
-/* Learns what the arm has brought, and chooses the next one. */
+/* Learns the reward of the arm, and chooses the next arm. */
 static void ols_learn(struct mps_conn *conn, u64 reward)
 {
 	struct ols_conn *state = mps_conn_priv(conn);
@@ -204,40 +111,23 @@ static void ols_learn(struct mps_conn *conn, u64 reward)
 	learner->pulls++;
 }
 
-/* Looks at the interval; true: the next one begins. */
+/* True: the next interval begins. */
 static bool ols_look(struct mps_conn *conn)
 {
-	struct ols_conn *state = mps_conn_priv(conn);
+	const struct ols_conn *state = mps_conn_priv(conn);
 	struct mps_subflow *subflow;
-	u64 now = now_us();
+	u64 reward;
 
-	if (!state->sent) {
-		mps_for_each_subflow(conn, subflow)
-			if (subflow->usable)
-				interval_sends(&state_of(subflow)->interval,
-					       subflow_nxt(subflow), now);
-		interval_sends(&state->interval, conn->nxt_seq, now);
-		state->sent = ols_all_sent(conn);
-	}
-	if (!ols_all_acked(conn, now))
+	if (!ols_interval_over(conn, state->learner.arm == ALL, &reward))
 		return false;
-
-	ols_learn(conn, ols_reward(conn, now));
+	ols_learn(conn, reward);
 	mps_event(conn, NULL, state->learner.arm + 1);
-	mps_for_each_subflow(conn, subflow) {
-		if (!subflow->usable)
-			continue;
-		interval_begin(&state_of(subflow)->interval, subflow_nxt(subflow));
-		state_of(subflow)->arm = state->learner.arm;
-		state_of(subflow)->lasts_us = max_t(u64, INTERVAL_US,
-						    (u64)INTERVAL_RTTS * subflow->srtt_us);
-	}
-	interval_begin(&state->interval, conn->nxt_seq);
-	state->sent = false;
+	mps_for_each_subflow(conn, subflow)
+		if (subflow->usable)
+			state_of(subflow)->arm = state->learner.arm;
+	ols_next_interval(conn);
 	return true;
 }
-
-/* --- sending */
 
 static void ols_check_quota(struct mps_conn *conn, struct mps_subflow *subflow, bool anew)
 {
@@ -250,14 +140,12 @@ static void ols_check_quota(struct mps_conn *conn, struct mps_subflow *subflow, 
 	sub->once = QUOTA_PKTS - sub->twice;
 }
 
-/* The first unacknowledged segment behind what the subflow has sent last; NULL: the
- * others have not come farther.
- */
+/* The first unacknowledged segment behind the subflow's last one; NULL: none. */
 static struct mps_segment *ols_sent_by_others(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	const struct ols_subflow *sub = state_of(subflow);
 	struct mps_segment *seg = mps_oldest_unacked(conn);
-	/* as in the source, one that did not leave counts for nothing */
+	/* as in the source, a segment that did not leave counts for nothing */
 	bool behind = sub->has_sent && sub->last_seq < conn->nxt_seq;
 
 	while (seg && ((behind && mps_seq(conn, seg) <= sub->last_seq) ||
@@ -266,7 +154,7 @@ static struct mps_segment *ols_sent_by_others(struct mps_conn *conn, struct mps_
 	return seg;
 }
 
-/* The next one by RTT, and of those with the same by its number. */
+/* The next subflow by RTT, in a tie by number. */
 static struct mps_subflow *ols_next_by_rtt(struct mps_conn *conn, const struct mps_subflow *last,
 					   bool backups)
 {
@@ -284,7 +172,7 @@ static struct mps_subflow *ols_next_by_rtt(struct mps_conn *conn, const struct m
 	return next;
 }
 
-/* As in the source, when it is chosen, be the receive window closed or not. */
+/* As in the source, a segment counts when it is chosen, even if the window is closed. */
 static void ols_charge(const struct mps_conn *conn, struct mps_subflow *subflow,
 		       const struct mps_segment *seg)
 {
@@ -307,7 +195,7 @@ static bool ols_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	u32 active = 0;
 
 	mps_for_each_subflow(conn, subflow)
-		active += is_active(subflow);
+		active += ols_is_active(subflow);
 	if (active >= 2)
 		anew = ols_look(conn);
 	if (mps_reinjection(conn))
@@ -330,26 +218,18 @@ static bool ols_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 
 static void ols_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
 {
-	state_of(subflow)->acked_bytes += acked_bytes;
+	state_of(subflow)->rates.acked_bytes += acked_bytes;
 }
 
-/* With each new subflow, as in the source, all is learnt anew; the others keep their arm
+/* As in the source, learning begins anew with each new subflow; the others keep their arm
  * until the next interval.
  */
 static void ols_init_subflow(struct mps_conn *conn, struct mps_subflow *subflow)
 {
 	struct ols_conn *state = mps_conn_priv(conn);
-	struct ols_learner *learner = &state->learner;
 
-	*state = (struct ols_conn) {};
-	learner->arm = ALL;
-	learner->pulls = 1;
-	learner->arms[ALL].pulls = 1;
-	learner->epoch = EPOCH;
-	ols_exp3_begin(learner);
-	interval_begin(&state->interval, conn->nxt_seq);
-	interval_begin(&state_of(subflow)->interval, subflow_nxt(subflow));
-	state_of(subflow)->lasts_us = INTERVAL_US;
+	ols_begin_learning(&state->learner);
+	ols_first_interval(conn, subflow);
 }
 
 static struct mps_ops ols_ops = {

@@ -2,12 +2,12 @@
 /* proportional: segments in proportion to the measured rates of the paths.
  *
  * While it measures, each subflow in turn sends all that its window admits, until
- * throughput has stopped to grow. What was acknowledged on each subflow in the
- * last intervals of that are the shares, in permille. They hold strictly from then
- * on: the next segment goes to the subflow that is the farthest behind its share,
- * and waits for that one's room. It measures at the beginning, when a subflow
- * comes, goes or changes, when throughput has changed by a quarter or the queues
- * have fallen by two fifths, and every period_ms.
+ * throughput has stopped growing. The data acknowledged on each subflow in the
+ * last intervals is its share, in permille. The shares hold strictly from then on:
+ * the next segment goes to the subflow that is farthest behind its share, and
+ * waits for room there. It measures at the beginning, when a subflow comes, goes
+ * or changes, when throughput has changed by a quarter or the queues have fallen
+ * by two fifths, and every period_ms.
  *
  * Source: ours. The question of musher (Saha et al., MobiCom 2019), and its looks
  * at throughput and queues; but measured shares instead of a search, mixed
@@ -15,26 +15,19 @@
  *
  * Works where rates are stable for seconds: hardly any data arrives out of order
  * over paths that are alike. Fails where rates change faster than it measures, and
- * where a path loses packets: all wait for that one. A path that has become faster
- * is seen at the next measuring only, and then as far as its window has grown.
+ * where a path loses packets: all others wait for that path. A path that has
+ * become faster shows it at the next measuring only, as far as its window has
+ * grown.
  *
- * The looks are in parts/watch.c.
+ * Measuring is in parts/proportional.c, the watch between two measurings in
+ * parts/watch.c.
  *
  * Differs from the source: in nothing.
  */
 
-#include "parts/watch.h"
+#include "parts/proportional.h"
 
-/* of shares: permille */
-#define WHOLE			1000
-/* Shares are those of the intervals after which throughput has not grown by this much,
- * in permille: half of a step of musher's search. A window far from what its path
- * carries may grow for minutes, and measuring has to end.
- */
-#define GROWTH			25
-#define QUIET			5
-#define PATIENCE		25
-/* After that, a change of throughput by a quarter counts, and a fall of the queues
+/* Between measurings, a change of throughput by a quarter counts, and a fall of the queues
  * by two fifths: a window of cubic falls by three tenths at a loss.
  */
 #define CHANGE(_rate)		((_rate) / 4)
@@ -56,25 +49,6 @@ static const struct mps_param proportional_params[] = {
 				   "use a backup subflow only if no other is usable"),
 };
 
-struct proportional_conn {
-	struct watch	watch;		/* first, as watch.h asks */
-	bool		measuring;
-	bool		unclear;	/* for a time there was nothing to send */
-	u32		sent;		/* segments in this round */
-	unsigned long	begin;		/* jiffies of the latest measuring */
-	u32		intervals;	/* of it */
-	u32		quiet;		/* of these without growth */
-	u64		most_bytes;	/* acknowledged in one of them */
-	u64		acked_bytes;	/* by its begin, since throughput has grown */
-};
-
-struct proportional_subflow {
-	struct watch_subflow watch;
-	u32		sent;		/* segments in this round */
-	u32		share;
-	u64		acked_bytes;	/* since throughput has grown, while it measures */
-};
-
 static struct proportional_subflow *state_of(struct mps_subflow *subflow)
 {
 	return mps_subflow_priv(subflow);
@@ -82,7 +56,7 @@ static struct proportional_subflow *state_of(struct mps_subflow *subflow)
 
 /* --- shares */
 
-/* Do the others wait for it, if it is behind? */
+/* Do the other subflows wait for this one, if it is behind its share? */
 static bool proportional_takes_part(struct mps_conn *conn, const struct mps_subflow *subflow,
 				    bool backups)
 {
@@ -105,8 +79,8 @@ static void proportional_begin_round(struct mps_conn *conn)
 	state->sent = 0;
 }
 
-/* The subflow that is the farthest behind its share, the newest one in a tie; of those
- * without a share only if there is no other. NULL: none takes part, or it has no room.
+/* The subflow that is farthest behind its share, in a tie the newest one; a subflow without
+ * a share only if no other takes part. NULL: none takes part, or that one has no room.
  */
 static struct mps_subflow *proportional_choose(struct mps_conn *conn)
 {
@@ -126,72 +100,6 @@ static struct mps_subflow *proportional_choose(struct mps_conn *conn)
 
 /* --- measuring */
 
-static void proportional_forget_acked(struct mps_conn *conn)
-{
-	struct proportional_conn *state = mps_conn_priv(conn);
-	struct mps_subflow *subflow;
-
-	mps_for_each_subflow(conn, subflow)
-		state_of(subflow)->acked_bytes = 0;
-	state->acked_bytes = 0;
-	state->quiet = 0;
-}
-
-static void proportional_begin(struct mps_conn *conn)
-{
-	struct proportional_conn *state = mps_conn_priv(conn);
-	struct mps_subflow *subflow;
-
-	/* each in turn, if it has room */
-	mps_for_each_subflow(conn, subflow) {
-		state_of(subflow)->share = WHOLE;
-		state_of(subflow)->sent = 0;
-	}
-	state->begin = jiffies;
-	state->intervals = 0;
-	state->most_bytes = 0;
-	proportional_forget_acked(conn);
-	state->unclear = false;
-	state->measuring = true;
-	state->watch.look = jiffies;
-	state->watch.last_kbps = 0;
-	state->watch.queue_diff = 0;
-}
-
-/* An interval in which each sent what it could. */
-static void proportional_measure(struct mps_conn *conn)
-{
-	struct proportional_conn *state = mps_conn_priv(conn);
-	u64 all_bytes = 0, interval_bytes;
-	struct mps_subflow *subflow;
-
-	mps_for_each_subflow(conn, subflow)
-		all_bytes += state_of(subflow)->acked_bytes;
-	interval_bytes = all_bytes - state->acked_bytes;
-	state->acked_bytes = all_bytes;
-	if (!interval_bytes || state->unclear) {
-		proportional_begin(conn);
-		return;
-	}
-	state->intervals++;
-	state->quiet++;
-	if (interval_bytes * WHOLE > state->most_bytes * (WHOLE + GROWTH)) {
-		state->most_bytes = interval_bytes;
-		if (state->intervals < PATIENCE)
-			proportional_forget_acked(conn);
-	}
-	if (state->quiet < QUIET && state->intervals < PATIENCE)
-		return;
-	mps_for_each_subflow(conn, subflow) {
-		struct proportional_subflow *own = state_of(subflow);
-
-		own->share = div64_u64(own->acked_bytes * WHOLE + all_bytes / 2, all_bytes);
-		own->sent = 0;
-	}
-	state->sent = 0;
-	state->measuring = false;
-}
-
 static u32 proportional_interval_ms(struct mps_conn *conn)
 {
 	const struct proportional_conn *state = mps_conn_priv(conn);
@@ -200,7 +108,7 @@ static u32 proportional_interval_ms(struct mps_conn *conn)
 
 	if (!state->measuring)
 		return mps_param(conn, INTERVAL);
-	/* what a path carries is seen in no less than its RTT */
+	/* a path takes an RTT to show its rate */
 	mps_for_each_subflow(conn, subflow)
 		if (subflow->usable && subflow->min_rtt_us != ~0U)
 			ms = max(ms, subflow->min_rtt_us / (u32)USEC_PER_MSEC);
@@ -220,7 +128,7 @@ static void proportional_look(struct mps_conn *conn)
 	if (state->measuring) {
 		proportional_measure(conn);
 	} else if (mps_param(conn, PERIOD) && past_ms >= mps_param(conn, PERIOD)) {
-		proportional_begin(conn);
+		proportional_begin_measuring(conn);
 	} else if (!watch->last_kbps) {
 		if (watch_refer(watch)) {
 			watch->change_kbps = CHANGE(watch->last_kbps);
@@ -229,7 +137,7 @@ static void proportional_look(struct mps_conn *conn)
 	} else {
 		watch_differs(watch);
 		if (watch_has_changed(watch) && past_ms >= mps_param(conn, SPACING))
-			proportional_begin(conn);
+			proportional_begin_measuring(conn);
 	}
 }
 
@@ -253,14 +161,14 @@ static bool proportional_next_segment(struct mps_conn *conn, struct mps_pick *pi
 		return subflow && mps_pick_reinjection(pick, conn, subflow, reinjection);
 	}
 	if (!head) {
-		/* throughput is what the application writes */
+		/* the application limits the throughput */
 		state->unclear |= !conn->writer_waits;
 		return false;
 	}
 	subflow = proportional_choose(conn);
 	if (!subflow)
 		return false;
-	/* what is picked counts, though the window of the receiver is closed */
+	/* a pick counts even if the receive window is closed */
 	if (!mps_fits_window(conn, head))
 		state_of(subflow)->sent++;
 	return mps_pick_new(pick, conn, subflow, head);
@@ -295,7 +203,7 @@ static void proportional_init(struct mps_conn *conn)
 
 static void proportional_upset(struct mps_conn *conn, struct mps_subflow *subflow)
 {
-	proportional_begin(conn);
+	proportional_begin_measuring(conn);
 }
 
 static struct mps_ops proportional_ops = {

@@ -1,54 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* sttf: the shortest transfer time, with the growth of the windows foreseen.
  *
- * The unsent segments, in order, are assigned to the subflow on which each is
+ * A plan assigns the unsent segments, in order, to the subflow on which each is
  * predicted to arrive first: at once if the congestion window has room, else in
- * one of the next round trips, whose windows grow as slow start and congestion
- * avoidance make them grow. The first segment that is assigned to room that is
- * there now is sent; the others are not committed to anything. All of it is
- * done again for every decision: after any ACK, loss, write. Where the paths are
- * alike from the beginning, there is nothing to plan, and the lowest RTT with
- * room is taken, as by the default scheduler of the module's time. A segment that
- * is sent again is not planned: it goes where it is predicted to arrive first, be
- * that in a queue, or where it was sent before.
+ * one of the next round trips, whose windows grow as in slow start and congestion
+ * avoidance. The first segment that is assigned to present room is sent; the
+ * others are not committed to anything. Every decision plans anew: after any ACK,
+ * loss, write. Where the paths are alike from the beginning, nothing is planned:
+ * the lowest RTT with room is taken, as by the default scheduler of the module's
+ * time. A reinjection is not planned: it goes where it is predicted to arrive
+ * first, even into a queue, or to a subflow that carried it.
  *
  * Source: Hurtig, Grinnemo, Brunstrom, Ferlin, Alay, Kuhn, "Low-Latency
  * Scheduling in MPTCP", IEEE/ACM Transactions on Networking 27(1), 2019, as in
  * Cech 2020, algorithm 3; the authors' module in the out-of-tree kernel v0.91,
- * whose closed forms give the figures of the rounds that are followed here.
+ * whose closed forms give the same figures as the rounds here.
  *
  * Works where RTTs differ and there is little to send: a page or a message ends
  * where minrtt still waits for its last segments on the slow path. Fails where
- * the RTT is not that of the path: with deep queues it grows with what is sent
- * there, and the window does not tell the rate. Bulk data needs a send buffer
- * that reaches to the segments that the slow path should carry, or that one
- * idles.
+ * the RTT is not the path's own: with deep queues it grows with the data sent
+ * there, and the window does not show the rate. Bulk data needs a send buffer
+ * that reaches to the segments for the slow path, or that one idles.
  *
- * Look-ahead: look_ahead_pkts unsent segments. They are not looked at one by
- * one: a round of a subflow is planned at a time.
+ * Look-ahead: look_ahead_pkts unsent segments, a round of a subflow at a time.
+ * Rounds are in parts/sttf_round.c.
  *
  * Differs from the source:
- * - look_ahead_pkts: the source plans all that is unsent. So does this, up to
+ * - look_ahead_pkts: the source plans all unsent segments. So does this, up to
  *   65,536 segments. Less, and of more than these the next one is sent.
- * - spare_backups: the module does not look whether a subflow is a backup. On, one
- *   is used only if no other is usable.
+ * - spare_backups: the module does not look at the backup flag. On, a backup is
+ *   used only if no other subflow is usable.
  * - penalise: the module repeats the oldest segment when the windows are closed,
  *   and penalises nobody (optim=1). On, it does both (optim=2).
- * - rp_limit: the module, told to penalise, halves cwnd and ssthresh of a
+ * - rp_limit: the module, when it penalises, halves cwnd and ssthresh of one
  *   subflow. On, all slower ones that carry the oldest segment get a limit.
- * - always: the module queues what it plans, and takes it back when a subflow's
- *   part changes by more than a segment. Nothing can be taken back here, so
- *   nothing is queued: the paper's algorithm, which plans anew each time.
+ * - always: the module queues its plan, and takes it back when a subflow's part
+ *   changes by more than a segment. Nothing can be taken back here, hence nothing
+ *   is queued: the paper's algorithm, which plans anew each time.
  * - always: the module plans for subflows without room and with nothing in
  *   flight, and stalls. Here they take no part.
  */
 
-#include "mpsched.h"
-
-/* A bound that no window reaches: sums and products below fit. */
-#define STTF_MAX_PKTS		BIT(24)
-/* ... and one that no queue does: it holds what was sent again only */
-#define STTF_MAX_QUEUE_PKTS	65536U
+#include "parts/sttf_round.h"
 
 enum { ALPHA, LOOK_AHEAD, SPARE_BACKUPS, RP, PENALISE, RP_LIMIT };
 
@@ -72,72 +65,26 @@ struct sttf_conn {
 struct sttf_subflow {
 	u32	first_rtt_us;	/* of its handshake; 0: not known yet */
 	bool	takes_part;
-	/* the round that the plan has come to */
-	bool	now;		/* the present one */
-	u64	arrival_us;	/* of what is sent in it, from now */
-	u32	cwnd_pkts;
-	u32	room_pkts;	/* of it, not yet assigned */
+	struct sttf_round round;	/* that the plan has come to */
 };
 
-static u32 sttf_rtt_us(const struct mps_subflow *subflow)
+static struct sttf_subflow *state_of(struct mps_subflow *subflow)
 {
-	return subflow->last_rtt_us ?: subflow->srtt_us;
+	return mps_subflow_priv(subflow);
 }
 
-static void sttf_next_round(struct mps_subflow *subflow)
-{
-	struct sttf_subflow *round = mps_subflow_priv(subflow);
-
-	if (round->cwnd_pkts < subflow->ssthresh_pkts)
-		round->cwnd_pkts = min(2 * round->cwnd_pkts, subflow->ssthresh_pkts);
-	else
-		round->cwnd_pkts++;
-	round->cwnd_pkts = min_t(u32, round->cwnd_pkts, STTF_MAX_PKTS);
-	round->room_pkts = round->cwnd_pkts;
-	round->arrival_us += sttf_rtt_us(subflow);
-	round->now = false;
-}
-
-static void sttf_first_round(struct mps_subflow *subflow)
-{
-	struct sttf_subflow *round = mps_subflow_priv(subflow);
-	u32 queued_pkts = subflow->unsent_bytes / max(subflow->mss_bytes, 1U);
-	u32 room_pkts = 0;
-
-	queued_pkts = min(queued_pkts, STTF_MAX_QUEUE_PKTS);
-	round->arrival_us = sttf_rtt_us(subflow) / 2;
-	round->cwnd_pkts = clamp_t(u32, mps_cwnd(subflow), 1, STTF_MAX_PKTS);
-	if (subflow->in_flight_pkts < mps_cwnd(subflow))
-		room_pkts = mps_cwnd(subflow) - subflow->in_flight_pkts;
-	if (queued_pkts < room_pkts) {
-		round->room_pkts = room_pkts - queued_pkts;
-		round->now = true;
-		return;
-	}
-	/* what waits in its queue leaves before */
-	queued_pkts -= room_pkts;
-	sttf_next_round(subflow);
-	while (queued_pkts >= round->room_pkts) {
-		queued_pkts -= round->room_pkts;
-		sttf_next_round(subflow);
-	}
-	round->room_pkts -= queued_pkts;
-}
-
-/* As the module has it, in jiffies, when a subflow has come. */
+/* As in the module, in jiffies, when a subflow has come. */
 static void sttf_init_subflow(struct mps_conn *conn, struct mps_subflow *joined)
 {
-	struct sttf_subflow *own = mps_subflow_priv(joined);
 	struct sttf_conn *state = mps_conn_priv(conn);
 	u64 first, most = 0, least = U32_MAX;
 	struct mps_subflow *subflow;
 
-	own->first_rtt_us = joined->srtt_us;
+	state_of(joined)->first_rtt_us = joined->srtt_us;
 	mps_for_each_subflow(conn, subflow) {
-		own = mps_subflow_priv(subflow);
-		if (!own->first_rtt_us)
+		if (!state_of(subflow)->first_rtt_us)
 			continue;
-		first = usecs_to_jiffies(own->first_rtt_us);
+		first = usecs_to_jiffies(state_of(subflow)->first_rtt_us);
 		most = max(most, first);
 		least = min(least, first);
 	}
@@ -160,37 +107,37 @@ static bool sttf_begin(struct mps_conn *conn)
 	bool room = false;
 
 	mps_for_each_subflow(conn, subflow) {
-		struct sttf_subflow *round = mps_subflow_priv(subflow);
+		struct sttf_subflow *own = state_of(subflow);
 
-		round->takes_part = mps_has_room_soon(subflow) && (backups || !subflow->backup);
-		if (!round->takes_part)
+		own->takes_part = mps_has_room_soon(subflow) && (backups || !subflow->backup);
+		if (!own->takes_part)
 			continue;
-		sttf_first_round(subflow);
-		room |= round->now;
+		sttf_first_round(&own->round, subflow);
+		room |= own->round.now;
 	}
 	return room;
 }
 
-/* The first one in a tie. `now`: of those that have room. */
+/* The subflow whose round arrives first, the first one in a tie; `now`: with room now. */
 static struct mps_subflow *sttf_soonest(struct mps_conn *conn, bool now)
 {
 	struct mps_subflow *subflow, *best = NULL;
-	struct sttf_subflow *round, *best_round = NULL;
+	u64 best_us = 0;
 
 	mps_for_each_subflow(conn, subflow) {
-		round = mps_subflow_priv(subflow);
-		if (!round->takes_part || (now && !round->now))
+		const struct sttf_subflow *own = state_of(subflow);
+
+		if (!own->takes_part || (now && !own->round.now) ||
+		    (best && own->round.arrival_us >= best_us))
 			continue;
-		if (!best || round->arrival_us < best_round->arrival_us) {
-			best = subflow;
-			best_round = round;
-		}
+		best = subflow;
+		best_us = own->round.arrival_us;
 	}
 	return best;
 }
 
-/* Where the next segment arrives first; NULL: nowhere, or TCP holds that one back, which
- * as in the source does not matter if there is no other.
+/* Where the next segment arrives first; NULL: nowhere, or TCP holds that subflow back. As in
+ * the source, a lone subflow is taken all the same.
  */
 static struct mps_subflow *sttf_winner(struct mps_conn *conn)
 {
@@ -210,14 +157,14 @@ static struct mps_subflow *sttf_get_subflow(struct mps_conn *conn, const struct 
 	return sttf_winner(conn);
 }
 
-/* The first subflow in the plan that sends now, and in *nth how many unsent
- * segments others will carry before. NULL: wait for room.
+/* The first subflow in the plan that sends now; *nth: so many unsent segments are for others
+ * before. NULL: wait for room.
  */
 static struct mps_subflow *sttf_plan(struct mps_conn *conn, u32 *nth)
 {
 	u32 look_ahead_pkts = mps_param(conn, LOOK_AHEAD);
 	struct mps_subflow *best;
-	struct sttf_subflow *round;
+	struct sttf_round *round;
 
 	*nth = 0;
 	if (sttf_alike(conn))
@@ -226,17 +173,17 @@ static struct mps_subflow *sttf_plan(struct mps_conn *conn, u32 *nth)
 		return NULL;
 	while (*nth < look_ahead_pkts) {
 		best = sttf_soonest(conn, false);
-		round = mps_subflow_priv(best);
+		round = &state_of(best)->round;
 		if (round->now)
 			return best;
 		*nth += round->room_pkts;
-		sttf_next_round(best);
+		sttf_next_round(round, best);
 	}
 	*nth = look_ahead_pkts;
 	return sttf_soonest(conn, true);
 }
 
-/* Of penalised subflows there is one, as in v0.94 and before. */
+/* One subflow is penalised, as in v0.94 and before. */
 static enum mps_rp sttf_rp(const struct mps_conn *conn)
 {
 	enum mps_rp rp = mps_rp(conn, RP, RP_LIMIT);
@@ -262,9 +209,7 @@ static bool sttf_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 	best = sttf_plan(conn, &nth);
 	if (!best)
 		return false;
-	/* none: there is no more than others can carry. The place of a later one
-	 * is kept for the next time.
-	 */
+	/* NULL: the others can carry all */
 	seg = nth ? mps_nth_unsent(conn, nth) : mps_head(conn);
 	return mps_new_or_repeat(conn, best, seg, sttf_rp(conn), pick);
 }

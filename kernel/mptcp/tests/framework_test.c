@@ -1756,7 +1756,38 @@ static void a_subflow_takes_no_more_memory_than_sixteen_send_buffers(struct kuni
 	KUNIT_EXPECT_NOT_NULL(test, mps_check_pick(conn, &pick, &seg));
 }
 
-/* --- subflows that are gone */
+/* --- subflows that come and go */
+
+/* It carries data once another one has made room. */
+static void a_connection_has_32_subflows_and_says_so_of_another(struct kunit *test)
+{
+	struct mptcp_subflow_context *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct tcp_sock *tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_conn_core *core = conn_core(conn);
+	struct mps_subflow *first;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	KUNIT_ASSERT_NOT_NULL(test, tp);
+	ctx->tcp_sock = (struct sock *)tp;
+	ctx->tcp_sock->sk_state = TCP_ESTABLISHED;
+	rcu_assign_pointer(inet_csk(ctx->tcp_sock)->icsk_ulp_data, ctx);
+	first = mps_test_subflow(conn);
+	for (i = 1; i < 32; i++)
+		mps_test_subflow(conn);
+	KUNIT_EXPECT_FALSE(test, core->crowded);
+	list_add_tail(&ctx->node, &core->msk->conn_list);
+	mps_refresh(conn, NULL);
+	KUNIT_EXPECT_TRUE(test, core->crowded);
+	KUNIT_EXPECT_NULL(test, ctx->mps);
+
+	mps_test_close(first);
+	mps_refresh(conn, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, ctx->mps);
+	KUNIT_EXPECT_TRUE(test, ctx->mps->usable);
+	kfree(subflow_core(ctx->mps));
+}
 
 static void of_a_subflow_that_is_gone_nothing_is_done(struct kunit *test)
 {
@@ -1870,6 +1901,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(the_oldest_byte_is_forced_though_later_ones_were_sent),
 	KUNIT_CASE(the_oldest_segment_is_repeated_where_the_scheduler_names_nothing),
 	KUNIT_CASE(a_subflow_takes_no_more_memory_than_sixteen_send_buffers),
+	KUNIT_CASE(a_connection_has_32_subflows_and_says_so_of_another),
 	KUNIT_CASE(of_a_subflow_that_is_gone_nothing_is_done),
 	{}
 };

@@ -165,7 +165,7 @@ def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
     # A compiler that cannot load its own precompiled headers would read all of their text for each
     # object, which takes longer than without.
     usable = all(_loads_precompiled(make, gcc, header) for gcc in commands.values())
-    make.precompiled_note.write_text(str(directory) if usable else "")
+    make.precompiled_note.write_text(directory.name if usable else "")
 
 
 def _loads_precompiled(make: Make, gcc: Sequence[str], header: str) -> bool:
@@ -313,8 +313,10 @@ class Make:
         return self.log.read_text(errors="replace")
 
     def _precompiled(self) -> list[str]:
-        directory = self.precompiled_note.read_text()
-        return [word.format(directory=directory) for word in PRECOMPILED] if directory else []
+        # A name, not a path: the cache may have been moved, or be reached by another path.
+        if not (name := self.precompiled_note.read_text()):
+            return []
+        return [word.format(directory=self.obj / name) for word in PRECOMPILED]
 
     def run(
         self,

@@ -257,6 +257,14 @@ def test_quick_runs_are_short(paths: tuple[str, str], seconds: float, stream_s: 
     assert advise.effort(base).span is None
 
 
+def test_quick_advice_says_what_it_leaves_out(ask: Ask) -> None:
+    quick = advise.effort(from_flags(Flags(path=PATHS)).base, quick=True)
+    found = ask(all_the_same, effort=quick)
+    words = "Quick: runs of 6s or more, the best schedulers with 3 congestion controls"
+    assert words in said(found)
+    assert advise_report.document(found)["effort"]["span"]["duration_ns"] == 6 * 10**9
+
+
 def test_what_is_there_is_not_run_again(ask: Ask) -> None:
     fake = FakeKernel(minrtt_is_fast_and_blest_with_olia_prompt)
     first = ask(fake)

@@ -62,7 +62,8 @@ case $target in
             sh -c "sleep 600 & trap 'sleep 0.3; kill \\$!; exit' TERM; wait" & # a little later
             trap 'kill $!; echo "make: *** Deleting file"; exit 2' TERM
             echo "$$ $!" >"$obj/../pids"
-            wait
+            # not `wait`, which can miss a signal that comes as it begins
+            while kill -0 $! 2>/dev/null; do sleep 0.1; done
         fi
         if [ -e "$lab/broken.c" ]; then
             echo "$lab/broken.c: In function 'f':"
@@ -490,6 +491,9 @@ def test_warnings_are_shown(repository: Repository, capfd: pytest.CaptureFixture
     file = repository.write("mine.c", "#warning look here\n" + SCHEDULER)
     kernel.module(built, file)
     assert f"{file}:1:2: warning: #warning look here" in capfd.readouterr().err
+    file.write_text("int f(void) { return 0; }\n")
+    with pytest.raises(MptcplabError, match=r"mine\.c registers no scheduler"):
+        kernel.module(built, file, quiet=True)
 
 
 @pytest.mark.parametrize(

@@ -120,9 +120,11 @@ def test_the_catalogue_and_ones_own_run_the_same_scenarios(tmp_path: Path) -> No
     assert what.catalogue == ["default", "ecf"]
     everything = play.asked("judged", 1, ["all", "minrtt:rp=off"], only=True)
     assert len(everything.request.schedulers) == len(scheduler.known()) + 1
-    with pytest.raises(InputError, match="named twice") as said:
-        play.asked("judged", 1, ["minrtt:rp=on"])
-    assert said.value.problems[0].where == "--scheduler"
+    wrong = {"minrt": 'did you mean "minrtt"', "./no.c": "no.c", "minrtt:rp=on": "named twice"}
+    for spec, message in wrong.items():
+        with pytest.raises(InputError, match=message) as said:
+            play.asked("judged", 1, [spec])
+        assert said.value.problems[0].where == "--scheduler"
 
 
 def test_every_workload_is_judged_by_its_figure() -> None:

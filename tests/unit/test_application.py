@@ -299,10 +299,10 @@ def test_another_player_in_the_guest_is_found_out(due_ms: int, choice: int, mess
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"connection": 2}, "the record of message 1 has connection 2, up; the message has 1, up"),
-        ({"direction": 1}, "the record of message 1 has connection 1, down; the message has 1"),
-        ({"choice": 1}, "the record of message 1 has choice 1; there are 1 sizes"),
-        ({"bytes": 999}, "message 1 is complete with 999 bytes; its size is 1000"),
+        ({"connection": 2}, "connection 2, up, choice 0 and 1000 bytes; the message has 1, up"),
+        ({"direction": 1}, "connection 1, down, choice 0 and 1000 bytes; the message has 1, up"),
+        ({"choice": 1}, r"choice 1 and 1000 bytes; the message has 1, up, of \(1000,\)"),
+        ({"bytes": 999}, r"choice 0 and 999 bytes; the message has 1, up, of \(1000,\)"),
     ],
 )
 def test_records_of_other_messages_are_refused(change: dict[str, int], message: str) -> None:

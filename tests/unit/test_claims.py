@@ -364,24 +364,6 @@ def test_few_samples_and_seeds_that_vary_nothing_are_inconclusive() -> None:
     assert list(found.reasons) == ["nothing was varied: the seeds are no independent samples"]
 
 
-@pytest.mark.parametrize(
-    ("holds", "direction", "verdict"),
-    [
-        ("median(goodput) == 1", None, Verdict.REPRODUCED),
-        ("median(goodput) > 1", "median(goodput) > 0", Verdict.DIRECTION),
-        ("median(goodput) > 1", "median(goodput) > 2", Verdict.CONTRADICTED),
-        ("median(goodput) > 1", None, Verdict.CONTRADICTED),
-    ],
-)
-def test_exact_runs_need_no_samples(holds: str, direction: str | None, verdict: Verdict) -> None:
-    claim = {"holds": holds, "direction": direction}
-    found = judged(claim, seeds(1), scenario={}, exact=True)
-    assert (found.verdict, list(found.reasons), found.samples) == (verdict, [], 1)
-    # all of the one sample, or nothing of it
-    assert found.p_holds == (verdict is Verdict.REPRODUCED)
-    assert found.p_direction == (direction and float(verdict is Verdict.DIRECTION))
-
-
 def test_a_claim_that_is_not_testable_has_its_figures() -> None:
     figures = {
         "least": ClaimFigure(value="lowest(goodput)", paper=11),
@@ -634,8 +616,6 @@ def test_an_explanation_is_shown_while_it_is_true() -> None:
     rows = seeds(1, 1, 1, 1, 6)
     (each,) = judged(claim, rows).explained
     assert (each.shown, each.why) == (False, "it is true in 67% of the resamples")
-    (each,) = judged(claim, rows, scenario={}, exact=True).explained
-    assert (each.shown, each.why) == (True, "")
 
 
 def test_claims_over_another_part_have_its_figures_and_explanations() -> None:

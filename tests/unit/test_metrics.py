@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.errors import RunError
-from mptcplab.metrics import compute, docs_pages, recorded
+from mptcplab.errors import MptcplabError, RunError
+from mptcplab.metrics import compute, docs_pages, recorded, series
 from mptcplab.metrics.compute import (
     STATE_METRICS,
     RunMetrics,
     aggregation_benefit,
-    goodput_series,
     jain_index,
     queue_metrics,
     run_metrics,
@@ -303,7 +302,7 @@ def test_connections_are_summed_over() -> None:
     assert metrics["fairness"] == 1
     assert [path["goodput_bps"] for path in result.paths] == [32e6, 8e6]
     assert [path["cwnd_mean"] for path in result.paths] == [10, 10]
-    total = goodput_series(synthetic.scenario(), server).total
+    total = over_time(server)[None]
     # in the first bin, what waits out of order is missing
     assert total[1:] == pytest.approx(np.full(99, 40e6))
 
@@ -659,6 +658,13 @@ def test_jains_index(goodputs: list[float], index: float | None) -> None:
     assert jain_index(goodputs) == index
 
 
+def over_time(receiver: Samples, bin_ns: int = 100 * MS) -> dict[str | None, Any]:
+    times = receiver.connection["time_ns"]
+    samples = {"server": receiver, "client": receiver}
+    span_ns = int(times[0]), int(times[-1])
+    return series.goodput(synthetic.scenario(), samples, span_ns, bin_ns)
+
+
 @pytest.mark.parametrize(
     ("duration_ms", "interval_ms", "bins"),
     [
@@ -669,36 +675,34 @@ def test_jains_index(goodputs: list[float], index: float | None) -> None:
 )
 def test_goodput_of_a_steady_run_is_steady(duration_ms: int, interval_ms: int, bins: int) -> None:
     times = {"duration_ns": duration_ms * MS, "interval_ns": interval_ms * MS}
-    series = goodput_series(synthetic.scenario(), synthetic.run(FAST, SLOW, **times)[1])
-    # named by their middle
-    assert series.time_s == pytest.approx(np.arange(bins) / 10 + 0.05)
-    assert series.paths["fast"] == pytest.approx(np.full(bins, 32e6))
-    assert series.paths["slow"] == pytest.approx(np.full(bins, 8e6))
-    assert series.total == pytest.approx(np.full(bins, 40e6))
+    found = over_time(synthetic.run(FAST, SLOW, **times)[1])
+    assert found["fast"] == pytest.approx(np.full(bins, 32e6))
+    assert found["slow"] == pytest.approx(np.full(bins, 8e6))
+    assert found[None] == pytest.approx(np.full(bins, 40e6))
 
 
 def test_goodput_over_time_may_have_other_bins_and_paths_without_a_subflow() -> None:
     _, server = synthetic.run(FAST, duration_ns=SECOND)
-    series = goodput_series(synthetic.scenario(), server, 250 * MS)
-    assert series.time_s == pytest.approx([0.125, 0.375, 0.625, 0.875])
-    assert series.paths["slow"].tolist() == [0, 0, 0, 0]
-    assert series.paths["fast"] == pytest.approx(np.full(4, 32e6))
+    found = over_time(server, 250 * MS)
+    assert found["slow"].tolist() == [0, 0, 0, 0]
+    assert found["fast"] == pytest.approx(np.full(4, 32e6))
     # two subflows of one path, of which there is a single sample
     _, server = synthetic.run(FAST, replace(SLOW, path=1), duration_ns=SECOND)
-    series = goodput_series(synthetic.scenario(), server, SECOND)
-    assert (series.paths["fast"].tolist(), series.total.tolist()) == ([40e6], [40e6])
+    found = over_time(server, SECOND)
+    assert (found["fast"].tolist(), found[None].tolist()) == ([40e6], [40e6])
     for bin_ns in (SECOND + 1, 2 * SECOND):
-        series = goodput_series(synthetic.scenario(), server, bin_ns)
-        each = series.time_s, series.paths["fast"], series.total
-        assert [len(values) for values in each] == [0] * 3
+        found = over_time(server, bin_ns)
+        assert [len(found["fast"]), len(found[None])] == [0, 0]
 
 
 @pytest.mark.parametrize(("direction", "name"), [("up", "server"), ("down", "client")])
 def test_goodput_over_time_is_that_of_the_receiver(direction: str, name: str) -> None:
-    _, receiver = synthetic.run(FAST, SLOW, duration_ns=SECOND)
+    _, sender = synthetic.run(FAST, SLOW, duration_ns=SECOND)
+    receiver = Samples(sender.connection, sender.subflow.copy())
     receiver.subflow["local_addr"] = (10, 7, 1, 1)
-    with pytest.raises(RunError, match=f"the {name} has a subflow from 10"):
-        goodput_series(directed(direction, synthetic.scenario()), receiver)
+    samples = {"server": sender, "client": sender, name: receiver}
+    with pytest.raises(MptcplabError, match="a subflow that is on no path"):
+        series.goodput(directed(direction, synthetic.scenario()), samples, (T0, T0 + SECOND), MS)
 
 
 def test_the_page_on_metrics_is_current_and_says_what_each_is() -> None:

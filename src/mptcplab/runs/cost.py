@@ -105,12 +105,6 @@ def _span_ns(one: Scenario) -> int:
     return workload.expected_ns(one.workload, one.seed, up_bps, down_bps)
 
 
-def guess(sizes: Sequence[Size], at_a_time: int) -> float:
-    """How long runs take that are made `at_a_time`, in seconds, before any has ended."""
-    by_number = {str(number): size for number, size in enumerate(sizes)}
-    return Costs(by_number).together(by_number, at_a_time)
-
-
 class Costs:
     """What runs of some sizes take, by their keys, in seconds of one worker."""
 

@@ -38,9 +38,7 @@ def test_what_is_kept_comes_back(memory: str, tmp_path: Path) -> None:
         assert archive.keep(url, "1.tar.gz", b"records") == about
         files, path = fsspec.url_to_fs(url)
         assert [Path(name).name for name in files.ls(path, detail=False)] == ["1.tar.gz"]
-
-
-def test_what_is_broken_or_gone_is_reported(memory: str) -> None:
+    # what is broken or gone is reported
     about = archive.keep(memory, "1.tar.gz", b"records")
     fsspec.filesystem("memory").pipe_file("/share/runs/1.tar.gz", b"record?")
     with pytest.raises(MptcplabError, match=r"1\.tar\.gz: changed since it was stored"):
@@ -50,7 +48,7 @@ def test_what_is_broken_or_gone_is_reported(memory: str) -> None:
         archive.read(about)
 
 
-def test_what_is_no_storage_is_reported(tmp_path: Path) -> None:
+def test_what_is_no_storage_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     for url, message in (
         ("/share", r"--storage\n  /share: not a URL; accepted is a URL, such as file:///"),
@@ -59,19 +57,12 @@ def test_what_is_no_storage_is_reported(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError if url == "/share" else MptcplabError, match=message):
             archive.require(url)
-
-
-def test_without_fsspec_it_is_reported_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(MachineError, match=r"^storage needs fsspec, .*\n.* .fsspec"):
         archive.require(f"file://{tmp_path}")
 
 
-def test_records_that_are_elsewhere_are_fetched_by_the_key_of_their_run(
-    memory: str, tmp_path: Path
-) -> None:
+def test_records_elsewhere_are_fetched_by_the_key_of_a_run(memory: str, tmp_path: Path) -> None:
     out = Store(tmp_path / "out")
     full = tmp_path / "full"
     full.mkdir()
@@ -154,9 +145,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
-    memory: str, tmp_path: Path, attack: str
-) -> None:
+def test_a_harmful_archive_leaves_nothing(memory: str, tmp_path: Path, attack: str) -> None:
     content, message = ATTACKS[attack]
     out = Store(tmp_path / "out")
     elsewhere(out, memory, content)
@@ -170,9 +159,7 @@ def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("about", [[], {}, {"url": 1, "sha256": "a"}, {"url": "memory://a"}])
-def test_a_run_that_does_not_say_where_its_records_are_is_reported(
-    tmp_path: Path, about: Any
-) -> None:
+def test_a_run_without_the_place_of_its_records_is_reported(tmp_path: Path, about: Any) -> None:
     out = Store(tmp_path / "out")
     with out.new_run("a") as run:
         store.write_json(run / archive.ARCHIVE, about)

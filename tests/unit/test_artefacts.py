@@ -51,9 +51,7 @@ def test_a_file_arrives_under_the_hash_of_its_content(sent: tuple[Artefact, byte
         (b"what?", "kernel 1 arrived broken: "),
     ],
 )
-def test_broken_files_are_refused(
-    sent: tuple[Artefact, bytes], broken: bytes, message: str
-) -> None:
+def test_broken_files_are_no_use(sent: tuple[Artefact, bytes], broken: bytes, message: str) -> None:
     artefact, _packed = sent
     with pytest.raises(ArtefactError, match=message):
         artefacts.place(artefact, broken)

@@ -18,12 +18,11 @@ import pytest
 import mptcplab
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import archive, cluster, store, tls
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, failed
+from tests.unit.advised import GUEST, KERNEL
 from tests.vocabulary import scenario_of
 
 dask = pytest.importorskip("dask")
@@ -96,9 +95,7 @@ class Answer:
 
 @pytest.fixture
 def task(tmp_path: Path) -> Task:
-    kernel = KernelBuild("k", "lab", tmp_path / "linux", tmp_path / "config")
-    scenario = scenario_of("a:10mbit,10ms")
-    return Task.of(scenario, Rig(kernel, Guest("g", tmp_path / "guest")), tmp_path / "out")
+    return Task.of(scenario_of("a:10mbit,10ms"), Rig(KERNEL, GUEST), tmp_path / "out")
 
 
 @pytest.fixture
@@ -209,15 +206,19 @@ def test_only_loopback_and_tls_are_closed_to_others(address: str, closed: bool) 
 
 
 @pytest.mark.parametrize("given", ["address", "file"])
-def test_an_address_that_others_could_use_is_refused_before_it_is_connected_to(
-    tmp_path: Path, given: str
-) -> None:
+def test_an_address_that_others_could_use_is_not_connected_to(tmp_path: Path, given: str) -> None:
     address = "tcp://192.0.2.1:8786"
     if given == "file":
         (tmp_path / "scheduler.json").write_text(json.dumps({"address": address}))
         address = str(tmp_path / "scheduler.json")
     with pytest.raises(InputError, match=r"tls://HOST:PORT with --cluster-key FILE, or --cluster-"):
         cluster.OnCluster(address, print)
+    # a key is for TLS and for clusters
+    tls.make(tmp_path / "key.pem")
+    with pytest.raises(InputError, match="--cluster-key is for tls://HOST:PORT, and this is tcp:"):
+        cluster.OnCluster("tcp://127.0.0.1:1", print, tmp_path / "key.pem")
+    with pytest.raises(InputError, match="tls:// needs a key"):
+        cluster.OnCluster("tls://127.0.0.1:1", print, cluster.NO_KEY)
 
 
 @pytest.mark.parametrize(
@@ -237,11 +238,3 @@ def test_a_file_of_no_scheduler_is_reported(tmp_path: Path, content: bytes, mess
         InputError, match=rf"scheduler\.json: {message}.*; accepted is tcp://HOST:PO"
     ):
         cluster.OnCluster(str(file), print)
-
-
-def test_a_key_is_for_tls_and_for_clusters(tmp_path: Path) -> None:
-    tls.make(tmp_path / "key.pem")
-    with pytest.raises(InputError, match="--cluster-key is for tls://HOST:PORT, and this is tcp:"):
-        cluster.OnCluster("tcp://127.0.0.1:1", print, tmp_path / "key.pem")
-    with pytest.raises(InputError, match="tls:// needs a key"):
-        cluster.OnCluster("tls://127.0.0.1:1", print, cluster.NO_KEY)

@@ -39,9 +39,7 @@ def test_before_any_run_has_ended_larger_runs_take_longer() -> None:
     small, large = Size(2, 1e3), Size(60, 1e6)
     costs = Costs({"small": small, "large": large})
     assert 0 < costs.of("small") < costs.of("large")
-
-
-def test_a_single_run_that_ended_is_believed() -> None:
+    # a single run that ended is believed
     costs = Costs({"a": Size(20, 1e5), "b": Size(20, 1e5)})
     costs.took("a", 10.0)
     assert costs.of("b") == pytest.approx(10, rel=0.1)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from mptcplab.lab import engine
 from mptcplab.metrics import run_files
 from mptcplab.scenario.workload import Program
-from tests.vocabulary import scenario_of
+from tests.vocabulary import scenario_of, until
 
 
 @pytest.mark.parametrize(("program", "waits"), [("while True: pass", True), ("input()", False)])
@@ -29,10 +28,7 @@ def test_a_process_that_waits_for_a_cpu_is_known(program: str, waits: bool) -> N
         assert process.stdout is not None
         process.stdout.readline()
         # one that waits may still be on its way there
-        deadline = time.monotonic() + 60
-        while engine._waits_for_a_cpu(process.pid) != waits and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert engine._waits_for_a_cpu(process.pid) == waits
+        until(lambda: engine._waits_for_a_cpu(process.pid) == waits)
     finally:
         process.kill()
         process.communicate()
@@ -89,9 +85,7 @@ def test_a_long_console_is_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "userspace - child stopped with signal 9",
     ],
 )
-def test_a_killed_process_of_a_guest_is_known_by_what_its_kernel_prints(
-    tmp_path: Path, line: str
-) -> None:
+def test_a_killed_process_of_a_guest_is_known_by_the_console(tmp_path: Path, line: str) -> None:
     """As arch/um/os-Linux/skas/process.c prints it: the first two while a fork makes the process.
 
     The program that forks then fails by itself.

@@ -74,7 +74,10 @@ def test_a_name_stands_for_a_source_and_a_variant(repository: Repository) -> Non
     assert of_debian.digest != module.digest
 
 
-def test_a_name_follows_our_patches_and_files(repository: Repository) -> None:
+def test_a_name_follows_our_patches_and_files(repository: Repository, debian: Path) -> None:
+    # it can be for a variant of the usual source
+    assert call("build", "--name", "plain", "--engine-only").exit_code == 0
+    assert kernel_names.find("plain") == Named("plain", debian, "engine")
     before = named(repository, "mine", "--variant", "debug")
     repository.write("kernel/mptcp/probe.c", "another probe\n")
     assert kernel_names.find("mine").current() is None
@@ -98,11 +101,6 @@ def test_a_kernel_to_compare_has_a_name_or_an_id(repository: Repository) -> None
     for unknown, why in (("0123456789ab", "in the cache has"), ("other", "kernel has")):
         with pytest.raises(InputError, match=f"{unknown}: .*{why} this"):
             kernel_names.build_any(unknown)
-
-
-def test_a_name_can_be_for_a_variant_of_the_usual_source(debian: Path) -> None:
-    assert call("build", "--name", "plain", "--engine-only").exit_code == 0
-    assert kernel_names.find("plain") == Named("plain", debian, "engine")
 
 
 def test_series_have_names_where_their_source_is(repository: Repository, debian: Path) -> None:
@@ -276,20 +274,17 @@ def test_prune_removes_what_nothing_names(repository: Repository) -> None:
     assert kernel_names.unneeded() == []
 
 
-def test_prune_refuses_to_guess(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_whose_source_is_gone_is_reported_with_what_to_do(repository: Repository) -> None:
     built = named(repository, "mine")
     shutil.move(repository.source, repository.root / "away")
+    # prune refuses to guess
     with pytest.raises(MptcplabError, match="the source of mine is gone"):
         kernel_names.prune()
-    monkeypatch.setattr(kernel, "compiler_version", lambda _name="gcc": "")
-    with pytest.raises(MptcplabError, match="gcc is missing"):
-        kernel_names.prune()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "compiler_version", lambda _name="gcc": "")
+        with pytest.raises(MptcplabError, match="gcc is missing"):
+            kernel_names.prune()
     assert built.image.exists()
-
-
-def test_a_name_whose_source_is_gone_is_reported_with_what_to_do(repository: Repository) -> None:
-    named(repository, "mine")
-    shutil.move(repository.source, repository.root / "away")
     for asked in (
         lambda: kernel_names.build_any("mine"),
         lambda: experiment.kernel_by_name("mine"),

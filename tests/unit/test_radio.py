@@ -138,6 +138,7 @@ def test_without_line_of_sight_the_loss_is_never_lower(
 
 @each_loss
 @each_environment
+@settings(deadline=None)
 @given(a=distances, b=distances, frequency_hz=frequencies)
 def test_path_loss_grows_with_distance(
     loss: Callable[..., Any], environment: Environment, a: float, b: float, frequency_hz: float

@@ -5,8 +5,7 @@ Source: mptcp_blest.c of multipath-tcp/mptcp, v0.95 (@4e10ec52). Paper: Ferlin e
 Networking 2016. Parameters of the module: lambda, min_lambda, max_lambda, dyn_lambda_good and
 dyn_lambda_bad.
 
-The source computes in 32 bits, which overflow for long round-trip times; here nothing does. Its
-length of no segment at all is a crash; here it is 0, as in pull request 357.
+The source's length of no segment at all is a crash; here it is 0, as in pull request 357.
 
 With `paper` the estimate is that of the paper's algorithm 1: in r = RTT_slow / RTT_fast rounds the
 fast subflow sends cwnd + (r - 1) / 2 packets in each, and the slow one has in flight what it has,

@@ -8,8 +8,7 @@ memory left or cannot be used, and it asks anew whenever it is called. What a cl
 subflow carried is sent again by the same way; else, only the connection's timer sends anything
 again, which asks another function.
 
-MPTCP_SEND_BURST_SIZE is 64 KiB less 108 bytes of headers. Upstream divides by 32 bits of the pacing
-rate; here it is that or the most that they hold.
+MPTCP_SEND_BURST_SIZE is 64 KiB less 108 bytes of headers.
 """
 
 from __future__ import annotations

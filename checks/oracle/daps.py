@@ -4,13 +4,8 @@ congestion window once in each of its delays.
 
 Source: mptcp_daps.c of vkirany/mptcp-kau (@98ab772f). Papers: Sarwar et al., WAINA 2013; Kuhn et
 al., ICC 2014. Parameters of the module: allow_optim 1, daps_in_ss 1, round_delay 4,
-use_planned_cwnd 1, smooth_cwnd 1.
-
-The source's comment says that its delays are in milliseconds, and they are in microseconds: their
-least common multiple overflows from about 2 s^2 / 10^12 on, and below that a schedule lasts for
-minutes. Here they are what the comment says. The source compares TCP's numbers with 0 before the
-first sample of the smoothed window, so that, by chance, some connections never take one; here all
-do.
+use_planned_cwnd 1, smooth_cwnd 1. Its comment says that delays are in milliseconds, and here they
+are.
 """
 
 from __future__ import annotations

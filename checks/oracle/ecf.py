@@ -7,9 +7,7 @@ Parameter of the module: r_beta 4 (beta is 1/4).
 sigma is half of what TCP keeps of the deviation, which is four times the mean deviation, and never
 less than the least timeout, 200 ms; so delta is at least 100 ms. What waits at the connection is
 its memory less that of the subflows, and less what the subflows have got acknowledged, but not the
-connection, by counts of packets. In v0.9x all of that memory is of the same buffers; in our kernel
-it is not, so bytes stand for it. The source multiplies in 32 bits, which overflow; here nothing
-does.
+connection, by counts of packets. Here, bytes stand for memory.
 
 With `paper_k` and `paper_delta` it is algorithm 1 of the paper: k is all that is unsent, however
 little, and delta the larger variation of the RTT, for which the mean deviation is taken.

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """first: everything on the first subflow.
 
-Source: tools/testing/selftests/bpf/progs/mptcp_bpf_first.c of multipath-tcp/mptcp_net-next, which
-marks msk->first whatever its state. The framework asks for a usable one: the first of these.
+Source: tools/testing/selftests/bpf/progs/mptcp_bpf_first.c of multipath-tcp/mptcp_net-next.
 """
 
 from __future__ import annotations

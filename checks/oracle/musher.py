@@ -12,8 +12,7 @@ MAX_TCP_HEADER, 320 bytes on x86-64, no more than half of the largest window, in
 the last one in the queue is filled up by the next write. Here a segment at most is asked for at a
 time, so that the rest of a buffer goes where its first segment went.
 
-A rate is what the devices of all subflows have sent since the last interval, in kbit/s. The source
-takes the time between their last transmissions; here it is that between two intervals.
+A rate is what the devices of all subflows have sent since the last interval, in kbit/s.
 """
 
 from __future__ import annotations

@@ -5,13 +5,8 @@ Source: mptcp_ol.c 0.21 of its authors, for v0.95. Paper: Xing et al., IEEE/ACM 
 of the module: DEBUG_USE_UCB, DEBUG_USE_UCB_MON and DEBUG_USE_MAX_BWD on, DEBUG_FIX_ARM off; with
 `exp3`, DEBUG_USE_UCB off.
 
-Exp3 draws its arms at random. Which one the kernel has drawn is an event in the record, and taken
-from there: how likely it was to be drawn cannot be compared, and is not computed.
-
-The source takes the time of the last packet on each socket; here it is that of the question. Its
-square root and logarithm are those of a library of fixed-point numbers, here they are exact. With
-backups alone it sends nothing; here they are used then. What it reads before it is set, with a
-single subflow, is false here.
+Exp3 draws its arms at random: which one the kernel has drawn is an event in the record. What the
+source reads before it is set, with a single subflow, is false here.
 """
 
 from __future__ import annotations

@@ -5,10 +5,8 @@ Source: mptcp_raven.c and mptcp_raven_stale_table.h of its authors (forkjoseph/m
 for v0.94: the intervals (CASE 2, CI_INT 90), how they age, and who gets a segment. Paper: Lee,
 Flinn and Tonshal, MobiCom 2018, of which the abstract was at hand.
 
-What the module lacks is from docs/schedulers/raven.md: what adds a sample to the mean (each
-acknowledgment of new data does, and a sample counts half after 164 ms), which subflow has which
-constants, and which of several gets the first copy. Copies are made at once or never, and backups
-are left out, as there.
+What the module lacks is from docs/schedulers/raven.md: what adds a sample to the mean, which
+subflow has which constants, and which of several gets the first copy.
 """
 
 from __future__ import annotations

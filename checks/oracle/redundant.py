@@ -4,9 +4,7 @@
 Source: mptcp_redundant.c of multipath-tcp/mptcp, v0.95 (@98b6f999), by Erbshaeusser and
 Froemmgen. Paper: Froemmgen et al., ICC 2016. It looks at no window of the connection.
 
-A place in the queue is kept as a byte here: the successor of a segment begins where that ends. The
-source would send a segment again on a subflow that has carried it as a reinjection; the framework
-refuses that, so the subflow goes on to the next one.
+A place in the queue is kept as a byte here: the successor of a segment begins where that ends.
 """
 
 from __future__ import annotations

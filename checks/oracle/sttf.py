@@ -7,9 +7,8 @@ alt_calc 1, tsq_new 1, max_r 0.
 
 It uses the latest RTT, which a patch of the authors keeps as TCP keeps the smoothed one.
 
-The module puts segments on subflows whose windows are full, too, and the patched core takes them
-back when their distribution would now be another one (`pre_schedule`). Here, as in the paper's
-algorithm, they are assigned on paper only, and the first that is assigned to room is sent.
+What the module queues on full subflows, and takes back later (`pre_schedule`), is only planned
+here, as in the paper's algorithm; the first segment that is assigned to room is sent.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ Thin Streams: Active Probing and One-way Delay-awareness", ICC 2018 (`min_owd` w
 probing), in AlexanderFroemmgen/mptcp_progmp_maci_evaluation_setups; the properties of subflows as
 of net/mptcp/mptcp_rbs_value.c in joh2511/mptcp. Only the abstract of the paper was at hand.
 
-The program compares times in ms with a stamp of 5 RTTs in eighths of a us, and so hardly ever
-probes; here, as in its text, the stamp is 5 RTTs. A burst ends where everything written is sent.
+A burst ends where everything written is sent.
 """
 
 from __future__ import annotations

@@ -4,16 +4,14 @@
 There is no source for the whole. Its parts are:
 
 - shares: deficits in bytes (Shreedhar and Varghese, SIGCOMM 1995), as what a path has carried
-  divided by its share. Here they are exact fractions;
+  divided by its share, in exact fractions;
 - cheapest pipe first (`cost`, with `patience_ms` 0 and `fastest`): mpdccp_sched_cpf.c of Deutsche
-  Telekom's MP-DCCP. Of the paths with room, the highest priority, and of one priority the lowest
-  smoothed RTT;
+  Telekom's MP-DCCP;
 - the steering modes of ATSSS (3GPP TS 23.501, 5.32.8): active-standby (a share of 0), smallest
   delay (`fastest`), load-balancing (shares, with `strict`), priority-based (`cost`), and a
   threshold of the RTT.
 
-What none of them says is from docs/schedulers/weighted.md: patience, caps, how far a path may fall
-behind, what a threshold makes of a path, and how such a path is measured.
+What none of them says is from docs/schedulers/weighted.md.
 """
 
 from __future__ import annotations

@@ -40,17 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=_OUT, help=f"where results are kept ({_OUT})")
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
     parser.add_argument("--seeds", type=natural, default=1, help="how many for each scheduler (1)")
-    parser.add_argument("--seed", type=natural, default=1, help="the first of them (1)")
     parser.add_argument("--scheduler", default="", help="only these, separated by commas")
     parser.add_argument("--kind", default="", help=f"only one of {', '.join(smp_kernel.KINDS)}")
     parser.add_argument("--jobs", type=natural, default=1, help="virtual machines at a time (1)")
     quick = f"only KCSAN and {', '.join(_QUICK)}: some minutes, once the kernels are built"
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--planted", action="store_true", help="only look for the planted race")
-    parser.add_argument("--no-planted", action="store_true", help="do not look for it")
-    parser.add_argument(
-        "--no-runs", action="store_true", help="only print the table of finished runs"
-    )
     options = parser.parse_args(arguments)
     kinds = chosen(parser, "--kind", options.kind, tuple(smp_kernel.KINDS))
     names = chosen(parser, "--scheduler", options.scheduler, kernel.schedulers())
@@ -65,9 +60,7 @@ def _check(options: argparse.Namespace, kinds: Sequence[str], names: Sequence[st
     results: list[Result] = []
     if not options.planted:
         results = _make([job for kind in kinds for job in _jobs(kind, names, options)], options)
-    good = True
-    if options.planted or not (options.no_planted or options.no_runs):
-        good = _finds_planted(options)
+    good = _finds_planted(options)
     if results:
         print(_listing(results), markdown(results), sep="", end="")
         if options.docs and not (options.quick or options.scheduler or options.kind):
@@ -81,10 +74,9 @@ def _jobs(kind: str, names: Sequence[str], options: argparse.Namespace) -> Itera
     one that there is.
     """
     ours, theirs = _machine(kind), _machine(kind, framework=False)
-    seeds = range(options.seed, options.seed + options.seeds)
+    seeds = range(1, options.seeds + 1)
     yield from (SmpJob(ours, name, seed) for seed in seeds for name in names)
-    first, last = seeds.start, seeds.start + len(names) * len(seeds)
-    yield from (SmpJob(theirs, DEFAULT, seed) for seed in range(first, last))
+    yield from (SmpJob(theirs, DEFAULT, seed) for seed in range(1, len(names) * len(seeds) + 1))
 
 
 def _machine(kind: str, *, framework: bool = True, planted: bool = False) -> Machine:
@@ -93,11 +85,8 @@ def _machine(kind: str, *, framework: bool = True, planted: bool = False) -> Mac
 
 
 def _make(jobs: Sequence[SmpJob], options: argparse.Namespace) -> list[Result]:
-    """The results of those that are kept, and unless --no-runs of all."""
-    kept = [job for job in jobs if job.file(options.out).exists()]
-    if options.no_runs:
-        jobs = kept
-    say(f"{len(jobs)} runs, {len(kept)} of them kept from before")
+    kept = sum(job.file(options.out).exists() for job in jobs)
+    say(f"{len(jobs)} runs, {kept} of them kept from before")
     made = many.each(jobs, lambda job, watch: runs.make(job, options.out, watch), options.jobs)
     results = []
     for number, (_job, result) in enumerate(made, 1):

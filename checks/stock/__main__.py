@@ -16,13 +16,13 @@ from checks.command_line import natural, parser_of, say
 from checks.stock import rows, runs
 from checks.stock.compare import figures
 from checks.stock.markdown_tables import markdown, summary
-from checks.stock.runs import Bench, Ended, Seeds
+from checks.stock.runs import Bench, Job, Seeds
 from checks.stock.settings import StockSetting, settings
 from mptcplab import marked
-from mptcplab.errors import InputError, MptcplabError, Problem, status_of
+from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import choices, guest, kernel, stock_machine, stock_package
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.kernel_tree import KERNEL_VERSION
+from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 
 #: A distribution's kernel, and the lab's that it is compared with.
@@ -49,7 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=natural, default=1, help="virtual machines at a time (1)")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=_ONLY)
     parser.add_argument("--flavour", action="append", choices=choices.FLAVOURS, help=_FLAVOUR)
-    parser.add_argument("--package", action="append", type=Path, metavar="FILE", help=_PACKAGE)
     parser.add_argument(
         "--no-runs", action="store_true", help="only print the table of finished runs"
     )
@@ -61,16 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 _SLOWER = "seeds on a CPU half as fast, to see what CPU time changes (2)"
 _FLAVOUR = "only this flavour; repeat it for more"
 _ONLY = "only settings whose names contain this; repeat it for more"
-_PACKAGE = "a kernel package, instead of the newest downloaded one of each flavour"
 
 
 def _check(options: argparse.Namespace) -> int:
     wanted = settings(options.only)
     if not options.no_runs:
         stock_machine.require(options.jobs)
-    files = options.package or stock_package.newest(options.flavour or choices.FLAVOURS)
-    kernels = [stock_package.unpacked([file], "--package") for file in files]
-    _require_comparable(kernels)
+    files = stock_package.newest(options.flavour or choices.FLAVOURS)
+    kernels = [stock_package.unpacked([file], "--flavour") for file in files]
     bench = Bench(guest.build(), Store(options.out), options.jobs)
     bench.out.remove_abandoned()
     pairs = [(each, kernel.build(variant=choices.FLAVOURS[each.flavour])) for each in kernels]
@@ -80,7 +77,7 @@ def _check(options: argparse.Namespace) -> int:
     if not any(table.rows for table in tables):
         raise MptcplabError(f"{options.out} has no setting with runs of both sides")
     print(markdown(tables), end="")
-    if options.docs and (options.only or options.flavour or options.package):
+    if options.docs and (options.only or options.flavour):
         say(f"{options.docs} stays as it is: this is a part of the table")
     elif options.docs:
         marked.replace(options.docs, {_MARK: markdown(tables)})
@@ -88,21 +85,6 @@ def _check(options: argparse.Namespace) -> int:
         say(f"{table.kernel.flavour}: {summary(table)}")
     other = any(row.differs or not row.begins_as_itself for table in tables for row in table.rows)
     return 1 if failed or other else 0
-
-
-def _require_comparable(kernels: Sequence[KernelBuild]) -> None:
-    """Raises InputError for a kernel that the lab has no counterpart of."""
-    series = tuple(map(int, KERNEL_VERSION.split(".")))
-    for each in kernels:
-        assert each.stock is not None
-        what = ""
-        if stock_package.series(each.stock) != series:
-            what = f"a kernel of the series {'.'.join(map(str, stock_package.series(each.stock)))}"
-        elif each.flavour not in choices.FLAVOURS:
-            what = f"its configuration is none of {', '.join(choices.FLAVOURS)}"
-        if what:
-            accepted = f"accepted is linux-image-{KERNEL_VERSION}.* from {stock_package.SETUP}"
-            raise InputError([Problem("--package", "", each.name, f"{what}; {accepted}")])
 
 
 def _make(wanted: Sequence[StockSetting], pairs: Sequence[Pair], bench: Bench, seeds: Seeds) -> int:
@@ -114,30 +96,24 @@ def _make(wanted: Sequence[StockSetting], pairs: Sequence[Pair], bench: Bench, s
     # first those that take minutes, so that there soon is a table
     for lab in {lab.id: lab for _, lab in pairs}.values():
         scenarios = [each for one in wanted for each in one.with_seeds(seeds.lab)]
-        runs.make_in_lab(scenarios, lab, bench, _tell_of_lab)
+        runs.make_in_lab(scenarios, lab, bench)
         runs.make_close_ups(wanted, seeds.lab, lab, bench)
-    for number, ended in enumerate(runs.make(todo, bench), 1):
-        failed += bool(ended.failed)
-        say(f"{number}/{len(todo)} {_text(ended)}")
+    for number, (job, entry) in enumerate(runs.make(todo, bench), 1):
+        failed += entry.status != "ok"
+        say(f"{number}/{len(todo)} {_text(job, entry)}")
     for stock, lab in pairs:
         for each in wanted:
             runs.make_late(runs.late(each, seeds, stock, lab, bench), lab, bench)
     return failed
 
 
-def _text(ended: Ended) -> str:
-    job = ended.job
+def _text(job: Job, entry: Entry) -> str:
     slower = ", slower CPU" if job.is_slower else ""
     what = f"{job.kernel.flavour}, {job.setting.name}{slower}, seed {job.scenario.seed}"
-    if ended.entry is None:
-        return f"{what}: failed: {ended.failed}"
+    if entry.status != "ok":
+        return f"{what}: failed: {entry.reason}"
     unit = "s" if job.setting.is_transfer else "Mbit/s"
-    return f"{what}: {figures(ended.entry).value:.3f} {unit}, took {ended.wall_s:.0f} s"
-
-
-def _tell_of_lab(number: int, count: int) -> None:
-    if number % 20 == 0 or number == count:
-        say(f"{number}/{count} in the lab")
+    return f"{what}: {figures(entry).value:.3f} {unit}, took {entry.wall_s or 0:.0f} s"
 
 
 if __name__ == "__main__":

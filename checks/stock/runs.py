@@ -21,6 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 from checks import many
+from checks.command_line import say
 from checks.stock import early
 from checks.stock.early import Sender
 from checks.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, StockSetting
@@ -111,16 +112,6 @@ def _entry(out: Store, key: str, text: str) -> Entry | None:
     return entry
 
 
-@dataclass(frozen=True)
-class Ended:
-    """The report of a run that has ended: its entry, or None, and in `failed` why it failed."""
-
-    job: Job
-    entry: Entry | None
-    wall_s: float
-    failed: str
-
-
 def jobs(
     settings: Sequence[StockSetting],
     kernels: Sequence[KernelBuild],
@@ -148,8 +139,8 @@ def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
     return [job for job in wanted if job.entry(out) is None]
 
 
-def make(wanted: Sequence[Job], bench: Bench) -> Iterator[Ended]:
-    """Make runs on distribution kernels, and report each that has ended.
+def make(wanted: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Entry]]:
+    """Make runs on distribution kernels, and yield each that has ended, with its entry.
 
     One that fails does not end the others. When it is interrupted or left early, the current ones
     are ended, and nothing of them is left.
@@ -162,30 +153,29 @@ def make(wanted: Sequence[Job], bench: Bench) -> Iterator[Ended]:
 
     with closing(many.each(wanted, perform, bench.at_a_time)) as under_way:
         for job, done in under_way:
-            failed = "" if done.entry.status == "ok" else str(done.entry.reason)
-            if failed:
-                out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
-            else:
+            if done.entry.status == "ok":
                 out.forget_failed(job.key)
-            yield Ended(job, None if failed else done.entry, done.entry.wall_s or 0.0, failed)
+            else:
+                reason = str(done.entry.reason)
+                out.keep_failed(job.key, {"reason": reason, "setting": job.setting.name})
+            yield job, done.entry
 
 
 def _instruction_ns(kernel: KernelBuild) -> int:
     return kernel.stock.instruction_ns if kernel.stock else INSTRUCTION_NS
 
 
-def make_in_lab(
-    scenarios: Sequence[Scenario],
-    lab: KernelBuild,
-    bench: Bench,
-    ended: Callable[[int, int], None] = lambda _number, _all: None,
-) -> None:
+def make_in_lab(scenarios: Sequence[Scenario], lab: KernelBuild, bench: Bench) -> None:
     """Make the runs in the lab that are not stored. Raises RunError for one that fails."""
     todo = [each for each in scenarios if lab_entry(each, lab, bench) is None]
     if not todo:
         return
-    show = calling(ended=lambda number, _scenario, _entry: ended(number, len(todo)))
-    runner = Runner(bench.out.out, bench.at_a_time, show=show)
+
+    def ended(number: int, _scenario: Scenario, _entry: Entry) -> None:
+        if number % 20 == 0 or number == len(todo):
+            say(f"{number}/{len(todo)} in the lab")
+
+    runner = Runner(bench.out.out, bench.at_a_time, show=calling(ended=ended))
     for entry in runner.run(todo, Rig(lab, bench.guest)):
         if entry.status != "ok":
             raise MptcplabError(f"a run in the lab failed: {entry.reason}")

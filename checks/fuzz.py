@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,22 +151,6 @@ def _output(directory: Path) -> str:
     return file.read_text(errors="replace") if file.exists() else ""
 
 
-# --- many of them
-
-
-def attack(
-    cases: Sequence[FuzzCase], builds: many.Builds, out: Path
-) -> Generator[tuple[FuzzCase, Result]]:
-    """Runs cases, one per CPU at a time, and reports failures."""
-    return many.attack(
-        cases,
-        lambda case, directory, watch: perform(case, builds, directory, watch),
-        lambda case: str(case.seed),
-        lambda case: case.command,
-        out,
-    )
-
-
 # --- the report
 
 
@@ -194,9 +178,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_and_show(cases: Sequence[FuzzCase], variant: str, out: Path) -> int:
-    total = Result()
+    total, made = Result(), many.builds(variant, "fuzz")
+    attack = many.attack(
+        cases,
+        lambda case, directory, watch: perform(case, made, directory, watch),
+        lambda case: str(case.seed),
+        lambda case: case.command,
+        out,
+    )
     try:
-        with closing(attack(cases, many.builds(variant, "fuzz"), out)) as results:
+        with closing(attack) as results:
             for _, result in results:
                 total.add(result)
     finally:

@@ -9,7 +9,7 @@ and shows the command that repeats a failure. See docs/reliability.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,19 +196,13 @@ def perform(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which cases: `count` seeds from `first` on, of these schedulers and congestion controls."""
+    """Which cases: a seed for each run, of these schedulers and congestion controls."""
 
-    first: int
-    count: int
+    seeds: range
     schedulers: tuple[str, ...]
     ccs: tuple[str, ...]
     without: tuple[str, ...] = ()
     only: tuple[int, ...] = ()
-
-    @property
-    def seeds(self) -> range:
-        """A case for each run."""
-        return range(self.first, self.first + self.count)
 
     def pair(self, seed: int) -> tuple[str, str]:
         """The scheduler and the congestion control of a seed, which alone decides what is run."""
@@ -220,20 +214,6 @@ class Wanted:
         for seed in self.seeds:
             scheduler, cc = self.pair(seed)
             yield case(seed, scheduler, cc, without=self.without, only=self.only, can_kill=can_kill)
-
-
-def attack(
-    wanted: Wanted, builds: many.Builds, out: Path
-) -> Generator[tuple[TortureCase, Verdict]]:
-    """Runs cases, one per CPU at a time, and reports failures."""
-    variant = builds.kernel.variant
-    return many.attack(
-        list(wanted.cases(can_kill=builds.can_kill)),
-        lambda case, directory, watch: perform(case, builds, directory, watch),
-        lambda case: f"{case.seed}-{case.name}-{case.cc}",
-        lambda case: f"{command(case, wanted, variant)}   # {', '.join(case.troubles)}",
-        out,
-    )
 
 
 def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
@@ -296,35 +276,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *("--connection",), action="append", default=[], type=natural, metavar="NUMBER", help=alone
     )
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
-    parser.add_argument("--plan", action="store_true", help="print what would be run")
     options = parser.parse_args(arguments)
     schedulers = chosen(parser, "--scheduler", options.scheduler, kernel.schedulers())
     wanted = Wanted(
-        first=options.seed,
-        count=options.runs,
+        seeds=range(options.seed, options.seed + options.runs),
         schedulers=schedulers,
         ccs=chosen(parser, "--cc", options.cc, congestion.names()),
         without=tuple(options.without),
         only=tuple(options.connection),
     )
-    return status_of(
-        lambda: _run_and_show(wanted, options.kernel_variant, options.out, plans=options.plan)
-    )
+    return status_of(lambda: _run_and_show(wanted, options.kernel_variant, options.out))
 
 
-def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> int:
+def _run_and_show(wanted: Wanted, variant: str, out: Path) -> int:
     made = many.builds(variant, "torture")
     if not made.can_kill:
         say("this kernel has no CONFIG_INET_DIAG_DESTROY: no `ss -K`")
-    if plans:
-        for one in wanted.cases(can_kill=made.can_kill):
-            print(f"# {', '.join(one.troubles)}\n")
-            print(one.plan(str(made.program.program)))
-            print("# connections\n" + one.input(), end="")
-        return 0
+    attack = many.attack(
+        list(wanted.cases(can_kill=made.can_kill)),
+        lambda case, directory, watch: perform(case, made, directory, watch),
+        lambda case: f"{case.seed}-{case.name}-{case.cc}",
+        lambda case: f"{command(case, wanted, variant)}   # {', '.join(case.troubles)}",
+        out,
+    )
     totals: dict[str, Verdict] = {}
     try:
-        with closing(attack(wanted, made, out)) as verdicts:
+        with closing(attack) as verdicts:
             for one, verdict in verdicts:
                 totals.setdefault(one.name, Verdict(runs=0)).add(verdict)
     finally:

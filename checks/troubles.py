@@ -11,7 +11,7 @@ Times are in us of virtual time after the start, as guest/torture/connections.c 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -173,9 +173,8 @@ def case(
     """
     drawn = Random(f"{seed} troubles")
     chances = {name: drawn.random() < chance for name, (chance, _) in TROUBLES.items()}
+    without = {*without} if can_kill else {*without, "kills"}
     chosen = tuple(name for name, chance in chances.items() if chance and name not in without)
-    if not can_kill:
-        chosen = tuple(name for name in chosen if name != "kills")
     world = _World(seed, chosen)
     for name in chosen:
         TROUBLES[name][1](world, Random(f"{seed} {name}"))
@@ -314,6 +313,20 @@ class _World:
     def out(self, i: int, begin_us: int, end_us: int) -> None:
         """Path `i` carries nothing meanwhile."""
         self.shapes += [(begin_us, i, "out", 1), (min(end_us, self.trouble_us), i, "out", -1)]
+
+    def flaps(self, rng: Random, counts: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The begin and the end of one of these numbers of flaps, one every 100 ms."""
+        begin_us = self.time(rng, 0.8)
+        for number in range(rng.choice(counts)):
+            at_us = begin_us + 2 * number * _FLAP_US
+            if at_us + _FLAP_US < self.trouble_us:
+                yield at_us, at_us + _FLAP_US
+
+    def change_ends(self, change: Callable[[End, int], End]) -> None:
+        """Each end is changed; `change` also gets the time of its connection."""
+        for number, each in enumerate(self.connections):
+            client, server = (change(end, each.at_us) for end in (each.client, each.server))
+            self.connections[number] = replace(each, client=client, server=server)
 
     def down(self, host: str, i: int, begin_us: int, end_us: int) -> None:
         """A device is down meanwhile."""
@@ -474,25 +487,17 @@ def _changes(world: _World, rng: Random) -> None:
 def _device_flaps(world: _World, rng: Random) -> None:
     """Devices of either end go down and up every 50 ms."""
     for host, i in world.hosts():
-        if rng.random() < 0.5:
-            continue
-        begin_us = world.time(rng, 0.8)
-        for number in range(rng.choice((1, 3, 10, 20))):
-            at_us = begin_us + 2 * number * _FLAP_US
-            if at_us + _FLAP_US < world.trouble_us:
-                world.down(host, i, at_us, at_us + _FLAP_US)
+        if rng.random() >= 0.5:
+            for times_us in world.flaps(rng, (1, 3, 10, 20)):
+                world.down(host, i, *times_us)
 
 
 def _path_flaps(world: _World, rng: Random) -> None:
     """Paths stop and resume every 50 ms."""
     for i in range(1, world.count + 1):
-        if rng.random() < 0.4:
-            continue
-        begin_us = world.time(rng, 0.8)
-        for number in range(rng.choice((3, 10, 30))):
-            at_us = begin_us + 2 * number * _FLAP_US
-            if at_us + _FLAP_US < world.trouble_us:
-                world.out(i, at_us, at_us + _FLAP_US)
+        if rng.random() >= 0.4:
+            for times_us in world.flaps(rng, (3, 10, 30)):
+                world.out(i, *times_us)
 
 
 def _outage(world: _World, rng: Random) -> None:
@@ -545,36 +550,24 @@ def _shrinks(world: _World, rng: Random) -> None:
     """Receive buffers that become small while data flows, with MPTCP's checksums or without."""
     if rng.random() < 0.5:
         _checksums(world, rng)
-    world.connections = [
-        replace(
-            connection,
-            client=_shrunk(connection, "client", rng),
-            server=_shrunk(connection, "server", rng),
-        )
-        for connection in world.connections
-    ]
 
+    def shrunk(end: End, at_us: int) -> End:
+        """What it then reads and writes is bounded."""
+        shrink, at_us = rng.choice((0, 1, 2048, 4096)), at_us + rng.randrange(500 * _MS)
+        return replace(end, bytes=min(end.bytes, _SHRUNK_BYTES), shrink=shrink, shrink_at=at_us)
 
-def _shrunk(connection: Connection, name: str, rng: Random) -> End:
-    """An end whose buffer may become small; what it then reads and writes is bounded."""
-    end: End = getattr(connection, name)
-    shrink, after_us = rng.choice((0, 1, 2048, 4096)), rng.randrange(500 * _MS)
-    at_us = connection.at_us + after_us
-    return replace(end, bytes=min(end.bytes, _SHRUNK_BYTES), shrink=shrink, shrink_at=at_us)
+    world.change_ends(shrunk)
 
 
 def _low_water(world: _World, rng: Random) -> None:
     """Ends that leave little unsent (TCP_NOTSENT_LOWAT)."""
 
-    def lowered(end: End) -> End:
+    def lowered(end: End, _at_us: int) -> End:
         mark = rng.choice((0, 1, 100, 4096))
         most = _HELD_WRITES * end.write_chunk if mark and not end.no_delay else end.bytes
         return replace(end, low_water=mark, bytes=min(end.bytes, most))
 
-    world.connections = [
-        replace(each, client=lowered(each.client), server=lowered(each.server))
-        for each in world.connections
-    ]
+    world.change_ends(lowered)
 
 
 def _late(world: _World, rng: Random, host: str) -> None:

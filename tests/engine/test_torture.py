@@ -87,7 +87,7 @@ def test_nothing_is_lost_wrong_or_stuck(
     """Six seeds of each scheduler, of which each has a CC of its own; in the debug kernel one."""
     schedulers = kernel.schedulers()
     count = 1 if request.config.getoption("--kernel-variant") == "debug" else 6
-    wanted = Wanted(1, count * len(schedulers), schedulers, congestion.names())
+    wanted = Wanted(range(1, count * len(schedulers) + 1), schedulers, congestion.names())
     failures = []
     for seed in wanted.seeds:
         name, cc = wanted.pair(seed)

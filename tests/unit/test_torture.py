@@ -38,7 +38,7 @@ def test_a_seed_is_one_case() -> None:
         assert one.flags.path == other.flags.path
     # each pair comes once in a round
     schedulers, ccs = kernel.schedulers(), congestion.names()
-    wanted = Wanted(1, len(schedulers) * len(ccs), schedulers, ccs)
+    wanted = Wanted(range(len(schedulers) * len(ccs)), schedulers, ccs)
     assert len({wanted.pair(seed) for seed in wanted.seeds}) == len(schedulers) * len(ccs)
     # ends take no longer than the bound allows
     for seed in SEEDS:
@@ -95,10 +95,10 @@ def test_single_connections_are_those_of_the_whole() -> None:
 
 
 def test_the_command_repeats_the_case() -> None:
-    wanted = Wanted(31, 10, kernel.schedulers(), congestion.names(), ("losses",), (2,))
+    wanted = Wanted(range(31, 41), kernel.schedulers(), congestion.names(), ("losses",), (2,))
     for one in wanted.cases(can_kill=True):
         scheduler = one.scheduler.split(":")[0]
-        again = Wanted(one.seed, 1, (scheduler,), (one.cc,), ("losses",), (2,))
+        again = Wanted(range(one.seed, one.seed + 1), (scheduler,), (one.cc,), ("losses",), (2,))
         assert list(again.cases(can_kill=True)) == [one]
     assert command(one, wanted, "debug") == (
         f"make torture SEED=40 RUNS=1 VARIANT=debug SCHEDULER={scheduler} CC={one.cc}"

@@ -187,7 +187,11 @@ def _arrived(packets: Packets) -> Packets:
 _PAPER_DELAYS_MS = (20, 40, 50, 60, 70)
 _DELAYS_MS = (0, 0.1, 1, 2, 5, 10, *_PAPER_DELAYS_MS, 100, 300, 1000)
 _RATES = ("100kbit", "1mbit", "10mbit", "100mbit", "1gbit", "10gbit")
-_KINDS = ("netem", "droptail", "codel", "fq_codel", "red", "pie")
+# Disciplines of queues, with what their groups and paths add for a queue at the host.
+_QUEUED = (
+    *((kind, "", "") for kind in ("netem", "droptail", "codel", "fq_codel", "red", "pie")),
+    *((kind, " at the host", ",bottleneck=host") for kind in ("netem", "droptail")),
+)
 # Cech 2020, figures 3 to 6: queues of packets, and losses in per cent.
 _QUEUES = (20, 300, 500, 1000, 2000)
 _LOSSES = (0.005, 0.1, 0.5, 1, 5, 10)
@@ -213,41 +217,28 @@ def _grouped(found: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]
 
 
 def _delays() -> Iterator[MeteredPath]:
-    for kind, host in [*((kind, False) for kind in _KINDS), ("netem", True), ("droptail", True)]:
-        for rate in _RATES if kind in ("netem", "droptail") and not host else ("10mbit",):
+    for kind, at, where in _QUEUED:
+        for rate in _RATES if kind in ("netem", "droptail") and not at else ("10mbit",):
             for asked in _DELAYS_MS:
-                yield _delay(kind, host, rate, asked, symmetric=False)
+                yield _delay(f"delay, {kind}{at}", rate, asked, f"{kind}{where}")
     for asked in _PAPER_DELAYS_MS:
         for rate in ("100mbit", "1gbit"):
-            yield _delay("netem", False, rate, asked, symmetric=True)
+            yield _delay("delay, half of it each way", rate, asked, "netem", ways=2)
 
 
-def _delay(kind: str, host: bool, rate: str, asked_ms: float, *, symmetric: bool) -> MeteredPath:
-    """Ten packets, each on an idle link; the time that the packet itself takes is counted."""
+def _delay(group: str, rate: str, asked_ms: float, queue: str, *, ways: int = 1) -> MeteredPath:
+    """Ten packets each way, one at a time; the time that the packet itself takes is counted."""
     packet_ms = PACKET_BYTES * 8e3 / units.parse_rate(rate)
     gap_ns = int((packet_ms + asked_ms) * 1e6) + _GAP_NS
-    meterings = [Metering(10, interval_ns=gap_ns)]
-    each, group = units.format_time(round(asked_ms * 1e6)), f"delay, {kind}"
-    expected_ms = asked_ms + packet_ms
-    if symmetric:
-        meterings.append(Metering(10, interval_ns=gap_ns, down=True))
-        each = units.format_time(round(asked_ms * 1e6 / 2))
-        group = "delay, half of it each way"
-        expected_ms += packet_ms
-    where = ",bottleneck=host" if host else ""
-    return MeteredPath(
-        group + (" at the host" if host else ""),
-        f"{rate},{each},queue=100,queue_discipline={kind}{where}",
-        tuple(meterings),
-        delay_ms,
-        expected_ms,
-        "ms",
-        max(DELAY_BOUND * asked_ms, CLOCK_STEP_MS),
-    )
+    each = units.format_time(round(asked_ms * 1e6 / ways))
+    path = f"{rate},{each},queue=100,queue_discipline={queue}"
+    sent = tuple(Metering(10, interval_ns=gap_ns, down=down) for down in (False, True)[:ways])
+    asked, bound = asked_ms + ways * packet_ms, max(DELAY_BOUND * asked_ms, CLOCK_STEP_MS)
+    return MeteredPath(group, path, sent, delay_ms, asked, "ms", bound)
 
 
 def _rates() -> Iterator[MeteredPath]:
-    for kind, host in [*((kind, False) for kind in _KINDS), ("netem", True), ("droptail", True)]:
+    for kind, at, where in _QUEUED:
         for rate in _RATES:
             for size in FRAMES_BYTES:
                 bps = units.parse_rate(rate)
@@ -256,10 +247,9 @@ def _rates() -> Iterator[MeteredPath]:
                     continue
                 count = max(_LEAST_COUNT, math.ceil(_BUSY_NS / packet_ns))
                 sent, bound = (Metering(count, size),), RATE_BOUND * bps / 1e6
-                where = ",bottleneck=host" if host else ""
-                group = f"rate, {kind}{' at the host' if host else ''}"
                 path = f"{rate},1ms,queue=5000,queue_discipline={kind}{where}"
-                value, asked, note = rate_mbps(size), bps / 1e6, f"{size} bytes"
+                group, note = f"rate, {kind}{at}", f"{size} bytes"
+                value, asked = rate_mbps(size), bps / 1e6
                 yield MeteredPath(group, path, sent, value, asked, "Mbit/s", bound, note)
 
 
@@ -405,14 +395,11 @@ def _meter(i: int, metering: Metering, file: str) -> str:
 # --- the report
 
 
-_HEADINGS = ("path", "asked", "measured", "error", "bound")
-
-
 def markdown(rows: Sequence[Row]) -> str:
     """The setting that is furthest off, for each kind, as a table of the docs."""
     kinds = _grouped(rows, lambda row: row.setting.group)
     return tables.markdown(
-        ("what", "settings", "the worst: path", *_HEADINGS[1:]),
+        ("what", "settings", "the worst: path", "asked", "measured", "error", "bound"),
         (
             (group, len(own), *max(own, key=lambda row: row.badness).cells)
             for group, own in kinds.items()
@@ -424,16 +411,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if everything is within its bound, else 1."""
     parser = parser_of("accuracy", __doc__)
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
-    parser.add_argument("--quick", action="store_true", help="only some points of the grid")
     options = parser.parse_args(arguments)
-    return status_of(lambda: _measure_and_show(options.docs, quick=options.quick))
+    return status_of(lambda: _measure_and_show(options.docs))
 
 
-def _measure_and_show(docs: Path | None, *, quick: bool) -> int:
+def _measure_and_show(docs: Path | None) -> int:
     doctor.require(*doctor.RUN_CHECKS)
     built, program = kernel.build(), guest.build()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
-        rows = measure(settings(quick), built, program, Path(directory))
+        rows = measure(settings(), built, program, Path(directory))
     text = markdown(rows)
     print(text)
     if docs:

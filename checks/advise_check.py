@@ -1,20 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Is the advice of `advise` right on other paths than it was tuned on? `make advise-check`.
 
-Sobol's sequence, scrambled by --seed, draws pairs of paths from wide ranges: 1 to 200 Mbit/s and
-round trips of 5 to 300 ms, both on a logarithmic scale, queues of half to four bandwidth-delay
-products, random loss of up to 1 %, in about a third none. Every fifth pair is two constant presets.
-The pairs have the goals of `advise` in turn, and the check asks `advise` about each.
-
-Then runs with other seeds, on other variations of the paths, show which advice is right. Short runs
-of the whole catalogue find the contenders. These, the advised pair and Linux's default run longer,
-on further variations; the best of them counts as the best of the catalogue. A pair is within 5 % of
-it if the median of its differences, on the same variations, is at most that part of the best
-figure.
-
-The check fails (status 1) if less than 95 % of the advised pairs are within 5 % of the best, or if
-one is more than 10 % worse than Linux's default. It keeps its runs in --out, and does not repeat
-them.
+The check asks for advice on random pairs of paths, and measures the right answer with other seeds,
+on other variations of the paths (docs/advise.md). It fails (status 1) if less than 95 % of the
+advised pairs are within 5 % of the best, or if one is more than 10 % worse than Linux's default. It
+keeps its runs in --out, and does not repeat them.
 """
 
 from __future__ import annotations
@@ -32,7 +22,7 @@ from checks import tables
 from checks.command_line import chosen, natural, parser_of, say
 from mptcplab import files, marked, units
 from mptcplab.advice import Name, advise
-from mptcplab.advice.advise import REFERENCE, Candidate, Effort, Question
+from mptcplab.advice.advise import REFERENCE, Candidate, Question
 from mptcplab.advice.goals import Goal, Span, goals
 from mptcplab.advice.ranking import Ranking, rank
 from mptcplab.advice.variations import variations
@@ -45,9 +35,9 @@ from mptcplab.runs.store import Store
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import PACKET_BYTES
-from mptcplab.scenario.model import Scenario, Varied
+from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.presets import PRESETS
-from mptcplab.scenario.resolve import Request, from_flags
+from mptcplab.scenario.resolve import from_flags
 
 #: What is promised: of the advised, this share is within this part of the best; and none is worse
 #: than the reference by more than this.
@@ -190,7 +180,11 @@ def check(paths: Sequence[str], name: Name, bench: Bench) -> Checked:
     request = from_flags(Flags(path=paths, scheduler=scheduler.ALL, direction="down"))
     known_to = uncertainty.parse((), request.base)
     effort = advise.effort(request.base, quick=bench.quick)
-    advised = _advised(request, name, known_to, effort, bench)
+    question = Question(request, bench.ccs, known_to, effort, only=[name])
+    advice = advise.advise(
+        question, bench.rig, bench.runner, lambda text: say(f"  advice: {text.strip()}")
+    )
+    advised = advice.judged[0].ranking.chosen
     catalogue = {
         each.label: each
         for choice in request.schedulers
@@ -211,16 +205,6 @@ def check(paths: Sequence[str], name: Name, bench: Bench) -> Checked:
         dict(list(enumerate(other))[1:]),
     )
     return _judged(paths, long, advised, _ranking(values, long))
-
-
-def _advised(
-    request: Request, name: Name, known_to: Sequence[Varied], effort: Effort, bench: Bench
-) -> str:
-    question = Question(request, bench.ccs, known_to, effort, only=[name])
-    advice = advise.advise(
-        question, bench.rig, bench.runner, lambda text: say(f"  advice: {text.strip()}")
-    )
-    return advice.judged[0].ranking.chosen
 
 
 def _goal(base: Scenario, name: Name, span: Span) -> Goal:

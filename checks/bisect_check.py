@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Does mptcplab bisect find faults that were put into Linux at random? `make bisect-check`
 
-Each case is a history on top of the lab's own kernel source, drawn from its seed: commits and
-merges that change nothing, that cannot be built or that our patches do not fit, and one with one of
-FAULTS. The check calls the program as a user would. A verdict is wrong if it is another commit, or
-several commits without the faulty one. Several that include it, with skipped ones between them, are
-not wrong, but counted.
-
-The cache keeps the repository of the histories. The check removes the kernels of a case.
+Each case is a history on top of the lab's own kernel source, drawn from its seed: docs/bisect.md.
+The check calls the program as a user would. A verdict is wrong if it is another commit, or several
+commits without the faulty one. The cache keeps the repository of the histories.
 """
 
 from __future__ import annotations

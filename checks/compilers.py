@@ -2,10 +2,9 @@
 """Do the kernel and the guest depend on the C compiler? `make compilers`
 
 The check builds the kernel, KUnit with our tests and the programs of the guest with each compiler
-of this machine. Each compiler then looks for warnings in our files of the kernel and the guest, gcc
-with -fanalyzer; so does sparse if it is installed. The kernel and guest of each compiler must make
-the same runs as gcc's, with the same packets at the same times, and the program of `make fuzz` the
-same calls with the same results. compilers.toml lists the false alarms, with the reason.
+of this machine. Each looks for warnings in our files, gcc with -fanalyzer; so does sparse if it is
+installed. Runs and the calls of `make fuzz` must be the same as with gcc. compilers.toml lists the
+false alarms, with the reason.
 """
 
 from __future__ import annotations

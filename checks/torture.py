@@ -264,16 +264,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kernel-variant", default="lab", choices=sorted(kernel.VARIANTS))
     without = f"leave this out; again for more: {', '.join(TROUBLES)}"
     parser.add_argument(
-        *("--without",),
-        action="append",
-        default=[],
-        choices=list(TROUBLES),
-        metavar="TROUBLE",
-        help=without,
+        "--without", action="append", default=[], choices=TROUBLES, metavar="TROUBLE", help=without
     )
     alone = "only this one, from 1; again for more"
     parser.add_argument(
-        *("--connection",), action="append", default=[], type=natural, metavar="NUMBER", help=alone
+        "--connection", action="append", default=[], type=natural, metavar="NUMBER", help=alone
     )
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
     options = parser.parse_args(arguments)

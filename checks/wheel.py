@@ -8,7 +8,6 @@ version: `prebuilt/SOURCES.md`.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from checks.command_line import parser_of
 from mptcplab import __version__
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import doctor, guest, kernel, prebuilt
@@ -37,7 +37,7 @@ _SOURCES = Path(__file__).with_name("wheel_sources.md")
 
 def main() -> int:
     """Builds it, and prints its name and size."""
-    parser = argparse.ArgumentParser(prog="python -m checks.wheel", description=__doc__)
+    parser = parser_of("wheel", __doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where to put it [dist]")
     options = parser.parse_args()
     return status_of(lambda: _make(options.out))
@@ -57,8 +57,7 @@ def make(out: Path) -> Path:
     built, program = kernel.build(), guest.build()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
         _gather(Path(name), built, program)
-        before = set(out.glob("*.whl"))
-        stamps = {file: file.stat().st_mtime_ns for file in before}
+        stamps = {file: file.stat().st_mtime_ns for file in out.glob("*.whl")}
         command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
         done = subprocess.run(
             [*command, "--directory", str(out.absolute())],

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Do our schedulers decide as the published ones do? Asks an independent model of each source.
 
-`python -m checks.oracle` makes the runs, keeps what the scheduler saw at each decision, and
-compares its answers with those of the model; or it reads a file of states that is there already.
-The exit status is 1 if there is a disagreement that is not listed with its reason. With --docs, the
-outcome of all runs goes to a page, between the marks `oracle`. See docs/oracle.md.
+`python -m checks.oracle` makes runs, and compares the scheduler's answer at each decision with that
+of the model. The exit status is 1 if there is a disagreement that is not listed with its reason.
+See docs/oracle.md.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 """Races between CPUs: `make smp-test`.
 
 Kernels that look for data races (KCSAN), and for wrong memory and locks (KASAN, lockdep), run
-connections with troubles on four CPUs, with each scheduler. The unpatched kernels do the same with
-upstream's scheduler. No report may be about our code, and they must make every other report, too.
-The check must find a race that is planted in our code. It keeps finished runs in the output
-directory, and does not repeat them; Ctrl-C ends the current ones. See docs/reliability.md.
+connections with troubles on four CPUs. No report may be about our code, and the unpatched kernels
+must make every other report, too. The check must find a race that is planted in our code. Finished
+runs are kept, and not repeated; Ctrl-C ends the current ones. See docs/reliability.md.
 """
 
 from __future__ import annotations

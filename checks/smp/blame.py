@@ -2,14 +2,7 @@
 """Whose a report is: ours, if it is about our code; else it is to be upstream's, too.
 
 A place in a stack is a line of a file, and those of the functions that the compiler has put into
-each other there. It is ours if it is in one of our files, or in a line that our patches touch.
-
-- `OURS`: an access of a data race, or anything in the stack of another report, is in our code.
-- `BELOW`: not the accesses, but a function that has called them: what TCP does for us, too.
-- `OTHER`: our code has no part in it.
-
-Of the latter two, those that the unpatched kernel has reported as well are upstream's: by the two
-functions that access, or by the title. What it has not is listed, to be read.
+each other there. docs/reliability.md says which reports are ours, below ours, and other.
 """
 
 from __future__ import annotations

@@ -88,9 +88,7 @@ class SmpKernel:
         return dict(json.loads((self.image.parent / _TOUCHED).read_text()))
 
 
-def build(
-    kind: str, *, framework: bool = True, planted: bool = False, quiet: bool = False
-) -> SmpKernel:
+def build(kind: str, *, framework: bool = True, planted: bool = False) -> SmpKernel:
     """Builds a kernel of one of KINDS, unless it is built already.
 
     Raises MachineError if the machine lacks something, MptcplabError if the build fails.
@@ -121,7 +119,7 @@ def build(
     found = SmpKernel(identity, kind, framework, planted, place / _IMAGE.name, place / "vmlinux")
     if found.image.exists():
         return found
-    with BuildProgress(quiet) as progress, kernel.building(progress) as lock:
+    with BuildProgress(quiet=False) as progress, kernel.building(progress) as lock:
         tree = kernel.place() / "trees" / f"{source.digest[:12]}-smp"
         if not is_unpacked(tree, source.digest):
             doctor.require_disk()

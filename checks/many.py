@@ -21,8 +21,6 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.single import cpus
 
-_DESTROY = "CONFIG_INET_DIAG_DESTROY=y"
-
 
 @dataclass(frozen=True)
 class Builds:
@@ -31,11 +29,6 @@ class Builds:
     kernel: KernelBuild
     guest: Guest
     program: Guest
-
-    @property
-    def can_kill(self) -> bool:
-        """Whether the kernel destroys sockets when it is asked to, as by `ss -K`."""
-        return _DESTROY in self.kernel.config.read_text().splitlines()
 
 
 def builds(variant: str, program: str) -> Builds:

@@ -18,7 +18,7 @@ from typing import Any
 from rich.table import Table
 
 from checks import many, tables
-from checks.command_line import chosen, natural, parser_of, say
+from checks.command_line import chosen, natural, parser_of
 from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
@@ -209,11 +209,11 @@ class Wanted:
         cc = self.ccs[seed // len(self.schedulers) % len(self.ccs)]
         return self.schedulers[seed % len(self.schedulers)], cc
 
-    def cases(self, *, can_kill: bool) -> Iterator[TortureCase]:
+    def cases(self) -> Iterator[TortureCase]:
         """That of each seed."""
         for seed in self.seeds:
             scheduler, cc = self.pair(seed)
-            yield case(seed, scheduler, cc, without=self.without, only=self.only, can_kill=can_kill)
+            yield case(seed, scheduler, cc, without=self.without, only=self.only)
 
 
 def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
@@ -285,10 +285,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_and_show(wanted: Wanted, variant: str, out: Path) -> int:
     made = many.builds(variant, "torture")
-    if not made.can_kill:
-        say("this kernel has no CONFIG_INET_DIAG_DESTROY: no `ss -K`")
     attack = many.attack(
-        list(wanted.cases(can_kill=made.can_kill)),
+        list(wanted.cases()),
         lambda case, directory, watch: perform(case, made, directory, watch),
         lambda case: f"{case.seed}-{case.name}-{case.cc}",
         lambda case: f"{command(case, wanted, variant)}   # {', '.join(case.troubles)}",

@@ -165,15 +165,10 @@ def case(
     *,
     without: Collection[str] = (),
     only: Collection[int] = (),
-    can_kill: bool = True,
 ) -> TortureCase:
-    """The case of a seed, `without` some troubles, and with `only` some connections (from 1).
-
-    `can_kill`: the kernel can destroy sockets (CONFIG_INET_DIAG_DESTROY).
-    """
+    """The case of a seed, `without` some troubles, and with `only` some connections (from 1)."""
     drawn = Random(f"{seed} troubles")
     chances = {name: drawn.random() < chance for name, (chance, _) in TROUBLES.items()}
-    without = {*without} if can_kill else {*without, "kills"}
     chosen = tuple(name for name, chance in chances.items() if chance and name not in without)
     world = _World(seed, chosen)
     for name in chosen:

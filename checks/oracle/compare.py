@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from checks.oracle.known import KNOWN, Known
+from checks.oracle.known import known_reason
 from checks.oracle.models import model_of, params_of
 from checks.oracle.state import NEW, WAIT, Answer, Asked, Question, Segment, read
 from checks.oracle.v09x import Model
@@ -89,7 +88,7 @@ class Agreement:
         self.first = first
 
 
-def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, Known]) -> None:
+def _judge(model: Model, asked: Asked, result: Agreement) -> None:
     """One decision. It is a tie if the model picks the same with times in whole us.
 
     That is what our schedulers see; of equal times they may take another subflow, so the list is
@@ -104,8 +103,8 @@ def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, Kn
     elif tied := _tied(model, asked):
         result.ties += 1
         model.__dict__.update(tied.__dict__)
-    elif (each := known.get(question.scheduler)) and each.applies(question, source, kernel):
-        result.listed[each.reason] += 1
+    elif reason := known_reason(question, source, kernel):
+        result.listed[reason] += 1
     else:
         result.differs += 1
         if not result.first:
@@ -150,7 +149,7 @@ def _held(question: Question, answer: Answer) -> Answer:
     return Answer(WAIT) if answer.seq + size > question.window_end_seq else answer
 
 
-def judge_file(path: Path, scheduler: str, known: Mapping[str, Known] = KNOWN) -> Agreement:
+def judge_file(path: Path, scheduler: str) -> Agreement:
     """Compares all decisions in a file of states with those of the model, with its parameters.
 
     Raises MptcplabError as `models.params_of` does, or `state.read`.
@@ -163,7 +162,7 @@ def judge_file(path: Path, scheduler: str, known: Mapping[str, Known] = KNOWN) -
         if number not in models:
             models[number] = model(params)
         if isinstance(each, Asked):
-            _judge(models[number], each, result, known)
+            _judge(models[number], each, result)
         else:
             models[number].done(each)
     return result

@@ -3,35 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 from checks.oracle.state import NEW, WAIT, Answer, Question
 
-
-@dataclass(frozen=True)
-class Known:
-    """A difference: what is said of it, and whether a question and the answers to it, the source's
-    and the kernel's, are one.
-    """
-
-    reason: str
-    applies: Callable[[Question, Answer, Answer], bool]
+_NAGLE = "a short last segment waits for more data (Nagle), which the source leaves to the core"
 
 
-def _is_short_last(question: Question, source: Answer) -> bool:
+def known_reason(question: Question, source: Answer, kernel: Answer) -> str:
+    """Why the kernel is known to answer otherwise than the source does; "" if it is not."""
     head = question.head
-    if not head or source.what != NEW:
-        return False
+    if question.scheduler not in ("inorder", "sttf") or not head:
+        return ""
     end = max(head.seq + question.unsent_bytes, question.nxt_seq)
-    return source.seq != head.seq and source.seq + question.segment_bytes > end
-
-
-#: By the name of the scheduler.
-KNOWN: Mapping[str, Known] = dict.fromkeys(
-    ("inorder", "sttf"),
-    Known(
-        "a short last segment waits for more data (Nagle), which the source leaves to the core",
-        lambda question, source, kernel: kernel.what == WAIT and _is_short_last(question, source),
-    ),
-)
+    is_short_last = source.seq != head.seq and source.seq + question.segment_bytes > end
+    return _NAGLE if is_short_last and source.what == NEW and kernel.what == WAIT else ""

@@ -84,22 +84,14 @@ def test_single_connections_are_those_of_the_whole() -> None:
     part = case(whole.seed, "minrtt", "cubic", only=[3, 1])
     assert part.connections == (whole.connections[0], whole.connections[2])
     assert part.events == whole.events
-    # without the kernel s help no socket is killed
-    seed = next(seed for seed in SEEDS if "kills" in drawn(seed).troubles)
-    ends = [
-        end
-        for connection in case(seed, "minrtt", "cubic", can_kill=False).connections
-        for end in (connection.client, connection.server)
-    ]
-    assert not any(end.kill_at for end in ends)
 
 
 def test_the_command_repeats_the_case() -> None:
     wanted = Wanted(range(31, 41), kernel.schedulers(), congestion.names(), ("losses",), (2,))
-    for one in wanted.cases(can_kill=True):
+    for one in wanted.cases():
         scheduler = one.scheduler.split(":")[0]
         again = Wanted(range(one.seed, one.seed + 1), (scheduler,), (one.cc,), ("losses",), (2,))
-        assert list(again.cases(can_kill=True)) == [one]
+        assert list(again.cases()) == [one]
     assert command(one, wanted, "debug") == (
         f"make torture SEED=40 RUNS=1 VARIANT=debug SCHEDULER={scheduler} CC={one.cc}"
         """ TORTURE_ARGS="--without 'losses' --connection 2\""""

@@ -59,8 +59,7 @@ _PRESET_EVERY = 5
 # Seeds of advice are from 1 on; those of the check are far from them.
 _SEED = 1_000_000
 # Contenders, beside the advised and the reference, on how many variations they are compared, and in
-# runs of which length. The best is the best of these by the very figures that it is compared by: of
-# few, which are as many as quick advice has, it would often be the luckiest.
+# runs of which length. Of fewer variations, the best would often be the luckiest.
 _CONTENDERS, _VARIATIONS = 4, 15
 _LONG = Span(10 * 10**9, stream_bytes=12_500_000)
 _MARK = "make advise-check"
@@ -140,11 +139,7 @@ class Bench:
     quick: bool
 
     def figures(
-        self,
-        what: str,
-        goal: Goal,
-        candidates: Sequence[Candidate],
-        varied: Mapping[int, Scenario],
+        self, what: str, goal: Goal, candidates: Sequence[Candidate], varied: Mapping[int, Scenario]
     ) -> dict[str, dict[int, float]]:
         """The figures of candidates on some variations, by their labels; of those that have any."""
         wanted = {

@@ -76,7 +76,7 @@ def _table(model: type[BaseModel], keys: Collection[str] = ()) -> str:
         field = model.model_fields[key]
         description, _, default = (field.description or "").partition(BY_DEFAULT)
         if isinstance(field.json_schema_extra, dict) and "default" in field.json_schema_extra:
-            default = f"`{_toml(field.json_schema_extra['default'])}`"
+            default = f"`{json.dumps(field.json_schema_extra['default'])}`"
         elif isinstance(required, list) and key in required:
             default = "required"
         kinds = [", ".join(f"`{kind}`" for kind in kinds_of(key)) or "all"] if of else []
@@ -94,12 +94,6 @@ def _accepted(key: str, field: FieldInfo) -> str:
     if reads:
         return reads.accepted
     return "a file, or a table" if key == "trace" else "a table"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 _OF_PRESETS = (

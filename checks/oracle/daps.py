@@ -19,9 +19,9 @@ from checks.oracle.v09x import (
     fits_window,
     has_room,
     in_list_order,
-    in_loss,
     lowest_rtt,
     new_data,
+    reachable,
     window_takes,
 )
 
@@ -77,7 +77,7 @@ class Daps(Model):
         if not segment:
             return Answer()
         for each in question.subflows:
-            if _reachable(each) and each.cwnd:
+            if reachable(each) and each.cwnd:
                 self.smooth.setdefault(each.id, Smooth()).update(each)
         subflow = self._scheduled(question)
         if not subflow:
@@ -105,7 +105,7 @@ class Daps(Model):
     def _begin(self, question: Question) -> None:
         """mptcp_begin_schedule()"""
         order = in_list_order(question)
-        flows = [each for each in order if _reachable(each) and each.srtt_8us][:_MAX_FLOWS]
+        flows = [each for each in order if reachable(each) and each.srtt_8us][:_MAX_FLOWS]
         for each in flows:
             self.left[each.id] = -1
         flows.sort(key=lambda each: each.srtt_8us)
@@ -129,7 +129,7 @@ class Daps(Model):
                 subflow = question.subflow(plan.flows[place])
                 if not subflow:
                     continue
-                if not _reachable(subflow):
+                if not reachable(subflow):
                     self.left[subflow.id] = -1
                     continue
                 if self.left.get(subflow.id, 0) == -1:
@@ -170,10 +170,5 @@ def _delay_ms(subflow: Subflow) -> int:
     return max((half + _ROUND_MS // 2) // _ROUND_MS * _ROUND_MS, 1)
 
 
-def _reachable(subflow: Subflow) -> bool:
-    """mptcp_daps_is_available() without the test of the congestion window"""
-    return subflow.usable and not in_loss(subflow) and not subflow.throttled
-
-
 def _room(subflow: Subflow, segment: Segment | None) -> bool:
-    return _reachable(subflow) and has_room(subflow) and window_takes(subflow, segment)
+    return reachable(subflow) and has_room(subflow) and window_takes(subflow, segment)

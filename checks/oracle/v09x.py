@@ -69,6 +69,11 @@ def available(subflow: Subflow) -> bool:
     return subflow.usable and not in_loss(subflow) and has_room(subflow)
 
 
+def reachable(subflow: Subflow) -> bool:
+    """mptcp_otias_is_available(), mptcp_daps_is_available(): no test of the congestion window."""
+    return subflow.usable and not in_loss(subflow) and not subflow.throttled
+
+
 def moves_on(subflow: Subflow) -> bool:
     """Has it room, or something in flight whose ACK will make some?
 

@@ -126,16 +126,14 @@ def _is_bad(result: Result) -> bool:
 
 def _unknown(results: Sequence[Result]) -> Counter[str]:
     """What is not ours, but was not reported by the unpatched kernel either."""
-    upstream = runs.about([each for each in results if each.is_unpatched])
-    patched = [each for each in results if not each.is_unpatched]
-    others = runs.about(patched, Whose.BELOW) + runs.about(patched, Whose.OTHER)
+    upstream = runs.about(results, unpatched=True)
+    others = runs.about(results, Whose.BELOW) + runs.about(results, Whose.OTHER)
     return Counter({about: count for about, count in others.items() if about not in upstream})
 
 
 def _listing(results: Sequence[Result]) -> str:
     """Each thing that was reported: how often with our patches, and without. And all of ours."""
-    patched = runs.about([each for each in results if not each.is_unpatched])
-    upstream = runs.about([each for each in results if each.is_unpatched])
+    patched, upstream = (runs.about(results, unpatched=each) for each in (False, True))
     found = {each.about: each for result in results for each in result.reports}
     lines = ["# reports: with our patches, without; where"]
     for about in sorted({*patched, *upstream}, key=lambda one: (-patched[one], one)):
@@ -170,9 +168,8 @@ def markdown(results: Sequence[Result]) -> str:
                 0 if those[0].is_unpatched else len(_unknown(same_kind)),
             ]
         )
-    patched = [each for each in results if not each.is_unpatched]
-    counts = [runs.about(patched, whose) for whose in Whose]
-    counts.append(runs.about([each for each in results if each.is_unpatched]))
+    counts = [runs.about(results, whose) for whose in Whose]
+    counts.append(runs.about(results, unpatched=True))
     reports = [[what, *(count[what] for count in counts)] for what in sorted(set().union(*counts))]
     parts = ((_OF_KERNELS, kernels), (_OF_REPORTS, reports))
     return "\n".join(tables.markdown(head, rows, numbers=True) for head, rows in parts)

@@ -210,11 +210,13 @@ def _judge(wanted: TortureCase, sent: Mapping[str, bytes], result: Result) -> No
     result.losses = verdict.losses
 
 
-def about(results: Sequence[Result], whose: Whose | None = None) -> Counter[str]:
-    """How often each thing was reported in some runs, of this kind or of any."""
+def about(
+    results: Sequence[Result], whose: Whose | None = None, *, unpatched: bool = False
+) -> Counter[str]:
+    """How often each thing was reported, of this kind or of any, by patched kernels or others."""
     counts = Counter[str]()
     for result in results:
-        for each in result.reports:
+        for each in result.reports if result.is_unpatched == unpatched else ():
             if whose in (None, each.whose):
                 counts[each.about] += each.count
     return counts

@@ -90,7 +90,7 @@ def _check(options: argparse.Namespace) -> int:
 def _make(wanted: Sequence[StockSetting], pairs: Sequence[Pair], bench: Bench, seeds: Seeds) -> int:
     """Make the missing runs, after saying how many there are; returns how many failed."""
     kernels = [stock for stock, _lab in pairs]
-    jobs = runs.jobs(wanted, kernels, bench.guest, seeds.stock, seeds.slower)
+    jobs = runs.jobs(wanted, kernels, bench.guest, seeds)
     todo, failed = runs.missing(jobs, bench.out), 0
     say(f"{len(todo)} of {len(jobs)} runs in virtual machines are missing in {bench.out.out}")
     # first those that take minutes, so that there soon is a table

@@ -113,17 +113,10 @@ def _entry(out: Store, key: str, text: str) -> Entry | None:
 
 
 def jobs(
-    settings: Sequence[StockSetting],
-    kernels: Sequence[KernelBuild],
-    guest: Guest,
-    seeds: int,
-    slower_seeds: int,
+    settings: Sequence[StockSetting], kernels: Sequence[KernelBuild], guest: Guest, seeds: Seeds
 ) -> list[Job]:
-    """All runs on distribution kernels: seed by seed, so that each setting soon has some.
-
-    `slower_seeds` is the number of seeds with which each is made on the slower CPU, too.
-    """
-    counts = {INSTRUCTION_NS: seeds, SLOWER_NS: slower_seeds}
+    """All runs on distribution kernels: seed by seed, so that each setting soon has some."""
+    counts = {INSTRUCTION_NS: seeds.stock, SLOWER_NS: seeds.slower}
     return [
         Job.of(setting, setting.with_seeds(count)[number], kernel, guest, instruction_ns)
         for number in range(max(counts.values()))
@@ -181,9 +174,7 @@ def make_in_lab(scenarios: Sequence[Scenario], lab: KernelBuild, bench: Bench) -
             raise MptcplabError(f"a run in the lab failed: {entry.reason}")
 
 
-# With data as late: on a distribution kernel a program takes time from its connection to the first
-# data. That decides how the receiver's buffer grows at first, which goes by round trips in whole
-# milliseconds, and so for how long it acknowledges each segment.
+# --- with data as late as on a distribution kernel
 
 
 def data_ns(directory: Path) -> int | None:

@@ -600,7 +600,7 @@ def test_runs_are_made_once_and_a_failure_does_not_end_others(
     monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out, setting = Store(tmp_path / "out"), made_up()
-    jobs = runs.jobs([setting], [kernel], guest, 3, 0)
+    jobs = runs.jobs([setting], [kernel], guest, Seeds(3, 0, 0))
     pretend_runs(monkeypatch, FAST, SLOW, fails=[2])
     ended = runs.make(jobs, Bench(guest, out, 2))
     assert sorted((job.scenario.seed, entry.reason) for job, entry in ended) == [
@@ -628,7 +628,7 @@ def test_what_is_left_early_is_ended_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, kernel: KernelBuild, guest: Guest, tmp_path: Path
 ) -> None:
     out = Store(tmp_path / "out")
-    jobs = runs.jobs([made_up()], [kernel], guest, 9, 0)
+    jobs = runs.jobs([made_up()], [kernel], guest, Seeds(9, 0, 0))
     begun = threading.Event()
 
     def run(of: Scenario, *_given: object, **more: object) -> RunOutcome:
@@ -659,7 +659,7 @@ def test_both_sides_are_compared_as_far_as_they_are_stored(
 
     def make(of: KernelBuild, *flows: Flow, slower: int = 0) -> None:
         pretend_runs(monkeypatch, *flows)
-        jobs = runs.missing(runs.jobs([setting], [of], guest, 2, slower), out)
+        jobs = runs.missing(runs.jobs([setting], [of], guest, Seeds(2, slower, 0)), out)
         make_all(jobs, Bench(guest, out))
 
     make(kernel, FAST, SLOW)
@@ -704,7 +704,7 @@ def test_what_is_sent_after_the_end_does_not_count(
 
         monkeypatch.setattr(machine, "run", run)
         out = Store(tmp_path / str(sampled_ns))
-        jobs = runs.jobs([made_up()], [kernel], guest, 1, 0)
+        jobs = runs.jobs([made_up()], [kernel], guest, Seeds(1, 0, 0))
         ((_job, entry),) = runs.make(jobs, Bench(guest, out))
         return entry.data_packets
 
@@ -727,7 +727,7 @@ def test_data_is_as_late_in_the_lab_as_on_a_distribution_kernel(
     out, setting = Store(tmp_path / "out"), made_up()
     lab = KernelBuild("c3", "lab", tmp_path / "linux", tmp_path / "config")
     pretend_runs(monkeypatch, FAST, SLOW)
-    stock, ours = (runs.jobs([setting], [of], guest, 3, 0) for of in (kernel, lab))
+    stock, ours = (runs.jobs([setting], [of], guest, Seeds(3, 0, 0)) for of in (kernel, lab))
     for jobs in (stock, ours):
         make_all(jobs, Bench(guest, out))
     # nothing arrived in the third run of the lab

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +60,6 @@ RECORD = np.dtype(
     [("number", "<u4"), ("copies", "<u4"), ("sent_ns", "<u8"), ("received_ns", "<u8")]
 )
 Packets = npt.NDArray[Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -197,23 +196,9 @@ _QUEUES = (20, 300, 500, 1000, 2000)
 _LOSSES = (0.005, 0.1, 0.5, 1, 5, 10)
 
 
-def settings(quick: bool = False) -> list[MeteredPath]:
-    """The whole grid; or the first, the middle and the last of each kind, which take seconds."""
-    found = [*_delays(), *_rates(), *_queues(), *_losses(20_000 if quick else 200_000), *_others()]
-    if not quick:
-        return found
-    some = []
-    for own in _grouped(found, lambda setting: setting.group).values():
-        last = len(own) - 1
-        some += [own[i] for i in sorted({0, last // 2, last})]
-    return some
-
-
-def _grouped(found: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]:
-    groups: dict[str, list[T]] = {}
-    for each in found:
-        groups.setdefault(group(each), []).append(each)
-    return groups
+def settings(losses: int = 200_000) -> list[MeteredPath]:
+    """The grid, with so many packets for each loss."""
+    return [*_delays(), *_rates(), *_queues(), *_losses(losses), *_others()]
 
 
 def _delays() -> Iterator[MeteredPath]:
@@ -397,7 +382,9 @@ def _meter(i: int, metering: Metering, file: str) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """The setting that is furthest off, for each kind, as a table of the docs."""
-    kinds = _grouped(rows, lambda row: row.setting.group)
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault(row.setting.group, []).append(row)
     return tables.markdown(
         ("what", "settings", "the worst: path", "asked", "measured", "error", "bound"),
         (

@@ -152,17 +152,13 @@ def plan_of(wanted: TortureCase) -> str:
     return "\n".join([*lines, ""])
 
 
-def input_of(wanted: TortureCase) -> str:
-    """What the program reads, with an earlier end."""
-    return re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
-
-
 def make(job: SmpJob, out: Path, watch: Watch | None = None) -> Result:
     """Makes a run, or reads what came of it before. Raises RunCancelledError and MachineError."""
     file, machine = job.file(out), job.machine
     if file.exists():
         return Result.read(file)
     wanted = case_of(job.scheduler, job.seed)
+    sooner = re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
     result = Result(machine.kernel.name, job.scheduler, job.seed, len(wanted.connections))
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
@@ -172,7 +168,7 @@ def make(job: SmpJob, out: Path, watch: Watch | None = None) -> Result:
                 machine.kernel,
                 machine.guest,
                 directory,
-                {run_files.PLAN: plan_of(wanted), run_files.CLIENT_INPUT: input_of(wanted)},
+                {run_files.PLAN: plan_of(wanted), run_files.CLIENT_INPUT: sooner},
                 {PROGRAM[1:]: machine.program.program.read_bytes()},
                 arguments=_ARGUMENTS[machine.kernel.kind],
                 limits=_LIMITS,

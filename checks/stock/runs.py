@@ -76,7 +76,8 @@ class Job:
     @property
     def is_slower(self) -> bool:
         """Whether it is made on the slower CPU."""
-        return _instruction_ns(self.kernel) != INSTRUCTION_NS
+        stock = self.kernel.stock
+        return stock is not None and stock.instruction_ns != INSTRUCTION_NS
 
     @classmethod
     def of(
@@ -152,10 +153,6 @@ def make(wanted: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Entry]]:
                 reason = str(done.entry.reason)
                 out.keep_failed(job.key, {"reason": reason, "setting": job.setting.name})
             yield job, done.entry
-
-
-def _instruction_ns(kernel: KernelBuild) -> int:
-    return kernel.stock.instruction_ns if kernel.stock else INSTRUCTION_NS
 
 
 def make_in_lab(scenarios: Sequence[Scenario], lab: KernelBuild, bench: Bench) -> None:

@@ -113,7 +113,7 @@ def settings(only: Sequence[str] = ()) -> list[StockSetting]:
     """
     found = [
         StockSetting(
-            _name(asked),
+            f"{asked.paths}; {asked.name}" if asked.name else asked.paths,
             _scenario(asked, "20s", STEP_NS),
             # until after the last step
             _scenario(asked, f"{CLOSE_UP_NS + STEP_NS}ns", CLOSE_UP_STEP_NS),
@@ -124,10 +124,6 @@ def settings(only: Sequence[str] = ()) -> list[StockSetting]:
         accepted = "accepted is a part of: " + "; ".join(each.name for each in found)
         raise InputError([Problem("--only", "", text, accepted) for text in unknown])
     return [each for each in found if not only or any(text in each.name for text in only)]
-
-
-def _name(asked: _Asked) -> str:
-    return f"{asked.paths}; {asked.name}" if asked.name else asked.paths
 
 
 def _scenario(asked: _Asked, duration: str, interval_ns: int) -> Scenario:

@@ -94,10 +94,6 @@ class Checked:
     def is_below(self) -> bool:
         return self.over_reference > BELOW_REFERENCE
 
-    @property
-    def is_missed(self) -> bool:
-        return not self.is_within or self.is_below
-
 
 def pairs(count: int, seed: int) -> list[tuple[str, str]]:
     """The paths of each pair, as texts of --path; fewer are a prefix of more."""
@@ -297,7 +293,7 @@ def markdown(checked: Sequence[Checked], command: str) -> str:
         ("goal", "pairs", "within 5 % of the best", "furthest from it", "worst against `default`"),
         goals,
     )
-    missed = [_cells(each) for each in checked if each.is_missed]
+    missed = [_cells(each) for each in checked if each.is_below or not each.is_within]
     return f"{text}\n{tables.markdown(_HEADINGS, missed)}" if missed else text
 
 

@@ -40,7 +40,6 @@ DEFAULT_OUT = Path("compilers-out")
 CALLS = fuzz.FuzzCase(seed=1, calls=5000)
 # The guest's own directory, and those of further programs that run inside.
 _PROGRAMS = (".", "selftests", "torture", "fuzz")
-_ANALYZER = ("-fanalyzer",)
 # What kbuild gives sparse (CHECKFLAGS in the Makefile and in that of x86).
 _SPARSE = (
     *("sparse", "-D__linux__", "-Dlinux", "-D__STDC__", "-Dunix", "-D__unix__"),
@@ -117,7 +116,7 @@ def _of_guest(compiler: str) -> Iterator[Finding]:
 
 
 def _analyzer(compiler: str) -> tuple[str, ...]:
-    return () if compiler.startswith(CLANG) else _ANALYZER
+    return () if compiler.startswith(CLANG) else ("-fanalyzer",)
 
 
 def _looked(commands: Sequence[list[str]], directory: Path, below: str) -> Iterator[Finding]:

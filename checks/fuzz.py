@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Calls at random, but repeatable, of all of our kernel code that a program can reach.
 
-`python -m checks.fuzz` starts processes at both ends of a lab (guest/fuzz/calls.c). They use socket
-options and units with any arguments, sockets in any state, files of /proc, sysctls and endpoints.
-The kernel that checks itself (`debug`) is the judge: its reports, and guests that stop, are
-failures. The check shows how often each call had which result, and the command that repeats a
-failure. See docs/reliability.md.
+`python -m checks.fuzz` makes the calls of guest/fuzz/calls.c. The kernel that checks itself
+(`debug`) is the judge: its reports, and guests that stop, are failures. The check shows how often
+each call had which result, and the command that repeats a failure. See docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ from rich.table import Column, Table
 from checks import many, tables
 from checks.command_line import natural, parser_of
 from mptcplab.errors import RunError, status_of
-from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
@@ -170,15 +167,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=natural, default=1, help="seed of the first guest (1)")
     calls = f"calls in all, {CALLS_PER_GUEST} for each guest and its seed ({DEFAULT_CALLS})"
     parser.add_argument("--calls", type=natural, default=DEFAULT_CALLS, help=calls)
-    parser.add_argument("--kernel-variant", default="debug", choices=sorted(kernel.VARIANTS))
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
     options = parser.parse_args(arguments)
     wanted = cases(options.seed, options.calls)
-    return status_of(lambda: _run_and_show(wanted, options.kernel_variant, options.out))
+    return status_of(lambda: _run_and_show(wanted, options.out))
 
 
-def _run_and_show(cases: Sequence[FuzzCase], variant: str, out: Path) -> int:
-    total, made = Result(), many.builds(variant, "fuzz")
+def _run_and_show(cases: Sequence[FuzzCase], out: Path) -> int:
+    total, made = Result(), many.builds("debug", "fuzz")
     attack = many.attack(
         cases,
         lambda case, directory, watch: perform(case, made, directory, watch),

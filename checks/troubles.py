@@ -20,7 +20,7 @@ from mptcplab.plan import plan, qdiscs, testbed
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario, Shape
 from mptcplab.scenario.resolve import from_flags
-from mptcplab.scenario.scheduler import Parameter, known
+from mptcplab.scenario.scheduler import known
 from mptcplab.scenario.workload import Program
 
 _MS = 1000
@@ -640,9 +640,7 @@ def _of_ends(_world: _World, _rng: Random) -> None:
 
 def _with_parameters(scheduler: str, rng: Random) -> str:
     """A scheduler with other values of the parameters that have few."""
-    parameters: tuple[Parameter, ...] = ()
-    if scheduler in known():
-        parameters = known()[scheduler].parameters
+    parameters = known()[scheduler].parameters if scheduler in known() else ()
     drawn = [
         f"{parameter.name}={parameter.text(rng.randint(parameter.minimum, parameter.maximum))}"
         for parameter in parameters

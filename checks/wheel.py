@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds the wheel: the package with its data, and kernel and guest as programs (make wheel).
 
-The programs are those of the cache, byte for byte: whoever installs the wheel makes the same runs
-as the clone, and needs no compiler for it. What they are made from comes along, or is named to the
-version: `prebuilt/SOURCES.md`.
+The programs are those of the cache, byte for byte, so that the runs are those of the clone. What
+they are made from comes along, or is named to the version: `prebuilt/SOURCES.md`.
 """
 
 from __future__ import annotations

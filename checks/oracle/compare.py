@@ -77,10 +77,6 @@ class Agreement:
         listed = sum(self.listed.values())
         return (self.runs, self.decisions, self.agreed, self.ties, listed, self.differs)
 
-    @property
-    def is_good(self) -> bool:
-        return not self.failures and not self.differs
-
     def add(self, other: Agreement) -> None:
         first = self.first or other.first
         for name in vars(other).keys() - {"first"}:

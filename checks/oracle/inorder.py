@@ -29,8 +29,11 @@ class InOrder(Model):
         if question.reinjection:
             return self.reinjection(question)
         able = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
-        usable = [each for each in question.subflows if each.usable]
-        delay_us = _commd_us if all(each.commd_us for each in usable) else _half_rtt_us
+        all_known = all(each.commd_us for each in question.subflows if each.usable)
+
+        def delay_us(subflow: Subflow) -> int:
+            return subflow.commd_us if all_known else subflow.srtt_8us >> 4
+
         free = [each for each in able if available(each)]
         best = min(free, key=delay_us, default=None)
         if not best or not question.head:
@@ -50,14 +53,6 @@ class InOrder(Model):
                 until = delay_us(best) - delay_us(each) - (1 if seen else 0)
                 before += most_until(partial(_nth_wait_us, each), until)
         return before
-
-
-def _commd_us(subflow: Subflow) -> int:
-    return subflow.commd_us
-
-
-def _half_rtt_us(subflow: Subflow) -> int:
-    return subflow.srtt_8us >> 4
 
 
 def _nth_wait_us(full: Subflow, number: int) -> int:

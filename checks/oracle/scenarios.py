@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The scenarios in which kernel and models are compared: `make oracle`.
 
-They differ in rates, delays, queues, losses, buffers, outages, priorities, the number of paths and
-what is sent; each has a seed that nothing else in this project uses.
+Each has a seed that nothing else in this project uses.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def _check(options: argparse.Namespace, kinds: Sequence[str], names: Sequence[st
         print(_listing(results), markdown(results), sep="", end="")
         if options.docs and not (options.quick or options.scheduler or options.kind):
             marked.replace(options.docs, {_MARK: markdown(results)})
-        good = good and not any(_is_bad(result) for result in results) and not _unknown(results)
+        bad = any(each.losses or each.failed or each.count(Whose.OURS) for each in results)
+        good = good and not bad and not _unknown(results)
     return 0 if good else 1
 
 
@@ -118,10 +119,6 @@ def _finds_planted(options: argparse.Namespace) -> bool:
 
 
 # --- what is shown
-
-
-def _is_bad(result: Result) -> bool:
-    return bool(result.losses or result.failed or result.count(Whose.OURS))
 
 
 def _unknown(results: Sequence[Result]) -> Counter[str]:

@@ -5,8 +5,7 @@ No User-Mode Linux, which has one CPU, but x86-64, of the source that the lab's 
 from. Of the patches it has those of net/mptcp, which are in directories `mptcp`.
 
 Below `kernel.place()`: `smp/ID/{bzImage,vmlinux,touched.json}`, a finished kernel; and a tree as
-those of kernel.py, in which the kernels of a kind are made from the same objects in turn, so that
-each takes little longer than what differs.
+those of kernel.py, in which the kernels of a kind are made from the same objects in turn.
 """
 
 from __future__ import annotations

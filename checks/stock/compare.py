@@ -38,11 +38,6 @@ class Spread:
     def of(cls, values: Sequence[float]) -> Spread:
         return cls(len(values), statistics.median(values), min(values), max(values))
 
-    @property
-    def width(self) -> float:
-        """The width of the range, as a fraction of the median."""
-        return (self.highest - self.lowest) / self.median if self.median else 0.0
-
 
 @dataclass(frozen=True)
 class State:

@@ -58,14 +58,9 @@ def summary(table: Table) -> str:
 
 def _side(row: Row, side: str) -> str:
     """Median and range of each figure of one side."""
-    named: list[tuple[str, Spread | None]]
-    named = [(name, getattr(figure, side)) for name, figure in row.figures]
-    found = [(name, each) for name, each in named if each is not None]
-    texts = [
-        *(_spread(name, each) for name, each in found),
-        *(f"n {each.n}" for _, each in found[:1]),
-    ]
-    return "; ".join(texts) or "-"
+    found = [(name, getattr(figure, side)) for name, figure in row.figures]
+    texts = [_spread(name, each) for name, each in found if each]
+    return "; ".join([*texts, f"n {found[0][1].n}"]) if texts else "-"
 
 
 _DIGITS = {"goodput": 1, "retransmitted": 0}

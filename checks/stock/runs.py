@@ -158,8 +158,6 @@ def make(wanted: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Entry]]:
 def make_in_lab(scenarios: Sequence[Scenario], lab: KernelBuild, bench: Bench) -> None:
     """Make the runs in the lab that are not stored. Raises RunError for one that fails."""
     todo = [each for each in scenarios if lab_entry(each, lab, bench) is None]
-    if not todo:
-        return
 
     def ended(number: int, _scenario: Scenario, _entry: Entry) -> None:
         if number % 20 == 0 or number == len(todo):
@@ -278,12 +276,7 @@ def make_close_ups(
             # all of it is 50 MB
             sender = early.read(scenario, Path(name)).around_steps()
         content = io.BytesIO()
-        np.savez_compressed(
-            content,
-            start_ns=np.array(sender.start_ns),
-            connection=sender.connection,
-            subflow=sender.subflow,
-        )
+        np.savez_compressed(content, **vars(sender))
         files.write(file, content.getvalue())
 
     store.make_directory(bench.out.out / _CLOSE_UPS)

@@ -76,9 +76,9 @@ def installed() -> list[str]:
     """The names of the compilers that are there: gcc, and those that are not the same program."""
     found: dict[str, str] = {}
     for name in (GCC, *NAMES):
-        version = kernel.compiler_version(name)
         # a program says its own name first, by which it was called
-        found.setdefault(version.removeprefix(f"{name} ") or GCC, name)
+        if version := kernel.compiler_version(name):
+            found.setdefault(version.removeprefix(f"{name} "), name)
     return list(found.values())
 
 

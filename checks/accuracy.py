@@ -19,11 +19,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from rich.table import Table
 
 from checks import tables
 from checks.command_line import parser_of
-from checks.tables import plain, show
 from mptcplab import marked, units
 from mptcplab.errors import status_of
 from mptcplab.lab import doctor, engine, guest, kernel
@@ -410,14 +408,6 @@ def _meter(i: int, metering: Metering, file: str) -> str:
 _HEADINGS = ("path", "asked", "measured", "error", "bound")
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """All of them, red if they are outside their bounds."""
-    made = plain("what", "path", numbers=_HEADINGS[1:])
-    for row in rows:
-        made.add_row(row.setting.group, *row.cells, style=None if row.holds else "red")
-    return made
-
-
 def markdown(rows: Sequence[Row]) -> str:
     """The setting that is furthest off, for each kind, as a table of the docs."""
     kinds = _grouped(rows, lambda row: row.setting.group)
@@ -444,11 +434,14 @@ def _measure_and_show(docs: Path | None, *, quick: bool) -> int:
     built, program = kernel.build(), guest.build()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
         rows = measure(settings(quick), built, program, Path(directory))
-    show(table(rows), width=160)
+    text = markdown(rows)
+    print(text)
     if docs:
-        marked.replace(docs, {_MARK: markdown(rows)})
+        marked.replace(docs, {_MARK: text})
     off = [row for row in rows if not row.holds]
-    print(f"\n{len(rows)} settings, {len(off)} outside their bounds")
+    for row in off:
+        print("outside its bound:", row.setting.group, *row.cells, sep="  ")
+    print(f"{len(rows)} settings, {len(off)} outside their bounds")
     return 1 if off else 0
 
 

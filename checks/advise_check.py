@@ -20,8 +20,6 @@ them.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import itertools
 import json
 import random
@@ -29,8 +27,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-from rich.table import Column, Table
 
 from checks import tables
 from checks.command_line import chosen, natural, parser_of, say
@@ -49,10 +45,9 @@ from mptcplab.runs.store import Store
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import PACKET_BYTES
-from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.model import Scenario, Varied
 from mptcplab.scenario.presets import PRESETS
 from mptcplab.scenario.resolve import Request, from_flags
-from mptcplab.scenario.uncertainty import Uncertainty
 
 #: What is promised: of the advised, this share is within this part of the best; and none is worse
 #: than the reference by more than this.
@@ -79,7 +74,7 @@ _SEED = 1_000_000
 _CONTENDERS, _VARIATIONS = 4, 15
 _LONG = Span(10 * 10**9, stream_bytes=12_500_000)
 _MARK = "make advise-check"
-_CSV, _JSON = "advise-check.csv", "advise-check.json"
+_DOCUMENT = "advise-check.json"
 
 
 @dataclass(frozen=True)
@@ -219,7 +214,7 @@ def check(paths: Sequence[str], name: Name, bench: Bench) -> Checked:
 
 
 def _advised(
-    request: Request, name: Name, known_to: Uncertainty, effort: Effort, bench: Bench
+    request: Request, name: Name, known_to: Sequence[Varied], effort: Effort, bench: Bench
 ) -> str:
     question = Question(request, bench.ccs, known_to, effort, only=[name])
     advice = advise.advise(
@@ -309,15 +304,6 @@ def _percent(part: float) -> str:
     return f"{100 * part:+.1f} %"
 
 
-def table(checked: Sequence[Checked]) -> Table:
-    """All pairs; those that miss what is promised are red."""
-    columns = (Column(heading, overflow="fold") for heading in _HEADINGS)
-    made = Table(*columns, box=None, pad_edge=False)
-    for each in checked:
-        made.add_row(*_cells(each), style="red" if each.is_missed else None)
-    return made
-
-
 def markdown(checked: Sequence[Checked], command: str) -> str:
     """The result for a page: in total, by goal, and each pair that missed what is promised."""
     lines = [f"`{command}`:", "", *(f"- {line}." for line in summary(checked)[0]), "", ""]
@@ -337,16 +323,10 @@ def markdown(checked: Sequence[Checked], command: str) -> str:
 
 
 def write(checked: Sequence[Checked], out: Path) -> None:
-    """The same as a table and as a document, in `out`."""
-    rows = [asdict(each) | {"paths": " ".join(each.paths)} for each in checked]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    files.write(out / _CSV, text.getvalue().encode())
+    """The result with all pairs, as a document in `out`."""
     lines, good = summary(checked)
     document = {"holds": good, "summary": lines, "pairs": [asdict(each) for each in checked]}
-    files.write(out / _JSON, (json.dumps(document, indent=1) + "\n").encode())
+    files.write(out / _DOCUMENT, (json.dumps(document, indent=1) + "\n").encode())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -385,12 +365,11 @@ def _check_and_show(options: argparse.Namespace, ccs: Sequence[str], command: st
                 f"  {found.advised}: {100 * found.behind:.1f} % from {found.best}, "
                 f"{_percent(-found.over_reference)} against default"
             )
-    lines, good = summary(checked)
-    tables.show(table(checked), width=200)
-    print("", *lines, f"table:    {out / _CSV}", f"document: {out / _JSON}", sep="\n")
+    text = markdown(checked, command)
+    print(text, f"document: {out / _DOCUMENT}", sep="\n")
     if options.docs:
-        marked.replace(options.docs, {_MARK: markdown(checked, command)})
-    return 0 if good else 1
+        marked.replace(options.docs, {_MARK: text})
+    return 0 if summary(checked)[1] else 1
 
 
 if __name__ == "__main__":

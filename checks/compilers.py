@@ -88,7 +88,7 @@ def build(compiler: str) -> Built:
     kernel.kunit_modules(made)
     sources = [resources.GUEST / name for name in _PROGRAMS]
     program, *_, calls = [guest.build(source, compiler=compiler) for source in sources]
-    with kernel.objects(compiler=compiler) as objects:
+    with kernel.objects(compiler) as objects:
         looked = list(_of_kernel(objects, compiler))
     return Built(made, program, calls, tuple(sorted({*looked, *_of_guest(compiler)})))
 

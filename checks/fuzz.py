@@ -21,7 +21,7 @@ from pathlib import Path
 from rich.table import Column, Table
 
 from checks import many, tables
-from checks.command_line import natural, parser_of, say
+from checks.command_line import natural, parser_of
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
@@ -154,14 +154,15 @@ def _output(directory: Path) -> str:
 # --- many of them
 
 
-def run_all(
+def attack(
     cases: Sequence[FuzzCase], builds: many.Builds, out: Path
 ) -> Generator[tuple[FuzzCase, Result]]:
-    """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
-    return many.run_all(
+    """Runs cases, one per CPU at a time, and reports failures."""
+    return many.attack(
         cases,
         lambda case, directory, watch: perform(case, builds, directory, watch),
         lambda case: str(case.seed),
+        lambda case: case.command,
         out,
     )
 
@@ -193,22 +194,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_and_show(cases: Sequence[FuzzCase], variant: str, out: Path) -> int:
-    made = many.builds(variant, "fuzz")
     total = Result()
-    failed: list[FuzzCase] = []
     try:
-        with closing(run_all(cases, made, out)) as ended:
-            for number, (case, result) in enumerate(ended, 1):
+        with closing(attack(cases, many.builds(variant, "fuzz"), out)) as results:
+            for _, result in results:
                 total.add(result)
-                if result.failures:
-                    failed.append(case)
-                    print(f"FAILED: {case.command}", *result.failures, sep="\n    ", flush=True)
-                say(f"{number}/{len(cases)} guests, {total.calls} calls, {len(failed)} failed")
     finally:
         tables.show(table(total), width=120)
-    for case in failed:
-        print(f"to repeat it: {case.command}   # kept: {out / str(case.seed)}")
-    return 1 if failed else 0
+    return 1 if total.failures else 0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ and shows the command that repeats a failure. See docs/reliability.md.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -223,17 +222,18 @@ class Wanted:
             yield case(seed, scheduler, cc, without=self.without, only=self.only, can_kill=can_kill)
 
 
-def run_all(
-    cases: Sequence[TortureCase], builds: many.Builds, out: Path
+def attack(
+    wanted: Wanted, builds: many.Builds, out: Path
 ) -> Generator[tuple[TortureCase, Verdict]]:
-    """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
-    return many.run_all(
-        cases, lambda case, directory, watch: perform(case, builds, directory, watch), _name, out
+    """Runs cases, one per CPU at a time, and reports failures."""
+    variant = builds.kernel.variant
+    return many.attack(
+        list(wanted.cases(can_kill=builds.can_kill)),
+        lambda case, directory, watch: perform(case, builds, directory, watch),
+        lambda case: f"{case.seed}-{case.name}-{case.cc}",
+        lambda case: f"{command(case, wanted, variant)}   # {', '.join(case.troubles)}",
+        out,
     )
-
-
-def _name(case: TortureCase) -> str:
-    return f"{case.seed}-{case.scheduler.split(':')[0]}-{case.cc}"
 
 
 def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
@@ -241,7 +241,7 @@ def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
     words = [f"make torture SEED={case.seed} RUNS=1"]
     if variant != "lab":
         words.append(f"VARIANT={variant}")
-    words += [f"SCHEDULER={case.scheduler.split(':')[0]}", f"CC={case.cc}"]
+    words += [f"SCHEDULER={case.name}", f"CC={case.cc}"]
     more = [f"--without '{name}'" for name in wanted.without]
     more += [f"--connection {number}" for number in wanted.only]
     if more:
@@ -250,14 +250,6 @@ def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
 
 
 # --- the report
-
-
-def show_failures(case: TortureCase, verdict: Verdict, wanted: Wanted, variant: str) -> None:
-    """The command that repeats a case that failed, and how it failed."""
-    print(f"FAILED: {command(case, wanted, variant)}   # {', '.join(case.troubles)}")
-    for failure in verdict.failures:
-        print(f"    {failure}")
-    sys.stdout.flush()
 
 
 _COLUMNS = (
@@ -324,30 +316,21 @@ def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> in
     made = many.builds(variant, "torture")
     if not made.can_kill:
         say("this kernel has no CONFIG_INET_DIAG_DESTROY: no `ss -K`")
-    cases = list(wanted.cases(can_kill=made.can_kill))
     if plans:
-        for one in cases:
+        for one in wanted.cases(can_kill=made.can_kill):
             print(f"# {', '.join(one.troubles)}\n")
             print(one.plan(str(made.program.program)))
             print("# connections\n" + one.input(), end="")
         return 0
     totals: dict[str, Verdict] = {}
-    failed = []
     try:
-        with closing(run_all(cases, made, out)) as ended:
-            for number, (one, verdict) in enumerate(ended, 1):
-                totals.setdefault(one.scheduler.split(":")[0], Verdict(runs=0)).add(verdict)
-                if verdict.failures:
-                    failed.append(one)
-                    show_failures(one, verdict, wanted, variant)
-                if number % 20 == 0 or number == len(cases):
-                    say(f"{number}/{len(cases)} runs, {len(failed)} failed")
+        with closing(attack(wanted, made, out)) as verdicts:
+            for one, verdict in verdicts:
+                totals.setdefault(one.name, Verdict(runs=0)).add(verdict)
     finally:
         if totals:
             tables.show(table(totals), width=120)
-    for one in failed:
-        print(f"to repeat it: {command(one, wanted, variant)}   # kept: {out / _name(one)}")
-    return 1 if failed else 0
+    return 1 if any(total.failures for total in totals.values()) else 0
 
 
 if __name__ == "__main__":

@@ -124,6 +124,11 @@ class TortureCase:
     calm_us: int
 
     @property
+    def name(self) -> str:
+        """The scheduler, without its parameters."""
+        return self.scheduler.partition(":")[0]
+
+    @property
     def until_us(self) -> int:
         """When every connection must have ended."""
         return self.calm_us + BOUND_US

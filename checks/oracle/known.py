@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 from checks.oracle.state import NEW, WAIT, Answer, Question
 
-#: Is it this difference, given the question, the source's answer and the kernel's?
-Applies = Callable[[Question, Answer, Answer], bool]
-
 
 @dataclass(frozen=True)
 class Known:
-    """A difference, and what is said of it."""
+    """A difference: what is said of it, and whether a question and the answers to it, the source's
+    and the kernel's, are one.
+    """
 
     reason: str
-    applies: Applies
+    applies: Callable[[Question, Answer, Answer], bool]
 
 
 def _is_short_last(question: Question, source: Answer) -> bool:
@@ -28,31 +27,11 @@ def _is_short_last(question: Question, source: Answer) -> bool:
     return source.seq != head.seq and source.seq + question.segment_bytes > end
 
 
-_NAGLE = Known(
-    "a short last segment waits for more data (Nagle), which the source leaves to the core",
-    lambda question, source, kernel: kernel.what == WAIT and _is_short_last(question, source),
-)
-
-_NAGLE_BEFORE = Known(
-    "a short last segment waits for more data (Nagle), and the one before it is the chunk's last",
-    lambda question, source, kernel: kernel.what == NEW and _is_short_last(question, source),
-)
-
 #: By the name of the scheduler.
-KNOWN: Mapping[str, list[Known]] = {
-    "inorder": [_NAGLE],
-    "sttf": [_NAGLE],
-    "stms": [_NAGLE],
-    "dems": [_NAGLE, _NAGLE_BEFORE],
-    "earliest": [_NAGLE],
-}
-
-
-def reason_of(
-    known: Mapping[str, list[Known]], question: Question, source: Answer, kernel: Answer
-) -> str | None:
-    """The reason of the first listed difference that it is; None: it is not listed."""
-    for each in known.get(question.scheduler, []):
-        if each.applies(question, source, kernel):
-            return each.reason
-    return None
+KNOWN: Mapping[str, Known] = dict.fromkeys(
+    ("inorder", "sttf"),
+    Known(
+        "a short last segment waits for more data (Nagle), which the source leaves to the core",
+        lambda question, source, kernel: kernel.what == WAIT and _is_short_last(question, source),
+    ),
+)

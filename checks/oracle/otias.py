@@ -7,22 +7,12 @@ Parameter of the module: optim 0, so there is no opportunistic retransmission.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from checks.oracle.state import Answer, Question, Segment, Subflow
-from checks.oracle.v09x import (
-    Model,
-    has_room,
-    in_list_order,
-    in_loss,
-    next_segment,
-    window_takes,
-)
+from checks.oracle.v09x import Model, has_room, in_list_order, in_loss, next_segment, window_takes
 
 
 class Otias(Model):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def set_up(self) -> None:
         self.unit = 1
 
     def choose(self, question: Question) -> Answer:

@@ -13,7 +13,6 @@ are left out, as there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checks.oracle.state import (
@@ -74,8 +73,7 @@ class Mean:
 
 
 class Raven(Model):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def set_up(self) -> None:
         self.means: dict[int, Mean] = {}
         self.acked: dict[int, int] = {}
         #: who is to get a copy of the segment that was sent last
@@ -94,7 +92,7 @@ class Raven(Model):
             return Answer()
         able = self._targets(question)
         self.targets = [each.id for each in able]
-        return Answer.of(NEW, lowest_rtt(able), question.head)
+        return Answer.new(lowest_rtt(able), question.head)
 
     def took(self, asked: Asked) -> None:
         """Of those that were to get a copy, all up to the one that got it have had their turn."""
@@ -127,7 +125,7 @@ class Raven(Model):
             if not subflow or not segment or segment.end <= question.una_seq:
                 continue
             if number not in segment.carried and available(subflow):
-                return Answer(DUPLICATE, number, segment.seq)
+                return Answer.duplicate(subflow, segment)
         return Answer()
 
     def _targets(self, question: Question) -> list[Subflow]:

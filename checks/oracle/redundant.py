@@ -11,8 +11,6 @@ refuses that, so the subflow goes on to the next one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from checks.oracle.state import DUPLICATE, NEW, Answer, Asked, Question, Subflow
 from checks.oracle.v09x import Model, available, in_list_order
 
@@ -20,8 +18,7 @@ from checks.oracle.v09x import Model, available, in_list_order
 class Redundant(Model):
     metric = False
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def set_up(self) -> None:
         #: of each subflow, the end of the last segment it was given; of the connection, who is next
         self.end: dict[int, int] = {}
         self.next: int | None = None

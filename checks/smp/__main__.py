@@ -107,7 +107,7 @@ def _make(jobs: Sequence[SmpJob], options: argparse.Namespace) -> list[Result]:
 
 
 def _line(result: Result) -> str:
-    counts = ", ".join(f"{whose.value}: {result.count(whose)}" for whose in Whose)
+    counts = ", ".join(f"{whose}: {result.count(whose)}" for whose in Whose)
     bad = "".join(f"; {what}" for what in (*result.losses, result.failed) if what)
     return (
         f"{result.kernel}, {result.scheduler}, seed {result.seed}, {result.wall_s:.0f} s: "
@@ -122,7 +122,7 @@ def _finds_planted(options: argparse.Namespace) -> bool:
         result = runs.make(SmpJob(machine, "minrtt", seed), options.out)
         say(_line(result))
         for each in result.reports:
-            if each.whose == Whose.OURS.value and PLANTED_IN in each.about:
+            if each.whose == Whose.OURS and PLANTED_IN in each.about:
                 print(f"planted race found with seed {seed}: {each.about}, {each.count} reports")
                 return True
     print(f"the planted race was not found in {_PLANTED_SEEDS} runs")
@@ -155,7 +155,7 @@ def _listing(results: Sequence[Result]) -> str:
         lines.append(f"{patched[about]:5} {upstream[about]:5}  {about}  ({where})")
     for result in results:
         for each in result.reports:
-            if each.whose == Whose.OURS.value:
+            if each.whose == Whose.OURS:
                 lines += ["", f"OURS, {_line(result)}", each.text]
     return "\n".join([*lines, "", ""])
 

@@ -32,7 +32,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
 from mptcplab.plan import plan
-from mptcplab.runs import cost, documents, single, store, tasks
+from mptcplab.runs import documents, single, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner, calling
 from mptcplab.runs.store import Store
@@ -113,16 +113,12 @@ def _entry(out: Store, key: str, text: str) -> Entry | None:
 
 @dataclass(frozen=True)
 class Ended:
-    """The report of a run that has ended: its entry, or None, and in `failed` why it failed.
-    `number` counts the runs that have ended, `left_s` estimates the time left.
-    """
+    """The report of a run that has ended: its entry, or None, and in `failed` why it failed."""
 
     job: Job
     entry: Entry | None
     wall_s: float
     failed: str
-    number: int
-    left_s: float
 
 
 def jobs(
@@ -147,71 +143,31 @@ def jobs(
     ]
 
 
-def captures(
-    settings: Sequence[StockSetting], kernels: Sequence[KernelBuild], guest: Guest
-) -> list[Job]:
-    """The start of each setting, with all packets."""
-    return [
-        Job.of(setting, setting.captured, kernel, guest)
-        for setting in settings
-        for kernel in kernels
-    ]
-
-
-class ExpectedTimes:
-    """How long runs take, in seconds: estimated from those that have ended here, if any."""
-
-    def __init__(self, wanted: Sequence[Job], out: Store) -> None:
-        sizes = {
-            job.key: replace(cost.size(job.scenario, job.kernel), group=job.kernel.id)
-            for job in wanted
-        }
-        self._costs = cost.Costs(sizes)
-        self.ended = 0
-        for job in wanted:
-            if job.entry(out) is not None:
-                self.took(
-                    job,
-                    documents.read(out.directory(job.key) / store.COST, documents.COST)["wall_s"],
-                )
-
-    def took(self, job: Job, wall_s: float) -> None:
-        self.ended += 1
-        self._costs.took(job.key, wall_s)
-
-    def seconds(self, those: Sequence[Job], at_a_time: int) -> float:
-        return self._costs.together([job.key for job in those], at_a_time)
-
-
 def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
     """Those that are not stored, or were made with another plan."""
     return [job for job in wanted if job.entry(out) is None]
 
 
-def make(wanted: Sequence[Job], bench: Bench, expected: ExpectedTimes) -> Iterator[Ended]:
+def make(wanted: Sequence[Job], bench: Bench) -> Iterator[Ended]:
     """Make runs on distribution kernels, and report each that has ended.
 
     One that fails does not end the others. When it is interrupted or left early, the current ones
     are ended, and nothing of them is left.
     """
-    out, left = bench.out, {job.key: job for job in wanted}
+    out = bench.out
 
     def perform(job: Job, watch: Watch) -> Done:
         task = Task(job.key, job.scenario, Rig(job.kernel, bench.guest), out.out)
         return tasks.perform(task, watch)
 
     with closing(many.each(wanted, perform, bench.at_a_time)) as under_way:
-        for number, (job, done) in enumerate(under_way, 1):
-            del left[job.key]
+        for job, done in under_way:
             failed = "" if done.entry.status == "ok" else str(done.entry.reason)
             if failed:
                 out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
             else:
-                expected.took(job, done.cost["wall_s"])
                 out.forget_failed(job.key)
-            entry = None if failed else done.entry
-            left_s = expected.seconds(list(left.values()), bench.at_a_time)
-            yield Ended(job, entry, done.took_s, failed, number, left_s)
+            yield Ended(job, None if failed else done.entry, done.entry.wall_s or 0.0, failed)
 
 
 def _instruction_ns(kernel: KernelBuild) -> int:

@@ -117,6 +117,7 @@ def test_a_text_is_filled_with_values(text: str, filled: object) -> None:
         ("0" + "+1" * 5000, "too many nested parts"),
         ("9" * 5000, "Exceeds the limit"),
         ("[0] * 10 ** 15", "does not fit into the memory"),
+        ("9 ** 9 ** 9", "too large"),
     ],
 )
 def test_a_formula_for_which_python_is_too_small_is_refused(text: str, told: str) -> None:

@@ -111,7 +111,8 @@ def names_in(text: str) -> Collection[str]:
 
 def _value(tree: ast.expr, names: Mapping[str, Any], functions: Functions) -> Any:
     called = {_called(name): function for name, function in functions.items()}
-    known = {**functions, **names, **called, _LOOKED_UP: _looked_up, "__builtins__": {}}
+    known = {**functions, **names, **called, _LOOKED_UP: _looked_up, _POWER: _power}
+    known["__builtins__"] = {}
     try:
         return eval(_compiled(tree), known)
     except FormulaError:
@@ -164,6 +165,12 @@ class _Compilable(ast.NodeTransformer):
         node.func.id = _called(node.func.id)
         return self.generic_visit(node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        if not isinstance(node.op, ast.Pow):
+            return self.generic_visit(node)
+        values = [self.visit(node.left), self.visit(node.right)]
+        return ast.Call(ast.Name(_POWER, ast.Load()), values, [])
+
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
         # a list can be iterated more than once
         return self.generic_visit(ast.ListComp(node.elt, node.generators))
@@ -176,8 +183,19 @@ _POSSIBLE = (
     *(ast.FormattedValue, ast.JoinedStr, ast.Slice, ast.Subscript, ast.comprehension, ast.keyword),
     *(ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.Not, ast.UAdd, ast.USub),
 )
-_LOOKED_UP = _called("looked up ")
+_LOOKED_UP, _POWER = _called("looked up "), _called("power ")
 _TOO_DEEP = "too many nested parts"
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    # 9 ** 9 ** 9 would take hours and gigabytes: beyond a float's 1024 bits, it is one
+    whole = isinstance(base, int) and isinstance(exponent, int)
+    if whole and base.bit_length() * exponent > 1024:
+        base = float(base)
+    try:
+        return base**exponent
+    except OverflowError:
+        raise FormulaError("a power is too large for a number") from None
 
 
 def _looked_up(table: Any, key: str, place: str) -> Any:

@@ -148,8 +148,8 @@ def test_a_form_has_its_parameters(tmp_path: Path) -> None:
     path = write(
         tmp_path, question(b"weighted"), subflow(1, 1), subflow(2, 1), answer(NEW, 2, 2 * MSS)
     )
-    assert judge_file(path, "weighted:cost1=1", {}).agreed == 1
-    assert judge_file(path, "weighted", {}).agreed == 0
+    assert judge_file(path, "weighted:cost1=1").agreed == 1
+    assert judge_file(path, "weighted").agreed == 0
     assert command.main(["--only", "weighted:cost1=1", str(path)]) == 0
     assert params_of("weighted:cost1=0:strict=on") == {"strict": 1}
 
@@ -165,7 +165,7 @@ def test_a_scheduler_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         MptcplabError, match='"lte": no model of this scheduler; there are those of'
     ):
-        judge_file(write(tmp_path, ONE, answer(WAIT)), "lte", {})
+        judge_file(write(tmp_path, ONE, answer(WAIT)), "lte")
 
 
 def test_a_file_of_states_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

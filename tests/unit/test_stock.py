@@ -522,8 +522,9 @@ def test_no_qemu_is_reported_in_a_line(
     monkeypatch.setattr(doctor, "_install", lambda packages: " ".join(["mend", *packages]))
     assert command.main(["--out", str(tmp_path / "out")]) == 3
     assert capsys.readouterr().err == (
-        "mptcplab: util-linux: missing: setpriv, prlimit, taskset, setarch\n"
-        "  to fix it: mend util-linux\n"
+        "mptcplab: util-linux: missing: setpriv, prlimit, taskset, setarch;"
+        " qemu-system-x86_64: missing\n"
+        "  to fix it: mend qemu-system-x86 util-linux\n"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -16,9 +16,7 @@ PYTEST_ARGS ?=
 PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
 SELFTESTS_ARGS ?=
 TORTURE_ARGS ?=
-ARITHMETIC_ARGS ?=
 COMPILERS_ARGS ?=
-RELIABILITY_ARGS ?=
 STOCK_ARGS ?=
 SMP_ARGS ?=
 ADVISE_ARGS ?=
@@ -41,6 +39,14 @@ DEBUG_TESTS := tests/debug tests/kernel/test_kunit.py tests/engine/test_bulk.py 
     tests/scenario/test_framework.py tests/scenario/test_obstinate.py \
     tests/scenario/test_every_scheduler.py::test_every_byte_arrives \
     tests/scenario/test_cc_coupled.py
+
+# The tests among the attacks of docs/reliability.md, in its order.
+ATTACKS := tests/scenario/test_short_connections.py tests/engine/test_sockets.py \
+    tests/engine/test_reach.py tests/engine/test_hostile.py tests/unit/test_run_directory.py \
+    tests/engine/test_faults.py tests/engine/test_tasks.py tests/unit/test_together.py \
+    tests/unit/test_files.py tests/engine/test_cluster_security.py tests/unit/test_cluster.py \
+    tests/unit/test_archive.py tests/unit/test_wrong_tables.py tests/unit/test_formulas.py \
+    tests/unit/test_output.py
 
 # What is run with each series of Linux. Not what compares builds of one.
 KERNELS ?= $(notdir $(wildcard kernel/patches/[0-9]*))
@@ -66,7 +72,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-arithmetic same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,9 +135,14 @@ torture: venv ## connections with troubles, SEED=1 RUNS=1000 [VARIANT=debug]: no
 	$(BIN)/python -m checks.torture --seed $(SEED) --runs $(RUNS) --kernel-variant $(VARIANT) \
 	    $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(findstring command,$(origin CC)),--cc $(CC)) $(TORTURE_ARGS)
 
-reliability: setup-test venv-dev kernel ## make every attack, and write what came of them into docs/reliability.md (30 min)
+reliability: setup-test venv-dev kernel ## make every attack of docs/reliability.md (30 min)
 	@$(MPTCPLAB) kernel build --variant debug
-	$(BIN)/python -m checks.reliability --docs docs/reliability.md $(RELIABILITY_ARGS)
+	@failed=; \
+	$(BIN)/python -m checks.torture --runs 1000 || failed=1; \
+	$(BIN)/python -m checks.torture --runs 200 --kernel-variant debug || failed=1; \
+	$(BIN)/python -m checks.fuzz || failed=1; \
+	$(BIN)/python -m pytest $(ATTACKS) || failed=1; \
+	test -z "$$failed"
 
 scheduler-changes: setup-test venv-dev kernel ## change each scheduler into each other one: nothing of the first is left (4 min)
 	$(BIN)/python -m pytest --all-pairs tests/engine/test_scheduler_changes.py $(PYTEST_ARGS)
@@ -162,10 +173,6 @@ compilers: setup-lint venv kernel ## is all the same with each C compiler of thi
 # SYSTEMS_ARGS: some of bookworm, trixie, root and user. PYTEST_ARGS is handed on.
 systems-test: ## `make demo` and `make test` on fresh Debians, as root and as a user; needs root and debootstrap (hours)
 	@scripts/systems-test.sh $(SYSTEMS_ARGS)
-
-same-arithmetic: setup venv kernel ## does the lab's kernel compute as Debian's? Every line of TCP and MPTCP, with both configurations (5 min)
-	@$(MPTCPLAB) kernel build --variant cloud
-	$(BIN)/python -m checks.same_arithmetic $(ARITHMETIC_ARGS)
 
 selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream and with our framework
 	$(MPTCPLAB) selftests $(SELFTESTS_ARGS)

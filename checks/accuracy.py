@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rich.table import Table
 
 from checks import tables
 from checks.command_line import parser_of
-from checks.tables import plain, show
 from mptcplab import marked, units
 from mptcplab.errors import status_of
 from mptcplab.lab import doctor, engine, guest, kernel
@@ -62,7 +60,6 @@ RECORD = np.dtype(
     [("number", "<u4"), ("copies", "<u4"), ("sent_ns", "<u8"), ("received_ns", "<u8")]
 )
 Packets = npt.NDArray[Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -189,67 +186,44 @@ def _arrived(packets: Packets) -> Packets:
 _PAPER_DELAYS_MS = (20, 40, 50, 60, 70)
 _DELAYS_MS = (0, 0.1, 1, 2, 5, 10, *_PAPER_DELAYS_MS, 100, 300, 1000)
 _RATES = ("100kbit", "1mbit", "10mbit", "100mbit", "1gbit", "10gbit")
-_KINDS = ("netem", "droptail", "codel", "fq_codel", "red", "pie")
+# Disciplines of queues, with what their groups and paths add for a queue at the host.
+_QUEUED = (
+    *((kind, "", "") for kind in ("netem", "droptail", "codel", "fq_codel", "red", "pie")),
+    *((kind, " at the host", ",bottleneck=host") for kind in ("netem", "droptail")),
+)
 # Cech 2020, figures 3 to 6: queues of packets, and losses in per cent.
 _QUEUES = (20, 300, 500, 1000, 2000)
 _LOSSES = (0.005, 0.1, 0.5, 1, 5, 10)
 
 
-def settings(quick: bool = False) -> list[MeteredPath]:
-    """The whole grid; or the first, the middle and the last of each kind, which take seconds."""
-    found = [*_delays(), *_rates(), *_queues(), *_losses(20_000 if quick else 200_000), *_others()]
-    if not quick:
-        return found
-    some = []
-    for own in _grouped(found, lambda setting: setting.group).values():
-        last = len(own) - 1
-        some += [own[i] for i in sorted({0, last // 2, last})]
-    return some
-
-
-def _grouped(found: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]:
-    groups: dict[str, list[T]] = {}
-    for each in found:
-        groups.setdefault(group(each), []).append(each)
-    return groups
+def settings(losses: int = 200_000) -> list[MeteredPath]:
+    """The grid, with so many packets for each loss."""
+    return [*_delays(), *_rates(), *_queues(), *_losses(losses), *_others()]
 
 
 def _delays() -> Iterator[MeteredPath]:
-    for kind, host in [*((kind, False) for kind in _KINDS), ("netem", True), ("droptail", True)]:
-        for rate in _RATES if kind in ("netem", "droptail") and not host else ("10mbit",):
+    for kind, at, where in _QUEUED:
+        for rate in _RATES if kind in ("netem", "droptail") and not at else ("10mbit",):
             for asked in _DELAYS_MS:
-                yield _delay(kind, host, rate, asked, symmetric=False)
+                yield _delay(f"delay, {kind}{at}", rate, asked, f"{kind}{where}")
     for asked in _PAPER_DELAYS_MS:
         for rate in ("100mbit", "1gbit"):
-            yield _delay("netem", False, rate, asked, symmetric=True)
+            yield _delay("delay, half of it each way", rate, asked, "netem", ways=2)
 
 
-def _delay(kind: str, host: bool, rate: str, asked_ms: float, *, symmetric: bool) -> MeteredPath:
-    """Ten packets, each on an idle link; the time that the packet itself takes is counted."""
+def _delay(group: str, rate: str, asked_ms: float, queue: str, *, ways: int = 1) -> MeteredPath:
+    """Ten packets each way, one at a time; the time that the packet itself takes is counted."""
     packet_ms = PACKET_BYTES * 8e3 / units.parse_rate(rate)
     gap_ns = int((packet_ms + asked_ms) * 1e6) + _GAP_NS
-    meterings = [Metering(10, interval_ns=gap_ns)]
-    each, group = units.format_time(round(asked_ms * 1e6)), f"delay, {kind}"
-    expected_ms = asked_ms + packet_ms
-    if symmetric:
-        meterings.append(Metering(10, interval_ns=gap_ns, down=True))
-        each = units.format_time(round(asked_ms * 1e6 / 2))
-        group = "delay, half of it each way"
-        expected_ms += packet_ms
-    where = ",bottleneck=host" if host else ""
-    return MeteredPath(
-        group + (" at the host" if host else ""),
-        f"{rate},{each},queue=100,queue_discipline={kind}{where}",
-        tuple(meterings),
-        delay_ms,
-        expected_ms,
-        "ms",
-        max(DELAY_BOUND * asked_ms, CLOCK_STEP_MS),
-    )
+    each = units.format_time(round(asked_ms * 1e6 / ways))
+    path = f"{rate},{each},queue=100,queue_discipline={queue}"
+    sent = tuple(Metering(10, interval_ns=gap_ns, down=down) for down in (False, True)[:ways])
+    asked, bound = asked_ms + ways * packet_ms, max(DELAY_BOUND * asked_ms, CLOCK_STEP_MS)
+    return MeteredPath(group, path, sent, delay_ms, asked, "ms", bound)
 
 
 def _rates() -> Iterator[MeteredPath]:
-    for kind, host in [*((kind, False) for kind in _KINDS), ("netem", True), ("droptail", True)]:
+    for kind, at, where in _QUEUED:
         for rate in _RATES:
             for size in FRAMES_BYTES:
                 bps = units.parse_rate(rate)
@@ -258,10 +232,9 @@ def _rates() -> Iterator[MeteredPath]:
                     continue
                 count = max(_LEAST_COUNT, math.ceil(_BUSY_NS / packet_ns))
                 sent, bound = (Metering(count, size),), RATE_BOUND * bps / 1e6
-                where = ",bottleneck=host" if host else ""
-                group = f"rate, {kind}{' at the host' if host else ''}"
                 path = f"{rate},1ms,queue=5000,queue_discipline={kind}{where}"
-                value, asked, note = rate_mbps(size), bps / 1e6, f"{size} bytes"
+                group, note = f"rate, {kind}{at}", f"{size} bytes"
+                value, asked = rate_mbps(size), bps / 1e6
                 yield MeteredPath(group, path, sent, value, asked, "Mbit/s", bound, note)
 
 
@@ -407,22 +380,13 @@ def _meter(i: int, metering: Metering, file: str) -> str:
 # --- the report
 
 
-_HEADINGS = ("path", "asked", "measured", "error", "bound")
-
-
-def table(rows: Sequence[Row]) -> Table:
-    """All of them, red if they are outside their bounds."""
-    made = plain("what", "path", numbers=_HEADINGS[1:])
-    for row in rows:
-        made.add_row(row.setting.group, *row.cells, style=None if row.holds else "red")
-    return made
-
-
 def markdown(rows: Sequence[Row]) -> str:
     """The setting that is furthest off, for each kind, as a table of the docs."""
-    kinds = _grouped(rows, lambda row: row.setting.group)
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault(row.setting.group, []).append(row)
     return tables.markdown(
-        ("what", "settings", "the worst: path", *_HEADINGS[1:]),
+        ("what", "settings", "the worst: path", "asked", "measured", "error", "bound"),
         (
             (group, len(own), *max(own, key=lambda row: row.badness).cells)
             for group, own in kinds.items()
@@ -434,21 +398,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 if everything is within its bound, else 1."""
     parser = parser_of("accuracy", __doc__)
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
-    parser.add_argument("--quick", action="store_true", help="only some points of the grid")
     options = parser.parse_args(arguments)
-    return status_of(lambda: _measure_and_show(options.docs, quick=options.quick))
+    return status_of(lambda: _measure_and_show(options.docs))
 
 
-def _measure_and_show(docs: Path | None, *, quick: bool) -> int:
+def _measure_and_show(docs: Path | None) -> int:
     doctor.require(*doctor.RUN_CHECKS)
     built, program = kernel.build(), guest.build()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as directory:
-        rows = measure(settings(quick), built, program, Path(directory))
-    show(table(rows), width=160)
+        rows = measure(settings(), built, program, Path(directory))
+    text = markdown(rows)
+    print(text)
     if docs:
-        marked.replace(docs, {_MARK: markdown(rows)})
+        marked.replace(docs, {_MARK: text})
     off = [row for row in rows if not row.holds]
-    print(f"\n{len(rows)} settings, {len(off)} outside their bounds")
+    for row in off:
+        print("outside its bound:", row.setting.group, *row.cells, sep="  ")
+    print(f"{len(rows)} settings, {len(off)} outside their bounds")
     return 1 if off else 0
 
 

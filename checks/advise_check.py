@@ -1,27 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Is the advice of `advise` right on other paths than it was tuned on? `make advise-check`.
 
-Sobol's sequence, scrambled by --seed, draws pairs of paths from wide ranges: 1 to 200 Mbit/s and
-round trips of 5 to 300 ms, both on a logarithmic scale, queues of half to four bandwidth-delay
-products, random loss of up to 1 %, in about a third none. Every fifth pair is two constant presets.
-The pairs have the goals of `advise` in turn, and the check asks `advise` about each.
-
-Then runs with other seeds, on other variations of the paths, show which advice is right. Short runs
-of the whole catalogue find the contenders. These, the advised pair and Linux's default run longer,
-on further variations; the best of them counts as the best of the catalogue. A pair is within 5 % of
-it if the median of its differences, on the same variations, is at most that part of the best
-figure.
-
-The check fails (status 1) if less than 95 % of the advised pairs are within 5 % of the best, or if
-one is more than 10 % worse than Linux's default. It keeps its runs in --out, and does not repeat
-them.
+The check asks for advice on random pairs of paths, and measures the right answer with other seeds,
+on other variations of the paths (docs/advise.md). It fails (status 1) if less than 95 % of the
+advised pairs are within 5 % of the best, or if one is more than 10 % worse than Linux's default. It
+keeps its runs in --out, and does not repeat them.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import itertools
 import json
 import random
@@ -30,13 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.table import Column, Table
-
 from checks import tables
 from checks.command_line import chosen, natural, parser_of, say
 from mptcplab import files, marked, units
 from mptcplab.advice import Name, advise
-from mptcplab.advice.advise import REFERENCE, Candidate, Effort, Question
+from mptcplab.advice.advise import REFERENCE, Candidate, Question
 from mptcplab.advice.goals import Goal, Span, goals
 from mptcplab.advice.ranking import Ranking, rank
 from mptcplab.advice.variations import variations
@@ -51,8 +37,7 @@ from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import PACKET_BYTES
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.presets import PRESETS
-from mptcplab.scenario.resolve import Request, from_flags
-from mptcplab.scenario.uncertainty import Uncertainty
+from mptcplab.scenario.resolve import from_flags
 
 #: What is promised: of the advised, this share is within this part of the best; and none is worse
 #: than the reference by more than this.
@@ -74,12 +59,11 @@ _PRESET_EVERY = 5
 # Seeds of advice are from 1 on; those of the check are far from them.
 _SEED = 1_000_000
 # Contenders, beside the advised and the reference, on how many variations they are compared, and in
-# runs of which length. The best is the best of these by the very figures that it is compared by: of
-# few, which are as many as quick advice has, it would often be the luckiest.
+# runs of which length. Of fewer variations, the best would often be the luckiest.
 _CONTENDERS, _VARIATIONS = 4, 15
 _LONG = Span(10 * 10**9, stream_bytes=12_500_000)
 _MARK = "make advise-check"
-_CSV, _JSON = "advise-check.csv", "advise-check.json"
+_DOCUMENT = "advise-check.json"
 
 
 @dataclass(frozen=True)
@@ -109,10 +93,6 @@ class Checked:
     @property
     def is_below(self) -> bool:
         return self.over_reference > BELOW_REFERENCE
-
-    @property
-    def is_missed(self) -> bool:
-        return not self.is_within or self.is_below
 
 
 def pairs(count: int, seed: int) -> list[tuple[str, str]]:
@@ -155,11 +135,7 @@ class Bench:
     quick: bool
 
     def figures(
-        self,
-        what: str,
-        goal: Goal,
-        candidates: Sequence[Candidate],
-        varied: Mapping[int, Scenario],
+        self, what: str, goal: Goal, candidates: Sequence[Candidate], varied: Mapping[int, Scenario]
     ) -> dict[str, dict[int, float]]:
         """The figures of candidates on some variations, by their labels; of those that have any."""
         wanted = {
@@ -195,7 +171,11 @@ def check(paths: Sequence[str], name: Name, bench: Bench) -> Checked:
     request = from_flags(Flags(path=paths, scheduler=scheduler.ALL, direction="down"))
     known_to = uncertainty.parse((), request.base)
     effort = advise.effort(request.base, quick=bench.quick)
-    advised = _advised(request, name, known_to, effort, bench)
+    question = Question(request, bench.ccs, known_to, effort, only=[name])
+    advice = advise.advise(
+        question, bench.rig, bench.runner, lambda text: say(f"  advice: {text.strip()}")
+    )
+    advised = advice.judged[0].ranking.chosen
     catalogue = {
         each.label: each
         for choice in request.schedulers
@@ -216,16 +196,6 @@ def check(paths: Sequence[str], name: Name, bench: Bench) -> Checked:
         dict(list(enumerate(other))[1:]),
     )
     return _judged(paths, long, advised, _ranking(values, long))
-
-
-def _advised(
-    request: Request, name: Name, known_to: Uncertainty, effort: Effort, bench: Bench
-) -> str:
-    question = Question(request, bench.ccs, known_to, effort, only=[name])
-    advice = advise.advise(
-        question, bench.rig, bench.runner, lambda text: say(f"  advice: {text.strip()}")
-    )
-    return advice.judged[0].ranking.chosen
 
 
 def _goal(base: Scenario, name: Name, span: Span) -> Goal:
@@ -309,15 +279,6 @@ def _percent(part: float) -> str:
     return f"{100 * part:+.1f} %"
 
 
-def table(checked: Sequence[Checked]) -> Table:
-    """All pairs; those that miss what is promised are red."""
-    columns = (Column(heading, overflow="fold") for heading in _HEADINGS)
-    made = Table(*columns, box=None, pad_edge=False)
-    for each in checked:
-        made.add_row(*_cells(each), style="red" if each.is_missed else None)
-    return made
-
-
 def markdown(checked: Sequence[Checked], command: str) -> str:
     """The result for a page: in total, by goal, and each pair that missed what is promised."""
     lines = [f"`{command}`:", "", *(f"- {line}." for line in summary(checked)[0]), "", ""]
@@ -332,21 +293,15 @@ def markdown(checked: Sequence[Checked], command: str) -> str:
         ("goal", "pairs", "within 5 % of the best", "furthest from it", "worst against `default`"),
         goals,
     )
-    missed = [_cells(each) for each in checked if each.is_missed]
+    missed = [_cells(each) for each in checked if each.is_below or not each.is_within]
     return f"{text}\n{tables.markdown(_HEADINGS, missed)}" if missed else text
 
 
 def write(checked: Sequence[Checked], out: Path) -> None:
-    """The same as a table and as a document, in `out`."""
-    rows = [asdict(each) | {"paths": " ".join(each.paths)} for each in checked]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    files.write(out / _CSV, text.getvalue().encode())
+    """The result with all pairs, as a document in `out`."""
     lines, good = summary(checked)
     document = {"holds": good, "summary": lines, "pairs": [asdict(each) for each in checked]}
-    files.write(out / _JSON, (json.dumps(document, indent=1) + "\n").encode())
+    files.write(out / _DOCUMENT, (json.dumps(document, indent=1) + "\n").encode())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -385,12 +340,11 @@ def _check_and_show(options: argparse.Namespace, ccs: Sequence[str], command: st
                 f"  {found.advised}: {100 * found.behind:.1f} % from {found.best}, "
                 f"{_percent(-found.over_reference)} against default"
             )
-    lines, good = summary(checked)
-    tables.show(table(checked), width=200)
-    print("", *lines, f"table:    {out / _CSV}", f"document: {out / _JSON}", sep="\n")
+    text = markdown(checked, command)
+    print(text, f"document: {out / _DOCUMENT}", sep="\n")
     if options.docs:
-        marked.replace(options.docs, {_MARK: markdown(checked, command)})
-    return 0 if good else 1
+        marked.replace(options.docs, {_MARK: text})
+    return 0 if summary(checked)[1] else 1
 
 
 if __name__ == "__main__":

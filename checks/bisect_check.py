@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Does mptcplab bisect find faults that were put into Linux at random? `make bisect-check`
 
-Each case is a history on top of the lab's own kernel source, drawn from its seed: commits and
-merges that change nothing, that cannot be built or that our patches do not fit, and one with one of
-FAULTS. The check calls the program as a user would. A verdict is wrong if it is another commit, or
-several commits without the faulty one. Several that include it, with skipped ones between them, are
-not wrong, but counted.
-
-The cache keeps the repository of the histories. The check removes the kernels of a case.
+Each case is a history on top of the lab's own kernel source, drawn from its seed: docs/bisect.md.
+The check calls the program as a user would. A verdict is wrong if it is another commit, or several
+commits without the faulty one. The cache keeps the repository of the histories.
 """
 
 from __future__ import annotations
@@ -220,28 +216,11 @@ def formula_of(linux: Linux, out: Path) -> str:
     return f"abs(goodput_bps - {goodput_bps:.0f}) <= {_SHARE * goodput_bps:.0f}"
 
 
-@dataclass(frozen=True)
-class BisectOutcome:
-    """What came of a case: the commits that may be the faulty one, by their numbers."""
+def bisected(linux: Linux, seed: int, formula: str, out: Path) -> str:
+    """Has the program bisect the case of a seed, prints what came of it, and returns the verdict.
 
-    case: FaultyHistory
-    candidates: Sequence[int]
-    tried: int
-    skipped: int
-    took_s: float
-    said: str
-
-    @property
-    def is_wrong(self) -> bool:
-        return self.case.faulty not in self.candidates
-
-    @property
-    def is_found(self) -> bool:
-        return list(self.candidates) == [self.case.faulty]
-
-
-def bisected(linux: Linux, seed: int, formula: str, out: Path) -> BisectOutcome:
-    """Has the program bisect the case of a seed; its runs and kernels are removed."""
+    The runs and kernels of the case are removed.
+    """
     case = drawn(seed)
     commits = linux.put(case)
     started = time.monotonic()
@@ -269,29 +248,17 @@ def bisected(linux: Linux, seed: int, formula: str, out: Path) -> BisectOutcome:
             if each["kernel"] and each["commit"] != linux.base:
                 shutil.rmtree(kernel.place() / each["kernel"], ignore_errors=True)
         shutil.rmtree(out)
-    return BisectOutcome(
-        case,
-        sorted(commits.index(each) for each in candidates),
-        len(tried),
-        sum(each["verdict"] == "skipped" for each in tried),
-        took_s,
-        done.stderr.strip(),
+    verdict = "among several" if commits[case.faulty] in candidates else "WRONG"
+    verdict = "found" if candidates == [commits[case.faulty]] else verdict
+    skipped = sum(each["verdict"] == "skipped" for each in tried)
+    print(
+        f"{seed:5} {verdict:13} {case.fault.name}, commit {case.faulty} of {len(commits) - 1},"
+        f" {len(tried)} tried, {skipped} skipped, {took_s:.0f} s",
+        *([done.stderr.strip()] if verdict == "WRONG" else []),
+        sep="\n",
+        flush=True,
     )
-
-
-def line(seed: int, outcome: BisectOutcome) -> str:
-    """A line about a case."""
-    if outcome.is_found:
-        verdict = "found"
-    elif outcome.is_wrong:
-        verdict = "WRONG"
-    else:
-        verdict = f"one of {len(outcome.candidates)}"
-    case = outcome.case
-    return (
-        f"{seed:5} {verdict:10} {case.fault.name}, commit {case.faulty} of {len(case.parents) - 1},"
-        f" {outcome.tried} tried, {outcome.skipped} skipped, {outcome.took_s:.0f} s"
-    )
+    return verdict
 
 
 def main(options: Sequence[str]) -> int:
@@ -301,21 +268,15 @@ def main(options: Sequence[str]) -> int:
     parser.add_argument("--seed", type=natural, default=1, help="of the first case (1)")
     given = parser.parse_args(options)
     linux = Linux()
-    outcomes = []
     with tempfile.TemporaryDirectory(prefix="mptcplab-bisect-") as scratch:
         formula = formula_of(linux, Path(scratch) / "base")
         print(f"expected: {formula}", flush=True)
-        for seed in range(given.seed, given.seed + given.count):
-            outcome = bisected(linux, seed, formula, Path(scratch) / "out")
-            outcomes.append(outcome)
-            print(line(seed, outcome), flush=True)
-            if outcome.is_wrong:
-                print(outcome.said, flush=True)
-    wrong = sum(each.is_wrong for each in outcomes)
-    found = sum(each.is_found for each in outcomes)
+        seeds = range(given.seed, given.seed + given.count)
+        verdicts = [bisected(linux, seed, formula, Path(scratch) / "out") for seed in seeds]
+    wrong, found = (verdicts.count(each) for each in ("WRONG", "found"))
     print(
-        f"{wrong} of {len(outcomes)} verdicts are wrong; {found} name the commit with the fault, "
-        f"{len(outcomes) - wrong - found} name several commits and it is among them"
+        f"{wrong} of {len(verdicts)} verdicts are wrong; {found} name the commit with the fault, "
+        f"{len(verdicts) - wrong - found} name several commits and it is among them"
     )
     return 1 if wrong else 0
 

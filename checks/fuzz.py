@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Calls at random, but repeatable, of all of our kernel code that a program can reach.
 
-`python -m checks.fuzz` starts processes at both ends of a lab (guest/fuzz/calls.c). They use socket
-options and units with any arguments, sockets in any state, files of /proc, sysctls and endpoints.
-The kernel that checks itself (`debug`) is the judge: its reports, and guests that stop, are
-failures. The check shows how often each call had which result, and the command that repeats a
-failure. See docs/reliability.md.
+`python -m checks.fuzz` makes the calls of guest/fuzz/calls.c. The kernel that checks itself
+(`debug`) is the judge: its reports, and guests that stop, are failures. The check shows how often
+each call had which result, and the command that repeats a failure. See docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +19,8 @@ from pathlib import Path
 from rich.table import Column, Table
 
 from checks import many, tables
-from checks.command_line import natural, parser_of, say
+from checks.command_line import natural, parser_of
 from mptcplab.errors import RunError, status_of
-from mptcplab.lab import kernel
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
@@ -151,21 +148,6 @@ def _output(directory: Path) -> str:
     return file.read_text(errors="replace") if file.exists() else ""
 
 
-# --- many of them
-
-
-def run_all(
-    cases: Sequence[FuzzCase], builds: many.Builds, out: Path
-) -> Generator[tuple[FuzzCase, Result]]:
-    """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
-    return many.run_all(
-        cases,
-        lambda case, directory, watch: perform(case, builds, directory, watch),
-        lambda case: str(case.seed),
-        out,
-    )
-
-
 # --- the report
 
 
@@ -185,30 +167,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=natural, default=1, help="seed of the first guest (1)")
     calls = f"calls in all, {CALLS_PER_GUEST} for each guest and its seed ({DEFAULT_CALLS})"
     parser.add_argument("--calls", type=natural, default=DEFAULT_CALLS, help=calls)
-    parser.add_argument("--kernel-variant", default="debug", choices=sorted(kernel.VARIANTS))
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
     options = parser.parse_args(arguments)
     wanted = cases(options.seed, options.calls)
-    return status_of(lambda: _run_and_show(wanted, options.kernel_variant, options.out))
+    return status_of(lambda: _run_and_show(wanted, options.out))
 
 
-def _run_and_show(cases: Sequence[FuzzCase], variant: str, out: Path) -> int:
-    made = many.builds(variant, "fuzz")
-    total = Result()
-    failed: list[FuzzCase] = []
+def _run_and_show(cases: Sequence[FuzzCase], out: Path) -> int:
+    total, made = Result(), many.builds("debug", "fuzz")
+    attack = many.attack(
+        cases,
+        lambda case, directory, watch: perform(case, made, directory, watch),
+        lambda case: str(case.seed),
+        lambda case: case.command,
+        out,
+    )
     try:
-        with closing(run_all(cases, made, out)) as ended:
-            for number, (case, result) in enumerate(ended, 1):
+        with closing(attack) as results:
+            for _, result in results:
                 total.add(result)
-                if result.failures:
-                    failed.append(case)
-                    print(f"FAILED: {case.command}", *result.failures, sep="\n    ", flush=True)
-                say(f"{number}/{len(cases)} guests, {total.calls} calls, {len(failed)} failed")
     finally:
         tables.show(table(total), width=120)
-    for case in failed:
-        print(f"to repeat it: {case.command}   # kept: {out / str(case.seed)}")
-    return 1 if failed else 0
+    return 1 if total.failures else 0
 
 
 if __name__ == "__main__":

@@ -33,24 +33,22 @@ class Made:
     subject: str = "a change"
 
 
-def commit_all(
-    directory: Path, made: Sequence[Made], *, base: str | None = None, branch: str = "main"
-) -> list[str]:
-    """Makes commits, the first ones as children of `base`; their hashes, in the same order."""
+def commit_all(directory: Path, made: Sequence[Made], branch: str = "main") -> list[str]:
+    """Makes commits; their hashes, in the same order."""
     command = ["git", "-C", str(directory), "-c", "core.compression=1", "fast-import", "--quiet"]
     with tempfile.NamedTemporaryFile("r") as marks:
         command += ["--force", f"--export-marks={marks.name}"]
         with subprocess.Popen(command, stdin=subprocess.PIPE) as importing:
             assert importing.stdin is not None
             for number, each in enumerate(made):
-                importing.stdin.writelines(_commit(number, each, base, branch))
+                importing.stdin.writelines(_commit(number, each, branch))
         if importing.returncode:
             raise MptcplabError(f"git fast-import into {directory} failed")
         known = dict(line.split() for line in Path(marks.name).read_text().splitlines())
     return [known[f":{number + 1}"] for number in range(len(made))]
 
 
-def _commit(number: int, made: Made, base: str | None, branch: str) -> Iterator[bytes]:
+def _commit(number: int, made: Made, branch: str) -> Iterator[bytes]:
     """A commit as git fast-import reads it, file by file."""
     subject = f"{made.subject} (of {number})"
     yield (
@@ -59,8 +57,6 @@ def _commit(number: int, made: Made, base: str | None, branch: str) -> Iterator[
         f"data {len(subject.encode())}\n{subject}\n"
     ).encode()
     parents = [f":{each + 1}" if isinstance(each, int) else each for each in made.parents]
-    if not parents and base:
-        parents = [base]
     for word, parent in zip(["from", *["merge"] * len(parents)], parents, strict=False):
         yield f"{word} {parent}\n".encode()
     for name, content in made.files.items():

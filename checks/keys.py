@@ -56,7 +56,7 @@ def pages() -> Mapping[str, Mapping[str, str]]:
         },
         "connections.md": {"keys of a connection": _table(LiteralConnection)},
         "presets.md": {
-            "presets": _PRESETS + "".join(map(_preset, PRESETS.values())),
+            "presets": tables.markdown(_OF_PRESETS, map(_preset, PRESETS.values())),
             "reasons": "".join(map(_reasons, PRESETS.values())),
             "sources": "".join(
                 f"- **{label}**: {source.title} {source.address}\n"
@@ -76,7 +76,7 @@ def _table(model: type[BaseModel], keys: Collection[str] = ()) -> str:
         field = model.model_fields[key]
         description, _, default = (field.description or "").partition(BY_DEFAULT)
         if isinstance(field.json_schema_extra, dict) and "default" in field.json_schema_extra:
-            default = f"`{_toml(field.json_schema_extra['default'])}`"
+            default = f"`{json.dumps(field.json_schema_extra['default'])}`"
         elif isinstance(required, list) and key in required:
             default = "required"
         kinds = [", ".join(f"`{kind}`" for kind in kinds_of(key)) or "all"] if of else []
@@ -96,36 +96,30 @@ def _accepted(key: str, field: FieldInfo) -> str:
     return "a file, or a table" if key == "trace" else "a table"
 
 
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+_OF_PRESETS = (
+    "preset",
+    "what it is",
+    *(f"{each}: rate, delay, loss, queue" for each in DIRECTIONS),
+)
 
 
-_PRESETS = """\
-| preset | what it is | up: rate, delay, loss, queue | down: rate, delay, loss, queue |
-|---|---|---|---|
-"""
-
-
-def _preset(preset: Preset) -> str:
+def _preset(preset: Preset) -> list[str]:
     numbers = preset.numbers()
     directions = [", ".join(numbers[f"{each}.{key}"] for key in KEYS) for each in DIRECTIONS]
-    return f"| `{preset.name}` | {preset.summary} | {' | '.join(directions)} |\n"
+    return [f"`{preset.name}`", preset.summary, *directions]
 
 
 def _reasons(preset: Preset) -> str:
     """A line for each number; one for both directions where the reason is the same."""
-    lines = [f"### {preset.name}", "", "| key | value | reason |", "|---|---|---|"]
-    numbers = preset.numbers()
+    rows, numbers = [], preset.numbers()
     for key in KEYS:
         up, down = f"up.{key}", f"down.{key}"
         together = preset.reasons[up] == preset.reasons[down]
         for keys in [(up, down)] if together else [(up,), (down,)]:
             values = ", ".join(dict.fromkeys(numbers[each] for each in keys))
             names = ", ".join(f"`{each}`" for each in keys)
-            lines.append(f"| {names} | {values} | {preset.reasons[keys[0]]} |")
-    return "\n".join(lines) + "\n\n"
+            rows.append((names, values, preset.reasons[keys[0]]))
+    return f"### {preset.name}\n\n{tables.markdown(('key', 'value', 'reason'), rows)}\n"
 
 
 def schema() -> str:

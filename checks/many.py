@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Many runs of a tool, one per CPU at a time; the directories of failed ones stay."""
+"""Many runs of a check, one per CPU at a time; the directories of failed ones stay."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from checks.command_line import say
 from mptcplab import resources
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.engine import Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs.single import cpus
-
-_DESTROY = "CONFIG_INET_DIAG_DESTROY=y"
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,6 @@ class Builds:
     kernel: KernelBuild
     guest: Guest
     program: Guest
-
-    @property
-    def can_kill(self) -> bool:
-        """Whether the kernel destroys sockets when it is asked to, as by `ss -K`."""
-        return _DESTROY in self.kernel.config.read_text().splitlines()
 
 
 def builds(variant: str, program: str) -> Builds:
@@ -102,3 +97,24 @@ def run_all(
             shutil.rmtree(directory, ignore_errors=True)
 
     return each(cases, work, jobs or len(cpus()))
+
+
+def attack(
+    cases: Sequence[C],
+    perform: Callable[[C, Path, Watch], V],
+    name: Callable[[C], str],
+    command: Callable[[C], str],
+    out: Path,
+) -> Generator[tuple[C, V]]:
+    """Performs cases as `run_all`; reports each failure with its command, and progress 20 times."""
+    failed: list[C] = []
+    with closing(run_all(cases, perform, name, out)) as ended:
+        for number, (case, judged) in enumerate(ended, 1):
+            if judged.failures:
+                failed.append(case)
+                print(f"FAILED: {command(case)}", *judged.failures, sep="\n    ", flush=True)
+            if 20 * number // len(cases) > 20 * (number - 1) // len(cases):
+                say(f"{number}/{len(cases)} runs, {len(failed)} failed")
+            yield case, judged
+    for case in failed:
+        print(f"to repeat it: {command(case)}   # kept: {out / name(case)}")

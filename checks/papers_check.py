@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Does docs/results still agree with experiments/ and the kernel? `make papers-check`
 
-A published claim must not disappear. The check fails if a claim of docs/results/claims.json is no
-longer in experiments/, unless CHANGELOG.md names it, PAPER/FIGURE:NAME. It warns of stale figures,
-of experiments that have changed since their runs, and of explanations and headlines that are no
-longer shown. With --strict it fails if there are warnings.
+The check fails if a claim of docs/results/claims.json is no longer in experiments/, unless
+CHANGELOG.md names it, PAPER/FIGURE:NAME. It warns of stale figures, of experiments that have
+changed since their runs, and of explanations and headlines that are no longer shown.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ else differs.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import difflib
 import gzip
@@ -30,10 +29,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
+
+from checks.command_line import parser_of
+from mptcplab.errors import status_of
 
 CHECKS = Path(__file__).parent
 ROOT = CHECKS.parent
@@ -189,16 +191,6 @@ def tree_of(version: str) -> tuple[Path, str]:
         return Path(version), git(Path(version), "write-tree", **index).decode().strip()
 
 
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """A directory whose name always has the same length, as tables are as wide as names."""
-    directory = Path(tempfile.mkdtemp(prefix="same-", dir="/tmp"))
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
 class Version:
     """A version of the project, unpacked into a scratch directory, and its answers."""
 
@@ -330,8 +322,10 @@ async def record(
 
     if missing:
         (kept / tree).mkdir(parents=True, exist_ok=True)
-        with scratch() as directory:
-            version = Version(repository, tree, directory)
+        # its name has the same length everywhere, as tables are as wide as names
+        scratch = tempfile.TemporaryDirectory("", "same-", "/tmp", ignore_cleanup_errors=True)
+        with scratch as directory:
+            version = Version(repository, tree, Path(directory))
             kernel = await version.kernel()
             async with asyncio.TaskGroup() as tasks:
                 for name in tuple(missing):
@@ -410,11 +404,7 @@ def refusal(answer: Answer) -> Iterator[Difference]:
 
 def main(arguments: Sequence[str], checks: Path = CHECKS) -> int:
     """Records both versions, and prints what differs; the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m checks.same_commands",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("same_commands", __doc__)
     parser.add_argument("old", metavar="OLD")
     parser.add_argument("new", metavar="NEW", nargs="?", default=str(ROOT))
     parser.add_argument("--kept", type=Path, default=ROOT / "same-commands-out", metavar="DIR")
@@ -466,7 +456,4 @@ def main(arguments: Sequence[str], checks: Path = CHECKS) -> int:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(status_of(lambda: main(sys.argv[1:])))

@@ -9,8 +9,7 @@ and shows the command that repeats a failure. See docs/reliability.md.
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 from rich.table import Table
 
 from checks import many, tables
-from checks.command_line import chosen, natural, parser_of, say
+from checks.command_line import chosen, natural, parser_of
 from checks.troubles import TROUBLES, Connection, End, TortureCase, case
 from mptcplab.errors import RunError, status_of
 from mptcplab.lab import engine, kernel
@@ -197,43 +196,24 @@ def perform(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which cases: `count` seeds from `first` on, of these schedulers and congestion controls."""
+    """Which cases: a seed for each run, of these schedulers and congestion controls."""
 
-    first: int
-    count: int
+    seeds: range
     schedulers: tuple[str, ...]
     ccs: tuple[str, ...]
     without: tuple[str, ...] = ()
     only: tuple[int, ...] = ()
-
-    @property
-    def seeds(self) -> range:
-        """A case for each run."""
-        return range(self.first, self.first + self.count)
 
     def pair(self, seed: int) -> tuple[str, str]:
         """The scheduler and the congestion control of a seed, which alone decides what is run."""
         cc = self.ccs[seed // len(self.schedulers) % len(self.ccs)]
         return self.schedulers[seed % len(self.schedulers)], cc
 
-    def cases(self, *, can_kill: bool) -> Iterator[TortureCase]:
+    def cases(self) -> Iterator[TortureCase]:
         """That of each seed."""
         for seed in self.seeds:
             scheduler, cc = self.pair(seed)
-            yield case(seed, scheduler, cc, without=self.without, only=self.only, can_kill=can_kill)
-
-
-def run_all(
-    cases: Sequence[TortureCase], builds: many.Builds, out: Path
-) -> Generator[tuple[TortureCase, Verdict]]:
-    """Runs cases, one per CPU at a time; yields each when it has ended. Those that failed stay."""
-    return many.run_all(
-        cases, lambda case, directory, watch: perform(case, builds, directory, watch), _name, out
-    )
-
-
-def _name(case: TortureCase) -> str:
-    return f"{case.seed}-{case.scheduler.split(':')[0]}-{case.cc}"
+            yield case(seed, scheduler, cc, without=self.without, only=self.only)
 
 
 def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
@@ -241,7 +221,7 @@ def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
     words = [f"make torture SEED={case.seed} RUNS=1"]
     if variant != "lab":
         words.append(f"VARIANT={variant}")
-    words += [f"SCHEDULER={case.scheduler.split(':')[0]}", f"CC={case.cc}"]
+    words += [f"SCHEDULER={case.name}", f"CC={case.cc}"]
     more = [f"--without '{name}'" for name in wanted.without]
     more += [f"--connection {number}" for number in wanted.only]
     if more:
@@ -250,14 +230,6 @@ def command(case: TortureCase, wanted: Wanted, variant: str) -> str:
 
 
 # --- the report
-
-
-def show_failures(case: TortureCase, verdict: Verdict, wanted: Wanted, variant: str) -> None:
-    """The command that repeats a case that failed, and how it failed."""
-    print(f"FAILED: {command(case, wanted, variant)}   # {', '.join(case.troubles)}")
-    for failure in verdict.failures:
-        print(f"    {failure}")
-    sys.stdout.flush()
 
 
 _COLUMNS = (
@@ -292,62 +264,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kernel-variant", default="lab", choices=sorted(kernel.VARIANTS))
     without = f"leave this out; again for more: {', '.join(TROUBLES)}"
     parser.add_argument(
-        *("--without",),
-        action="append",
-        default=[],
-        choices=list(TROUBLES),
-        metavar="TROUBLE",
-        help=without,
+        "--without", action="append", default=[], choices=TROUBLES, metavar="TROUBLE", help=without
     )
     alone = "only this one, from 1; again for more"
     parser.add_argument(
-        *("--connection",), action="append", default=[], type=natural, metavar="NUMBER", help=alone
+        "--connection", action="append", default=[], type=natural, metavar="NUMBER", help=alone
     )
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="where failed runs are kept")
-    parser.add_argument("--plan", action="store_true", help="print what would be run")
     options = parser.parse_args(arguments)
     schedulers = chosen(parser, "--scheduler", options.scheduler, kernel.schedulers())
     wanted = Wanted(
-        first=options.seed,
-        count=options.runs,
+        seeds=range(options.seed, options.seed + options.runs),
         schedulers=schedulers,
         ccs=chosen(parser, "--cc", options.cc, congestion.names()),
         without=tuple(options.without),
         only=tuple(options.connection),
     )
-    return status_of(
-        lambda: _run_and_show(wanted, options.kernel_variant, options.out, plans=options.plan)
-    )
+    return status_of(lambda: _run_and_show(wanted, options.kernel_variant, options.out))
 
 
-def _run_and_show(wanted: Wanted, variant: str, out: Path, *, plans: bool) -> int:
+def _run_and_show(wanted: Wanted, variant: str, out: Path) -> int:
     made = many.builds(variant, "torture")
-    if not made.can_kill:
-        say("this kernel has no CONFIG_INET_DIAG_DESTROY: no `ss -K`")
-    cases = list(wanted.cases(can_kill=made.can_kill))
-    if plans:
-        for one in cases:
-            print(f"# {', '.join(one.troubles)}\n")
-            print(one.plan(str(made.program.program)))
-            print("# connections\n" + one.input(), end="")
-        return 0
+    attack = many.attack(
+        list(wanted.cases()),
+        lambda case, directory, watch: perform(case, made, directory, watch),
+        lambda case: f"{case.seed}-{case.name}-{case.cc}",
+        lambda case: f"{command(case, wanted, variant)}   # {', '.join(case.troubles)}",
+        out,
+    )
     totals: dict[str, Verdict] = {}
-    failed = []
     try:
-        with closing(run_all(cases, made, out)) as ended:
-            for number, (one, verdict) in enumerate(ended, 1):
-                totals.setdefault(one.scheduler.split(":")[0], Verdict(runs=0)).add(verdict)
-                if verdict.failures:
-                    failed.append(one)
-                    show_failures(one, verdict, wanted, variant)
-                if number % 20 == 0 or number == len(cases):
-                    say(f"{number}/{len(cases)} runs, {len(failed)} failed")
+        with closing(attack) as verdicts:
+            for one, verdict in verdicts:
+                totals.setdefault(one.name, Verdict(runs=0)).add(verdict)
     finally:
         if totals:
             tables.show(table(totals), width=120)
-    for one in failed:
-        print(f"to repeat it: {command(one, wanted, variant)}   # kept: {out / _name(one)}")
-    return 1 if failed else 0
+    return 1 if any(total.failures for total in totals.values()) else 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ Times are in us of virtual time after the start, as guest/torture/connections.c 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -20,7 +20,7 @@ from mptcplab.plan import plan, qdiscs, testbed
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario, Shape
 from mptcplab.scenario.resolve import from_flags
-from mptcplab.scenario.scheduler import Parameter, known
+from mptcplab.scenario.scheduler import known
 from mptcplab.scenario.workload import Program
 
 _MS = 1000
@@ -124,6 +124,11 @@ class TortureCase:
     calm_us: int
 
     @property
+    def name(self) -> str:
+        """The scheduler, without its parameters."""
+        return self.scheduler.partition(":")[0]
+
+    @property
     def until_us(self) -> int:
         """When every connection must have ended."""
         return self.calm_us + BOUND_US
@@ -160,17 +165,11 @@ def case(
     *,
     without: Collection[str] = (),
     only: Collection[int] = (),
-    can_kill: bool = True,
 ) -> TortureCase:
-    """The case of a seed, `without` some troubles, and with `only` some connections (from 1).
-
-    `can_kill`: the kernel can destroy sockets (CONFIG_INET_DIAG_DESTROY).
-    """
+    """The case of a seed, `without` some troubles, and with `only` some connections (from 1)."""
     drawn = Random(f"{seed} troubles")
     chances = {name: drawn.random() < chance for name, (chance, _) in TROUBLES.items()}
     chosen = tuple(name for name, chance in chances.items() if chance and name not in without)
-    if not can_kill:
-        chosen = tuple(name for name in chosen if name != "kills")
     world = _World(seed, chosen)
     for name in chosen:
         TROUBLES[name][1](world, Random(f"{seed} {name}"))
@@ -309,6 +308,20 @@ class _World:
     def out(self, i: int, begin_us: int, end_us: int) -> None:
         """Path `i` carries nothing meanwhile."""
         self.shapes += [(begin_us, i, "out", 1), (min(end_us, self.trouble_us), i, "out", -1)]
+
+    def flaps(self, rng: Random, counts: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The begin and the end of one of these numbers of flaps, one every 100 ms."""
+        begin_us = self.time(rng, 0.8)
+        for number in range(rng.choice(counts)):
+            at_us = begin_us + 2 * number * _FLAP_US
+            if at_us + _FLAP_US < self.trouble_us:
+                yield at_us, at_us + _FLAP_US
+
+    def change_ends(self, change: Callable[[End, int], End]) -> None:
+        """Each end is changed; `change` also gets the time of its connection."""
+        for number, each in enumerate(self.connections):
+            client, server = (change(end, each.at_us) for end in (each.client, each.server))
+            self.connections[number] = replace(each, client=client, server=server)
 
     def down(self, host: str, i: int, begin_us: int, end_us: int) -> None:
         """A device is down meanwhile."""
@@ -469,25 +482,17 @@ def _changes(world: _World, rng: Random) -> None:
 def _device_flaps(world: _World, rng: Random) -> None:
     """Devices of either end go down and up every 50 ms."""
     for host, i in world.hosts():
-        if rng.random() < 0.5:
-            continue
-        begin_us = world.time(rng, 0.8)
-        for number in range(rng.choice((1, 3, 10, 20))):
-            at_us = begin_us + 2 * number * _FLAP_US
-            if at_us + _FLAP_US < world.trouble_us:
-                world.down(host, i, at_us, at_us + _FLAP_US)
+        if rng.random() >= 0.5:
+            for times_us in world.flaps(rng, (1, 3, 10, 20)):
+                world.down(host, i, *times_us)
 
 
 def _path_flaps(world: _World, rng: Random) -> None:
     """Paths stop and resume every 50 ms."""
     for i in range(1, world.count + 1):
-        if rng.random() < 0.4:
-            continue
-        begin_us = world.time(rng, 0.8)
-        for number in range(rng.choice((3, 10, 30))):
-            at_us = begin_us + 2 * number * _FLAP_US
-            if at_us + _FLAP_US < world.trouble_us:
-                world.out(i, at_us, at_us + _FLAP_US)
+        if rng.random() >= 0.4:
+            for times_us in world.flaps(rng, (3, 10, 30)):
+                world.out(i, *times_us)
 
 
 def _outage(world: _World, rng: Random) -> None:
@@ -540,36 +545,24 @@ def _shrinks(world: _World, rng: Random) -> None:
     """Receive buffers that become small while data flows, with MPTCP's checksums or without."""
     if rng.random() < 0.5:
         _checksums(world, rng)
-    world.connections = [
-        replace(
-            connection,
-            client=_shrunk(connection, "client", rng),
-            server=_shrunk(connection, "server", rng),
-        )
-        for connection in world.connections
-    ]
 
+    def shrunk(end: End, at_us: int) -> End:
+        """What it then reads and writes is bounded."""
+        shrink, at_us = rng.choice((0, 1, 2048, 4096)), at_us + rng.randrange(500 * _MS)
+        return replace(end, bytes=min(end.bytes, _SHRUNK_BYTES), shrink=shrink, shrink_at=at_us)
 
-def _shrunk(connection: Connection, name: str, rng: Random) -> End:
-    """An end whose buffer may become small; what it then reads and writes is bounded."""
-    end: End = getattr(connection, name)
-    shrink, after_us = rng.choice((0, 1, 2048, 4096)), rng.randrange(500 * _MS)
-    at_us = connection.at_us + after_us
-    return replace(end, bytes=min(end.bytes, _SHRUNK_BYTES), shrink=shrink, shrink_at=at_us)
+    world.change_ends(shrunk)
 
 
 def _low_water(world: _World, rng: Random) -> None:
     """Ends that leave little unsent (TCP_NOTSENT_LOWAT)."""
 
-    def lowered(end: End) -> End:
+    def lowered(end: End, _at_us: int) -> End:
         mark = rng.choice((0, 1, 100, 4096))
         most = _HELD_WRITES * end.write_chunk if mark and not end.no_delay else end.bytes
         return replace(end, low_water=mark, bytes=min(end.bytes, most))
 
-    world.connections = [
-        replace(each, client=lowered(each.client), server=lowered(each.server))
-        for each in world.connections
-    ]
+    world.change_ends(lowered)
 
 
 def _late(world: _World, rng: Random, host: str) -> None:
@@ -647,9 +640,7 @@ def _of_ends(_world: _World, _rng: Random) -> None:
 
 def _with_parameters(scheduler: str, rng: Random) -> str:
     """A scheduler with other values of the parameters that have few."""
-    parameters: tuple[Parameter, ...] = ()
-    if scheduler in known():
-        parameters = known()[scheduler].parameters
+    parameters = known()[scheduler].parameters if scheduler in known() else ()
     drawn = [
         f"{parameter.name}={parameter.text(rng.randint(parameter.minimum, parameter.maximum))}"
         for parameter in parameters

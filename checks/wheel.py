@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds the wheel: the package with its data, and kernel and guest as programs (make wheel).
 
-The programs are those of the cache, byte for byte: whoever installs the wheel makes the same runs
-as the clone, and needs no compiler for it. What they are made from comes along, or is named to the
-version: `prebuilt/SOURCES.md`.
+The programs are those of the cache, byte for byte, so that the runs are those of the clone. What
+they are made from comes along, or is named to the version: `prebuilt/SOURCES.md`.
 """
 
 from __future__ import annotations
 
-import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from checks.command_line import parser_of
 from mptcplab import __version__
 from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import doctor, guest, kernel, prebuilt
@@ -31,42 +31,12 @@ VARIABLE = "MPTCPLAB_PREBUILT"
 _LICENCES = Path("/usr/share/common-licenses")
 _LIBRARY_LICENCE = "LGPL-2.1"
 
-_SOURCES = """\
-# What the programs of this directory are made from
-
-They are free software. Whoever passes them on must offer their sources, too: the files of this
-wheel, and two source packages of Debian. Debian's mirrors and its archive of snapshots have these
-packages under the versions given here. If in doubt, keep a copy.
-
-## kernel/linux
-
-GPL-2.0-only. Debian's source package {kernel_source}: its `{archive}`, SHA-256
-`{archive_sha256}`,
-with the patches of `../kernel/patches/6.12`, the files of `../kernel/mptcp` and
-`../kernel/precompiled`, and the configuration `kernel/config`, made from `../kernel/lab.config`.
-Statically linked with the GNU C Library. `module-kit.tar.xz` has headers of the same kernel.
-
-## guest
-
-GPL-2.0-only. The files of `../guest` and `../kernel/mptcp/uapi`. Statically linked with the GNU C
-Library.
-
-## The GNU C Library
-
-LGPL-2.1-or-later, see LGPL-2.1.txt. Debian's source package {library_source}.
-
-## The recipe
-
-Both programs were compiled by {compiler}. With these sources, this compiler
-and mptcplab {version}, `mptcplab kernel build --source ARCHIVE` makes kernel {kernel} again, byte
-for byte: `mptcplab/lab/kernel.py` and `kernel_make.py` say how, and `mptcplab/lab/guest.py` how
-guest program {guest} is made. The text of the GPL is LICENSE, among the metadata of this wheel.
-"""
+_SOURCES = Path(__file__).with_name("wheel_sources.md")
 
 
 def main() -> int:
     """Builds it, and prints its name and size."""
-    parser = argparse.ArgumentParser(prog="python -m checks.wheel", description=__doc__)
+    parser = parser_of("wheel", __doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where to put it [dist]")
     options = parser.parse_args()
     return status_of(lambda: _make(options.out))
@@ -86,8 +56,7 @@ def make(out: Path) -> Path:
     built, program = kernel.build(), guest.build()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
         _gather(Path(name), built, program)
-        before = set(out.glob("*.whl"))
-        stamps = {file: file.stat().st_mtime_ns for file in before}
+        stamps = {file: file.stat().st_mtime_ns for file in out.glob("*.whl")}
         command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
         done = subprocess.run(
             [*command, "--directory", str(out.absolute())],
@@ -119,7 +88,10 @@ def _gather(directory: Path, built: KernelBuild, program: Guest) -> None:
         source=source.digest,
         version=source.version,
         compiler=kernel.compiler_version(),
-        sha256={name: prebuilt.digest(directory / name) for name in prebuilt.FILES},
+        sha256={
+            name: hashlib.sha256((directory / name).read_bytes()).hexdigest()
+            for name in prebuilt.FILES
+        },
     )
     (directory / prebuilt.ABOUT).write_text(json.dumps(asdict(about), indent=1) + "\n")
     if source.path != doctor.DEBIAN_SOURCE:
@@ -128,7 +100,7 @@ def _gather(directory: Path, built: KernelBuild, program: Guest) -> None:
             f" choose Debian's: mptcplab kernel build --source {doctor.DEBIAN_SOURCE}"
         )
     (directory / "SOURCES.md").write_text(
-        _SOURCES.format(
+        _SOURCES.read_text().format(
             kernel_source=_source_package(doctor.DEBIAN_PACKAGE),
             archive=source.path.name,
             archive_sha256=source.digest,

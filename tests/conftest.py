@@ -133,6 +133,11 @@ def lab_guest() -> Guest:
 
 
 @pytest.fixture(scope="session")
+def rig(lab_kernel: KernelBuild, lab_guest: Guest) -> Rig:
+    return Rig(lab_kernel, lab_guest)
+
+
+@pytest.fixture(scope="session")
 def builds(lab_kernel: KernelBuild, lab_guest: Guest) -> None:
     """They are there; programs that tests start find them."""
     assert lab_guest

@@ -71,16 +71,20 @@ def lia(subflows: Sequence[Subflow], index: int) -> Fraction:
 def olia(subflows: Sequence[Subflow], index: int) -> Fraction:
     """As `lia`, of draft-khalili-mptcp-congestion-control."""
     own = subflows[index]
-    most = max(s.window for s in subflows)
-    best = max(s.quality for s in subflows)
-    largest = [i for i, s in enumerate(subflows) if s.window == most]
-    others = [i for i, s in enumerate(subflows) if s.quality == best and i not in largest]
-    epsilon = Fraction(0)
-    if others and index in largest:
-        epsilon = -Fraction(1, len(subflows) * len(largest))
-    elif others and index in others:
-        epsilon = Fraction(1, len(subflows) * len(others))
+    epsilon = _epsilon(subflows, index, [s.window for s in subflows])
     return _growth(subflows, own) * own.mss + epsilon / own.cwnd
+
+
+def _epsilon(subflows: Sequence[Subflow], index: int, windows: Sequence[int]) -> Fraction:
+    """By how many segments OLIA moves from the largest windows to the best paths."""
+    best = max(s.quality for s in subflows)
+    largest = [i for i, window in enumerate(windows) if window == max(windows)]
+    others = [i for i, s in enumerate(subflows) if s.quality == best and i not in largest]
+    if others and index in largest:
+        return -Fraction(1, len(subflows) * len(largest))
+    if index in others:
+        return Fraction(1, len(subflows) * len(others))
+    return Fraction(0)
 
 
 def balia(subflows: Sequence[Subflow], index: int) -> Fraction:
@@ -137,15 +141,7 @@ def measured_balia(subflows: Sequence[Subflow], index: int) -> tuple[int, int]:
 def measured_olia(subflows: Sequence[Subflow], index: int) -> int:
     """What an acknowledgment adds to the count of a window, in 2^-10 segments."""
     own = subflows[index]
-    most = max(s.cwnd for s in subflows)
-    best = max(s.quality for s in subflows)
-    largest = [i for i, s in enumerate(subflows) if s.cwnd == most]
-    others = [i for i, s in enumerate(subflows) if s.quality == best and i not in largest]
-    epsilon = Fraction(0)
-    if others and index in largest:
-        epsilon = -Fraction(1, len(subflows) * len(largest))
-    elif others and index in others:
-        epsilon = Fraction(1, len(subflows) * len(others))
+    epsilon = _epsilon(subflows, index, [s.cwnd for s in subflows])
     windows = sum(floor(2**10 * s.cwnd * Fraction(own.rtt_us8, s.rtt_us8)) for s in subflows)
     # where the square of their sum overflows
     rate = min(1 + windows, 2**31) ** 2

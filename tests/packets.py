@@ -127,6 +127,13 @@ def write_pcap(
     return file
 
 
+def write_links(file: Path, *links: Iterable[Packet]) -> Path:
+    """One classic capture of several links, numbered from 0 on, one after the other."""
+    parts = [write_pcap(file, link, link_id=n).read_bytes() for n, link in enumerate(links)]
+    file.write_bytes(parts[0] + b"".join(part[24:] for part in parts[1:]))
+    return file
+
+
 def write_pcapng(file: Path, packets: Iterable[Packet | Datagram], *, link_id: int = 0) -> Path:
     """A capture of one Ethernet interface in nanoseconds, in the form that Wireshark writes."""
     parts = [

@@ -84,7 +84,6 @@ def published(name: str = "paper2020/fig1", **chart: Any) -> Published:
         title="On queues",
         authors="A",
         published="2020",
-        findings=["Queues fill."],
         headline=[headline, lost],
     )
     return Published(name, Path("fig1.toml"), paper, own)

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """backup: everything on the first subflow that is no backup.
 
-Source: tools/testing/selftests/bpf/progs/mptcp_bpf_bkup.c of multipath-tcp/mptcp_net-next, which
-marks the first subflow that is not a backup, whatever its state, and nothing if all are backups:
-the connection stalls. The framework asks for usable ones; backups are used when no other is.
+Source: tools/testing/selftests/bpf/progs/mptcp_bpf_bkup.c of multipath-tcp/mptcp_net-next.
 """
 
 from __future__ import annotations

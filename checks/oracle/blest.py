@@ -2,11 +2,10 @@
 """blest: blocking estimation.
 
 Source: mptcp_blest.c of multipath-tcp/mptcp, v0.95 (@4e10ec52). Paper: Ferlin et al., IFIP
-Networking 2016. Parameters of the module: lambda 12, max_lambda 13, min_lambda 10 (tenths),
-dyn_lambda_good 10, dyn_lambda_bad 40 (thousandths).
+Networking 2016. Parameters of the module: lambda, min_lambda, max_lambda, dyn_lambda_good and
+dyn_lambda_bad.
 
-The source computes in 32 bits, which overflow for long round-trip times; here nothing does. Its
-length of no segment at all is a crash; here it is 0, as in pull request 357.
+The source's length of no segment at all is a crash; here it is 0, as in pull request 357.
 
 With `paper` the estimate is that of the paper's algorithm 1: in r = RTT_slow / RTT_fast rounds the
 fast subflow sends cwnd + (r - 1) / 2 packets in each, and the slow one has in flight what it has,
@@ -15,7 +14,6 @@ and one more. Lambda is that of the module.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import ClassVar
 
@@ -23,21 +21,18 @@ from checks.oracle.state import INFINITE_SSTHRESH, Answer, Question, Segment, Su
 from checks.oracle.v09x import Model, fastest, in_list_order, jiffies, next_segment
 
 _U32_MAX = 0xFFFFFFFF
+#: The parameters of the module, in thousandths.
+_LAMBDA, _LEAST_LAMBDA, _MOST_LAMBDA, _GOOD, _BAD = 1200, 1000, 1300, 10, 40
 
 
 class Blest(Model):
     knows: ClassVar[frozenset[str]] = frozenset({"paper"})
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.paper = bool(params.get("paper"))
+    def set_up(self) -> None:
+        self.paper = bool(self.params.get("paper"))
         self.least: dict[int, int] = {}
         self.most: dict[int, int] = {}
-        self.lambda_1000 = params.get("lambda", 12) * 100
-        self.least_lambda = params.get("min_lambda", 10) * 100
-        self.most_lambda = params.get("max_lambda", 13) * 100
-        self.good = params.get("dyn_lambda_good", 10)
-        self.bad = params.get("dyn_lambda_bad", 40)
+        self.lambda_1000 = _LAMBDA
         self.blocked = False
         self.updated: int | None = None
 
@@ -96,8 +91,8 @@ class Blest(Model):
         assert self.updated is not None
         if question.jiffies - self.updated < jiffies(self.least[slow.id] >> 3):
             return
-        self.lambda_1000 += self.bad if self.blocked else -self.good
-        self.lambda_1000 = max(min(self.lambda_1000, self.most_lambda), self.least_lambda)
+        self.lambda_1000 += _BAD if self.blocked else -_GOOD
+        self.lambda_1000 = max(min(self.lambda_1000, _MOST_LAMBDA), _LEAST_LAMBDA)
         self.blocked = False
         self.updated = question.jiffies
 

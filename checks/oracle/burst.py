@@ -8,13 +8,10 @@ memory left or cannot be used, and it asks anew whenever it is called. What a cl
 subflow carried is sent again by the same way; else, only the connection's timer sends anything
 again, which asks another function.
 
-MPTCP_SEND_BURST_SIZE is 64 KiB less 108 bytes of headers. Upstream divides by 32 bits of the pacing
-rate; here it is that or the most that they hold.
+MPTCP_SEND_BURST_SIZE is 64 KiB less 108 bytes of headers.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from checks.oracle.state import NEW, REINJECTION, Answer, Asked, Done, Question, Segment, Subflow
 from checks.oracle.v09x import Model, regular
@@ -26,8 +23,7 @@ _U32_MAX = 0xFFFFFFFF
 class Burst(Model):
     metric = False
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def set_up(self) -> None:
         #: avg_pacing_rate, by the number of the subflow
         self.average: dict[int, int] = {}
         #: who has the burst, and snd_burst: what is left of it
@@ -38,7 +34,7 @@ class Burst(Model):
         again = question.reinjection if _is_orphan(question, question.reinjection) else None
         segment = again or question.head
         subflow = self._send(question) if segment else None
-        return Answer.of(REINJECTION if again else NEW, subflow, segment)
+        return Answer.new(subflow, segment, REINJECTION if again else NEW)
 
     def took(self, asked: Asked) -> None:  # noqa: ARG002
         # until it has been done, nobody knows whether there was room: the next one asks anew

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from checks.oracle.known import KNOWN, Known, reason_of
+from checks.oracle.known import known_reason
 from checks.oracle.models import model_of, params_of
 from checks.oracle.state import NEW, WAIT, Answer, Asked, Question, Segment, read
 from checks.oracle.v09x import Model
@@ -79,36 +77,14 @@ class Agreement:
         listed = sum(self.listed.values())
         return (self.runs, self.decisions, self.agreed, self.ties, listed, self.differs)
 
-    @property
-    def is_good(self) -> bool:
-        return not self.failures and not self.differs
-
-    def as_json(self) -> dict[str, Any]:
-        first = self.first
-        return {
-            "runs": self.runs,
-            "decisions": self.decisions,
-            "agreed": self.agreed,
-            "ties": self.ties,
-            "listed": dict(self.listed),
-            "differs": self.differs,
-            "first": str(first) if first else None,
-            "first_run": first.run if first else None,
-            "errors": self.failures,
-        }
-
     def add(self, other: Agreement) -> None:
-        self.runs += other.runs
-        self.decisions += other.decisions
-        self.agreed += other.agreed
-        self.ties += other.ties
-        self.listed += other.listed
-        self.differs += other.differs
-        self.first = self.first or other.first
-        self.failures += other.failures
+        first = self.first or other.first
+        for name in vars(other).keys() - {"first"}:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.first = first
 
 
-def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, list[Known]]) -> None:
+def _judge(model: Model, asked: Asked, result: Agreement) -> None:
     """One decision. It is a tie if the model picks the same with times in whole us.
 
     That is what our schedulers see; of equal times they may take another subflow, so the list is
@@ -123,7 +99,7 @@ def _judge(model: Model, asked: Asked, result: Agreement, known: Mapping[str, li
     elif tied := _tied(model, asked):
         result.ties += 1
         model.__dict__.update(tied.__dict__)
-    elif reason := reason_of(known, question, source, kernel):
+    elif reason := known_reason(question, source, kernel):
         result.listed[reason] += 1
     else:
         result.differs += 1
@@ -169,7 +145,7 @@ def _held(question: Question, answer: Answer) -> Answer:
     return Answer(WAIT) if answer.seq + size > question.window_end_seq else answer
 
 
-def judge_file(path: Path, scheduler: str, known: Mapping[str, list[Known]] = KNOWN) -> Agreement:
+def judge_file(path: Path, scheduler: str) -> Agreement:
     """Compares all decisions in a file of states with those of the model, with its parameters.
 
     Raises MptcplabError as `models.params_of` does, or `state.read`.
@@ -182,7 +158,7 @@ def judge_file(path: Path, scheduler: str, known: Mapping[str, list[Known]] = KN
         if number not in models:
             models[number] = model(params)
         if isinstance(each, Asked):
-            _judge(models[number], each, result, known)
+            _judge(models[number], each, result)
         else:
             models[number].done(each)
     return result

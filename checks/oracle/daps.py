@@ -4,44 +4,29 @@ congestion window once in each of its delays.
 
 Source: mptcp_daps.c of vkirany/mptcp-kau (@98ab772f). Papers: Sarwar et al., WAINA 2013; Kuhn et
 al., ICC 2014. Parameters of the module: allow_optim 1, daps_in_ss 1, round_delay 4,
-use_planned_cwnd 1, smooth_cwnd 1.
-
-The source's comment says that its delays are in milliseconds, and they are in microseconds: their
-least common multiple overflows from about 2 s^2 / 10^12 on, and below that a schedule lasts for
-minutes. Here they are what the comment says; with unit_us 1 what the source has. The source
-compares TCP's numbers with 0 before the first sample of the smoothed window, so that, by chance,
-some connections never take one; here all do.
+use_planned_cwnd 1, smooth_cwnd 1. Its comment says that delays are in milliseconds, and here they
+are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from checks.oracle.state import (
-    DUPLICATE,
-    INFINITE_SSTHRESH,
-    NEW,
-    REINJECTION,
-    Answer,
-    Done,
-    Question,
-    Segment,
-    Subflow,
-)
+from checks.oracle.state import NEW, REINJECTION, Answer, Done, Question, Segment, Subflow
 from checks.oracle.v09x import (
     Model,
     fits_window,
     has_room,
     in_list_order,
-    in_loss,
     lowest_rtt,
     new_data,
+    reachable,
     window_takes,
 )
 
 _MAX_FLOWS = 8
+_ROUND_MS = 4
 
 
 @dataclass
@@ -80,12 +65,7 @@ class Schedule:
 class Daps(Model):
     metric = False
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.round_delay = params.get("round_delay", 4)
-        self.unit_us = params.get("unit_us", 1000)
-        self.planned = bool(params.get("use_planned_cwnd", 1))
-        self.in_slow_start = bool(params.get("daps_in_ss", 1))
+    def set_up(self) -> None:
         self.smooth: dict[int, Smooth] = {}
         #: segments left in the visit; -1: a new visit begins
         self.left: dict[int, int] = {}
@@ -97,7 +77,7 @@ class Daps(Model):
         if not segment:
             return Answer()
         for each in question.subflows:
-            if _reachable(each) and each.cwnd:
+            if reachable(each) and each.cwnd:
                 self.smooth.setdefault(each.id, Smooth()).update(each)
         subflow = self._scheduled(question)
         if not subflow:
@@ -106,8 +86,8 @@ class Daps(Model):
         if subflow and not fits_window(question, segment, subflow.mss):
             return self._repeat(question)
         if question.reinjection:
-            return Answer.of(REINJECTION, subflow, segment)
-        return Answer.of(NEW, subflow, question.head)
+            return Answer.reinjection(subflow, segment)
+        return Answer.new(subflow, question.head)
 
     def done(self, done: Done) -> None:
         """The module looks at the window before it counts, so what is counted leaves."""
@@ -124,34 +104,18 @@ class Daps(Model):
 
     def _begin(self, question: Question) -> None:
         """mptcp_begin_schedule()"""
-        flows = [
-            each
-            for each in in_list_order(question)
-            if _reachable(each) and each.srtt_8us and not self._after_loss(each)
-        ]
-        flows = flows[:_MAX_FLOWS]
+        order = in_list_order(question)
+        flows = [each for each in order if reachable(each) and each.srtt_8us][:_MAX_FLOWS]
         for each in flows:
             self.left[each.id] = -1
         flows.sort(key=lambda each: each.srtt_8us)
-        delays = [self._delay(each) for each in flows]
+        delays = [_delay_ms(each) for each in flows]
         self.schedule = Schedule(
             [each.id for each in flows],
             delays,
             [self.smooth.get(each.id, Smooth()).packets(each) for each in flows],
             end=math.lcm(*delays) if delays else 0,
         )
-
-    def _after_loss(self, subflow: Subflow) -> bool:
-        """In slow start though it has had a loss; with daps_in_ss, no matter."""
-        return not self.in_slow_start and subflow.cwnd <= subflow.ssthresh < INFINITE_SSTHRESH
-
-    def _delay(self, subflow: Subflow) -> int:
-        """Half the RTT, rounded."""
-        half = (subflow.srtt_8us >> 3) // self.unit_us // 2
-        if self.round_delay > 1:
-            over = half % self.round_delay
-            half += -over if over < self.round_delay // 2 else self.round_delay - over
-        return max(half, 1)
 
     def _scheduled(self, question: Question) -> Subflow | None:
         """algo1(): who sends the next segment, by the schedule; None: it has ended."""
@@ -165,13 +129,11 @@ class Daps(Model):
                 subflow = question.subflow(plan.flows[place])
                 if not subflow:
                     continue
-                if not _reachable(subflow):
+                if not reachable(subflow):
                     self.left[subflow.id] = -1
                     continue
                 if self.left.get(subflow.id, 0) == -1:
-                    smooth = self.smooth.get(subflow.id, Smooth())
-                    planned = plan.windows[place]
-                    self.left[subflow.id] = planned if self.planned else smooth.packets(subflow)
+                    self.left[subflow.id] = plan.windows[place]
                 if self.left[subflow.id] == 0:
                     self.left[subflow.id] = -1
                     continue
@@ -198,14 +160,15 @@ class Daps(Model):
         for segment in self.sent.unacked(question):
             for each in free:
                 if each.id not in segment.carried and _room(each, segment):
-                    return Answer(DUPLICATE, each.id, segment.seq)
+                    return Answer.duplicate(each, segment)
         return Answer()
 
 
-def _reachable(subflow: Subflow) -> bool:
-    """mptcp_daps_is_available() without the test of the congestion window"""
-    return subflow.usable and not in_loss(subflow) and not subflow.throttled
+def _delay_ms(subflow: Subflow) -> int:
+    """Half the RTT, in multiples of round_delay."""
+    half = (subflow.srtt_8us >> 3) // 1000 // 2
+    return max((half + _ROUND_MS // 2) // _ROUND_MS * _ROUND_MS, 1)
 
 
 def _room(subflow: Subflow, segment: Segment | None) -> bool:
-    return _reachable(subflow) and has_room(subflow) and window_takes(subflow, segment)
+    return reachable(subflow) and has_room(subflow) and window_takes(subflow, segment)

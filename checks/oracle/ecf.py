@@ -7,9 +7,7 @@ Parameter of the module: r_beta 4 (beta is 1/4).
 sigma is half of what TCP keeps of the deviation, which is four times the mean deviation, and never
 less than the least timeout, 200 ms; so delta is at least 100 ms. What waits at the connection is
 its memory less that of the subflows, and less what the subflows have got acknowledged, but not the
-connection, by counts of packets. In v0.9x all of that memory is of the same buffers; in our kernel
-it is not, so bytes stand for it. The source multiplies in 32 bits, which overflow; here nothing
-does.
+connection, by counts of packets. Here, bytes stand for memory.
 
 With `paper_k` and `paper_delta` it is algorithm 1 of the paper: k is all that is unsent, however
 little, and delta the larger variation of the RTT, for which the mean deviation is taken.
@@ -17,21 +15,20 @@ little, and delta the larger variation of the RTT, for which the mean deviation 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from checks.oracle.state import Answer, Asked, Question, Segment, Subflow
 from checks.oracle.v09x import Model, fastest, in_list_order, next_segment
 
+_R_BETA = 4
+
 
 class Ecf(Model):
     knows: ClassVar[frozenset[str]] = frozenset({"paper_k", "paper_delta"})
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.paper_k = bool(params.get("paper_k"))
-        self.paper_delta = bool(params.get("paper_delta"))
-        self.r_beta = params.get("r_beta", 4)
+    def set_up(self) -> None:
+        self.paper_k = bool(self.params.get("paper_k"))
+        self.paper_delta = bool(self.params.get("paper_delta"))
         self.waiting = 0
         self._verdict: int | None = None
 
@@ -58,7 +55,7 @@ class Ecf(Model):
             queued, least = question.unsent_bytes, False
         self._why = f"fast {fast.id}, k {queued}, delta {delta} us, waiting {self.waiting}"
         self._verdict = complete_earlier(
-            fast, slow, queued, delta, self.waiting, self.r_beta, at_least_window=least
+            fast, slow, queued, delta, self.waiting, at_least_window=least
         )
         return None if self._verdict == 1 else slow
 
@@ -81,14 +78,7 @@ def queued_bytes(question: Question, alive: list[Subflow]) -> int:
 
 
 def complete_earlier(
-    fast: Subflow,
-    slow: Subflow,
-    queued: int,
-    delta: int,
-    waiting: int,
-    r_beta: int,
-    *,
-    at_least_window: bool,
+    fast: Subflow, slow: Subflow, queued: int, delta: int, waiting: int, *, at_least_window: bool
 ) -> int | None:
     """1: wait for the fast one; 0: use the slow one; None: use it, and stay as inclined to wait.
 
@@ -101,7 +91,7 @@ def complete_earlier(
     of_slow = max(queued, slow_window) if at_least_window else queued
     left = fast_us * (of_fast + fast_window)
     right = fast_window * (slow_us + delta)
-    if r_beta * left >= r_beta * right + waiting * right:
+    if _R_BETA * left >= (_R_BETA + waiting) * right:
         return 0
     too_slow = slow_us * of_slow >= slow_window * (2 * fast_us + delta)
     return 1 if too_slow else None

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """first: everything on the first subflow.
 
-Source: tools/testing/selftests/bpf/progs/mptcp_bpf_first.c of multipath-tcp/mptcp_net-next, which
-marks msk->first whatever its state. The framework asks for a usable one: the first of these.
+Source: tools/testing/selftests/bpf/progs/mptcp_bpf_first.c of multipath-tcp/mptcp_net-next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from checks.oracle.state import NEW, REINJECTION, Answer, Question, Subflow
+from checks.oracle.state import Answer, Question, Subflow
 from checks.oracle.v09x import Model
 
 
@@ -18,9 +17,8 @@ class First(Model):
 
     def choose(self, question: Question) -> Answer:
         first = next(iter(self.candidates(question)), None)
-        if question.reinjection:
-            return Answer.of(REINJECTION, first, question.reinjection)
-        return Answer.of(NEW, first, question.head)
+        again = question.reinjection
+        return Answer.reinjection(first, again) if again else Answer.new(first, question.head)
 
     def candidates(self, question: Question) -> Sequence[Subflow]:
         """The subflows of which the first has everything."""

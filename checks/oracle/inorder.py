@@ -12,10 +12,10 @@ only be compared with another one: until each subflow has one, half the RTT stan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
-from checks.oracle.state import NEW, Answer, Question, Subflow
+from checks.oracle.state import Answer, Question, Subflow
 from checks.oracle.v09x import Model, available, has_room, in_list_order, in_loss, most_until
 
 #: How far dummy scheduling goes on: the paper names no bound, and no send buffer holds as many.
@@ -25,24 +25,23 @@ Delay = Callable[[Subflow], int]
 
 
 class InOrder(Model):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.look_ahead = params.get("look_ahead", _LOOK_AHEAD)
-
     def choose(self, question: Question) -> Answer:
         if question.reinjection:
             return self.reinjection(question)
         able = [each for each in in_list_order(question) if each.usable and not in_loss(each)]
-        usable = [each for each in question.subflows if each.usable]
-        delay_us = _commd_us if all(each.commd_us for each in usable) else _half_rtt_us
+        all_known = all(each.commd_us for each in question.subflows if each.usable)
+
+        def delay_us(subflow: Subflow) -> int:
+            return subflow.commd_us if all_known else subflow.srtt_8us >> 4
+
         free = [each for each in able if available(each)]
         best = min(free, key=delay_us, default=None)
         if not best or not question.head:
             return Answer()
         before = self._dummies(able, best, delay_us)
         self._why = f"{before} dummies before it"
-        segment = self.sent.nth_unsent(question, before) if before < self.look_ahead else None
-        return Answer.of(NEW, best, segment)
+        segment = self.sent.nth_unsent(question, before) if before < _LOOK_AHEAD else None
+        return Answer.new(best, segment)
 
     def _dummies(self, able: list[Subflow], best: Subflow, delay_us: Delay) -> int:
         """How many segments the others are assigned before one is for `best`, which has room:
@@ -54,14 +53,6 @@ class InOrder(Model):
                 until = delay_us(best) - delay_us(each) - (1 if seen else 0)
                 before += most_until(partial(_nth_wait_us, each), until)
         return before
-
-
-def _commd_us(subflow: Subflow) -> int:
-    return subflow.commd_us
-
-
-def _half_rtt_us(subflow: Subflow) -> int:
-    return subflow.srtt_8us >> 4
 
 
 def _nth_wait_us(full: Subflow, number: int) -> int:

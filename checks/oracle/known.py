@@ -3,56 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 from checks.oracle.state import NEW, WAIT, Answer, Question
 
-#: Is it this difference, given the question, the source's answer and the kernel's?
-Applies = Callable[[Question, Answer, Answer], bool]
+_NAGLE = "a short last segment waits for more data (Nagle), which the source leaves to the core"
 
 
-@dataclass(frozen=True)
-class Known:
-    """A difference, and what is said of it."""
-
-    reason: str
-    applies: Applies
-
-
-def _is_short_last(question: Question, source: Answer) -> bool:
+def known_reason(question: Question, source: Answer, kernel: Answer) -> str:
+    """Why the kernel is known to answer otherwise than the source does; "" if it is not."""
     head = question.head
-    if not head or source.what != NEW:
-        return False
+    if question.scheduler not in ("inorder", "sttf") or not head:
+        return ""
     end = max(head.seq + question.unsent_bytes, question.nxt_seq)
-    return source.seq != head.seq and source.seq + question.segment_bytes > end
-
-
-_NAGLE = Known(
-    "a short last segment waits for more data (Nagle), which the source leaves to the core",
-    lambda question, source, kernel: kernel.what == WAIT and _is_short_last(question, source),
-)
-
-_NAGLE_BEFORE = Known(
-    "a short last segment waits for more data (Nagle), and the one before it is the chunk's last",
-    lambda question, source, kernel: kernel.what == NEW and _is_short_last(question, source),
-)
-
-#: By the name of the scheduler.
-KNOWN: Mapping[str, list[Known]] = {
-    "inorder": [_NAGLE],
-    "sttf": [_NAGLE],
-    "stms": [_NAGLE],
-    "dems": [_NAGLE, _NAGLE_BEFORE],
-    "earliest": [_NAGLE],
-}
-
-
-def reason_of(
-    known: Mapping[str, list[Known]], question: Question, source: Answer, kernel: Answer
-) -> str | None:
-    """The reason of the first listed difference that it is; None: it is not listed."""
-    for each in known.get(question.scheduler, []):
-        if each.applies(question, source, kernel):
-            return each.reason
-    return None
+    is_short_last = source.seq != head.seq and source.seq + question.segment_bytes > end
+    return _NAGLE if is_short_last and source.what == NEW and kernel.what == WAIT else ""

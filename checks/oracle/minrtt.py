@@ -10,7 +10,6 @@ page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -29,11 +28,11 @@ from checks.oracle.v09x import (
 class MinRtt(Model):
     knows: ClassVar[frozenset[str]] = frozenset({"rp", "bm", "bm_lambda", "v089"})
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.rp = bool(params.get("rp", 1))
-        self.default = V089(all_slow=False) if params.get("v089") else Default()
-        self.bm = Bufferbloat(params.get("bm_lambda", 30)) if params.get("bm") else None
+    def set_up(self) -> None:
+        self.rp = bool(self.params.get("rp", 1))
+        self.default = V089(all_slow=False) if self.params.get("v089") else Default()
+        lambda_tenths = self.params.get("bm_lambda", 30)
+        self.bm = Bufferbloat(lambda_tenths) if self.params.get("bm") else None
 
     def choose(self, question: Question) -> Answer:
         if self.bm:

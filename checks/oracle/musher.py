@@ -12,13 +12,11 @@ MAX_TCP_HEADER, 320 bytes on x86-64, no more than half of the largest window, in
 the last one in the queue is filled up by the next write. Here a segment at most is asked for at a
 time, so that the rest of a buffer goes where its first segment went.
 
-A rate is what the devices of all subflows have sent since the last interval, in kbit/s. The source
-takes the time between their last transmissions; here it is that between two intervals.
+A rate is what the devices of all subflows have sent since the last interval, in kbit/s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -100,11 +98,8 @@ class Control:
         if now_ms - self.last_search_ms < _BETWEEN_SEARCHES_MS:
             return
         self.searching, self.phase, self.step = True, Phase.INIT_RIGHT, _STEP
-        self.interval_ms, self.initial, self.last_search_ms = (
-            _SEARCH_INTERVAL_MS,
-            self.ratio,
-            now_ms,
-        )
+        self.interval_ms, self.initial = _SEARCH_INTERVAL_MS, self.ratio
+        self.last_search_ms = now_ms
 
     def _end(self) -> None:
         self.searching, self.interval_ms = False, _INTERVAL_MS
@@ -139,9 +134,12 @@ class Control:
 
 
 class Musher(Turns):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params, num_segments=100, cwnd_limited=False)
-        self.control = Control(ratio=params.get("ratio", 50))
+    num_segments = 100
+    cwnd_limited = False
+
+    def set_up(self) -> None:
+        super().set_up()
+        self.control = Control()
         #: the ratio of this round; none before the first one ends
         self.latched = 0
         self.last_ms: int | None = None
@@ -163,7 +161,7 @@ class Musher(Turns):
         if not question.head:
             return Answer()
         if holder := self._holder(question):
-            return Answer(NEW, holder.id, question.head.seq)
+            return Answer.new(holder, question.head)
         order = list(in_list_order(question))
         self.left = {}
         chosen, full = self._scan(order, 0)
@@ -173,9 +171,7 @@ class Musher(Turns):
             self.latched = self.control.ratio
             # the source counts on: the shares of an odd number of subflows change places
             chosen, _ = self._scan(order, len(order))
-        if not chosen or not available(chosen):
-            return Answer()
-        return Answer(NEW, chosen.id, question.head.seq)
+        return Answer.new(chosen if chosen and available(chosen) else None, question.head)
 
     def took(self, asked: Asked) -> None:
         """`quota` grows by the whole buffer, even if not all of it is handed over."""
@@ -247,9 +243,8 @@ class Musher(Turns):
         kbps = 0
         if self.last_ms is not None:
             for each in question.subflows:
-                sent = each.device_sent_bytes - self.device_bytes.get(
-                    each.id, each.device_sent_bytes
-                )
+                now = each.device_sent_bytes
+                sent = now - self.device_bytes.get(each.id, now)
                 kbps += sent * 8 // (now_ms - self.last_ms)
         buffered = sum(bytes_ // samples for bytes_, samples in self.buffered.values())
         self.device_bytes = {each.id: each.device_sent_bytes for each in question.subflows}

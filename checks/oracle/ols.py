@@ -3,21 +3,15 @@
 
 Source: mptcp_ol.c 0.21 of its authors, for v0.95. Paper: Xing et al., IEEE/ACM ToN 2023. Parameters
 of the module: DEBUG_USE_UCB, DEBUG_USE_UCB_MON and DEBUG_USE_MAX_BWD on, DEBUG_FIX_ARM off; with
-`exp3`, DEBUG_USE_UCB off, DEBUG_USE_NEW_EPOCH, DEBUG_USE_GAMMA_TUNING and DEBUG_USE_ACT_RWD on.
+`exp3`, DEBUG_USE_UCB off.
 
-Exp3 draws its arms at random. Which one the kernel has drawn is an event in the record, and taken
-from there: how likely it was to be drawn is not compared.
-
-The source takes the time of the last packet on each socket; here it is that of the question. Its
-square root and logarithm are those of a library of fixed-point numbers, here they are exact. With
-backups alone it sends nothing; here they are used then. What it reads before it is set, with a
-single subflow, is false here.
+Exp3 draws its arms at random: which one the kernel has drawn is an event in the record. What the
+source reads before it is set, with a single subflow, is false here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from checks.oracle.state import (
@@ -44,13 +38,6 @@ _NEARLY_TIMEOUT_US = 50 * _INTERVAL_US
 _DEVIATIONS = 3
 _CHANGES = 4
 _EPOCH = len(_RATIOS) * 25
-#: of Exp3, in percent: OLSCHED_LO_GAMMA_MAB and OLSCHED_HI_GAMMA_MAB; OLSCHED_ACTIVATION_B; and
-#: OLSCHED_SAFE_MAX_WEIGHT
-_GAMMA, _HIGH_GAMMA = 20, 50
-_ACTIVATION = 4
-_MOST_WEIGHT = 0xFFFFFFFFF
-#: of an exponent: the source overflows beyond
-_MOST_EXPONENT = 10 * _UNIT
 
 
 def _after(one: int, other: int) -> bool:
@@ -119,8 +106,8 @@ class Flow:
 
 
 @dataclass
-class Arms:
-    """What ol_gambler and ol_monitor have in either form; they begin anew with each subflow."""
+class Learner:
+    """ol_gambler and ol_monitor, which begin anew with each subflow."""
 
     meta: Interval
     arm: int = 0
@@ -128,19 +115,6 @@ class Arms:
     deviations: list[int] = field(default_factory=lambda: [0, 0, 0])
     changes: list[int] = field(default_factory=lambda: [0, 0, 0])
     epoch: int = _EPOCH
-
-    def differs(self, *, above: bool, below: bool) -> bool:
-        """Counts how often in a row a reward was far above what is usual, or below; else none."""
-        before = self.changes[self.arm]
-        if above:
-            self.changes[self.arm] = max(before, 0) + 1
-        else:
-            self.changes[self.arm] = min(before, 0) - 1 if below else 0
-        return above or below
-
-
-@dataclass
-class Learner(Arms):
     counts: list[int] = field(default_factory=lambda: [1, 0, 0])
     total: int = 1
 
@@ -158,16 +132,17 @@ class Learner(Arms):
         if not self.deviations[arm]:
             self.deviations[arm] = differs
             return
-        outsider = self.differs(
-            above=reward > mean + most and mean < max(self.means),
-            below=reward < max(mean - most, 0) and mean > min(self.means),
-        )
+        above = reward > mean + most and mean < max(self.means)
+        below = reward < max(mean - most, 0) and mean > min(self.means)
+        # how often in a row a reward was far above what is usual, or below
+        before = self.changes[arm]
+        self.changes[arm] = max(before, 0) + 1 if above else min(before, 0) - 1 if below else 0
         if abs(self.changes[arm]) >= _CHANGES:
             self.counts, self.means, self.total = [0, 0, 0], [0, 0, 0], 1
             self.counts[arm] = 1
             self.changes[arm] = 0
             self.epoch = _EPOCH
-        if outsider and not self.epoch:
+        if (above or below) and not self.epoch:
             return
         self.deviations[arm] += (differs >> 3) - (self.deviations[arm] >> 3)
 
@@ -185,104 +160,15 @@ class Learner(Arms):
         return self.arm
 
 
-def exp(x: int) -> int:
-    """ol_exp(), in units"""
-    term = total = _UNIT
-    number = 1
-    while term:
-        term = term * x // number // _UNIT
-        total += term
-        number += 1
-    return total
-
-
-def activated(reward: int) -> int:
-    """ol_activate_reward(): exp(4 (r - 1)), if that is less"""
-    if reward >= _UNIT:
-        return reward
-    return min(exp(_ACTIVATION * reward) * _UNIT // exp(_ACTIVATION * _UNIT), reward)
-
-
-@dataclass
-class Exp3(Arms):
-    """With DEBUG_USE_UCB off."""
-
-    weights: list[int] = field(default_factory=lambda: [_UNIT] * 3)
-    high: int = _EPOCH
-    probabilities: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._set_probabilities(_GAMMA)
-
-    def update(self, reward: int) -> None:
-        """ol_update_exp3()"""
-        reward = activated(reward)
-        self._monitor(reward)
-        share = reward * _UNIT // self.probabilities[self.arm]
-        growth = exp(min(share * _GAMMA // (len(_RATIOS) * 100), _MOST_EXPONENT))
-        while (weight := self.weights[self.arm] * growth >> _SCALE) > _MOST_WEIGHT:
-            self.weights = [max(_UNIT, each >> 8) for each in self.weights]
-        self.weights[self.arm] = weight
-        gamma = _HIGH_GAMMA if self.high else _GAMMA
-        self.high = max(self.high - 1, 0)
-        self.epoch = max(self.epoch - 1, 0)
-        self._set_probabilities(gamma)
-
-    def pull(self, drawn: int) -> int:
-        self.arm = drawn
-        return drawn
-
-    def _set_probabilities(self, gamma: int) -> None:
-        """ol_update_arm_probality()"""
-        total = sum(self.weights)
-        even = _UNIT * gamma // (len(_RATIOS) * 100)
-        self.probabilities = [
-            each * _UNIT // total * (100 - gamma) // 100 + even for each in self.weights
-        ]
-
-    def _monitor(self, reward: int) -> None:
-        """ol_check_reward_difference()"""
-        arm, weight = self.arm, self.weights[self.arm]
-        reward = min(reward, _UNIT)
-        mean, deviation = self.means[arm], self.deviations[arm]
-        if not mean:
-            self.means[arm], self.deviations[arm] = reward, 0
-            return
-        if not deviation:
-            self.deviations[arm] = abs(reward - mean)
-            self.means[arm] += (reward >> 3) - (mean >> 3)
-            return
-        far = _DEVIATIONS * deviation
-        outsider = self.differs(
-            above=reward > mean + far and weight < max(self.weights),
-            below=reward < mean - far and weight > min(self.weights),
-        )
-        if abs(self.changes[arm]) >= _CHANGES:
-            if not self.epoch:
-                self.weights, self.means = [_UNIT] * 3, [0, 0, 0]
-                self.epoch = _EPOCH
-            self.high = self.high or _EPOCH
-            self.changes[arm] = 0
-        if outsider and not self.epoch:
-            return
-        mean = self.means[arm]
-        self.deviations[arm] += (abs(reward - mean) >> 3) - (deviation >> 3)
-        self.means[arm] += (reward >> 3) - (mean >> 3)
-
-
 class Ols(Model):
     metric = False
     knows = frozenset({"exp3"})
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def set_up(self) -> None:
         self.flows: dict[int, Flow] = {}
-        self.learner = self._learner(_interval(0))
+        self.learner = Learner(_interval(0))
         #: the arm that the kernel has drawn last
         self.drawn = 0
-
-    def _learner(self, meta: Interval) -> Learner | Exp3:
-        return Exp3(meta) if self.params.get("exp3") else Learner(meta)
 
     def choose(self, question: Question) -> Answer:
         """mptcp_ol_next_segment_rtt()"""
@@ -299,9 +185,9 @@ class Ols(Model):
                 continue
             again = self._sent_by_others(question, each, flow) if flow.red else None
             if again:
-                return Answer(DUPLICATE, each.id, again.seq)
+                return Answer.duplicate(each, again)
             if question.head:
-                return Answer(NEW, each.id, question.head.seq)
+                return Answer.new(each, question.head)
         return Answer()
 
     def took(self, asked: Asked) -> None:
@@ -336,7 +222,7 @@ class Ols(Model):
         for each in question.subflows:
             if each.usable and each.id not in self.flows:
                 self.flows[each.id] = Flow(_interval(each.snd_nxt))
-                self.learner = self._learner(_interval(question.nxt_seq & 0xFFFFFFFF))
+                self.learner = Learner(_interval(question.nxt_seq & 0xFFFFFFFF))
 
     def _process(self, question: Question, usable: list[Subflow], active: list[Subflow]) -> bool:
         """ol_process_all_subflows(); true: a new interval begins"""
@@ -356,12 +242,14 @@ class Ols(Model):
         meta.receives(una, now_us, meta=True)
         if not all(interval.has_ended for interval in (*intervals, meta)):
             return False
-        self.learner.update(self._reward(active, now_us))
-        learner = self.learner
-        arm = learner.pull(self.drawn) if isinstance(learner, Exp3) else learner.pull()
+        if self.params.get("exp3"):
+            self.learner.arm = self.drawn
+        else:
+            self.learner.update(self._reward(active, now_us))
+            self.learner.pull()
         for each in usable:
             flow = self.flows[each.id]
-            flow.ratio = _RATIOS[arm]
+            flow.ratio = _RATIOS[self.learner.arm]
             lasts_us = max(_INTERVAL_US, (each.srtt_8us >> 3) * _INTERVAL_RTTS)
             flow.interval = _interval(each.snd_nxt, lasts_us)
         self.learner.meta = _interval(nxt)

@@ -7,22 +7,19 @@ Parameter of the module: optim 0, so there is no opportunistic retransmission.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from checks.oracle.state import Answer, Question, Segment, Subflow
 from checks.oracle.v09x import (
     Model,
     has_room,
     in_list_order,
-    in_loss,
     next_segment,
+    reachable,
     window_takes,
 )
 
 
 class Otias(Model):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def set_up(self) -> None:
         self.unit = 1
 
     def choose(self, question: Question) -> Answer:
@@ -32,7 +29,7 @@ class Otias(Model):
 
     def _choose(self, question: Question, segment: Segment | None) -> Subflow | None:
         """get_otias_available_subflow()"""
-        usable = [each for each in in_list_order(question) if _reachable(each)]
+        usable = [each for each in in_list_order(question) if reachable(each)]
         if len(question.subflows) == 1:
             return usable[0] if usable and _room(usable[0], segment) else None
         carried = self.default.carried(segment)
@@ -48,11 +45,6 @@ class Otias(Model):
 
     def _metric(self, subflow: Subflow) -> int:
         return metric_8us(subflow, self.unit)
-
-
-def _reachable(subflow: Subflow) -> bool:
-    """mptcp_otias_is_available() without the test of the congestion window"""
-    return subflow.usable and not in_loss(subflow) and not subflow.throttled
 
 
 def _room(subflow: Subflow, segment: Segment | None) -> bool:

@@ -5,15 +5,12 @@ Source: mptcp_raven.c and mptcp_raven_stale_table.h of its authors (forkjoseph/m
 for v0.94: the intervals (CASE 2, CI_INT 90), how they age, and who gets a segment. Paper: Lee,
 Flinn and Tonshal, MobiCom 2018, of which the abstract was at hand.
 
-What the module lacks is from docs/schedulers/raven.md: what adds a sample to the mean (each
-acknowledgment of new data does, and a sample counts half after 164 ms), which subflow has which
-constants, and which of several gets the first copy. Copies are made at once or never, and backups
-are left out, as there.
+What the module lacks is from docs/schedulers/raven.md: what adds a sample to the mean, which
+subflow has which constants, and which of several gets the first copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checks.oracle.state import (
@@ -74,8 +71,7 @@ class Mean:
 
 
 class Raven(Model):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def set_up(self) -> None:
         self.means: dict[int, Mean] = {}
         self.acked: dict[int, int] = {}
         #: who is to get a copy of the segment that was sent last
@@ -94,7 +90,7 @@ class Raven(Model):
             return Answer()
         able = self._targets(question)
         self.targets = [each.id for each in able]
-        return Answer.of(NEW, lowest_rtt(able), question.head)
+        return Answer.new(lowest_rtt(able), question.head)
 
     def took(self, asked: Asked) -> None:
         """Of those that were to get a copy, all up to the one that got it have had their turn."""
@@ -127,7 +123,7 @@ class Raven(Model):
             if not subflow or not segment or segment.end <= question.una_seq:
                 continue
             if number not in segment.carried and available(subflow):
-                return Answer(DUPLICATE, number, segment.seq)
+                return Answer.duplicate(subflow, segment)
         return Answer()
 
     def _targets(self, question: Question) -> list[Subflow]:

@@ -4,14 +4,10 @@
 Source: mptcp_redundant.c of multipath-tcp/mptcp, v0.95 (@98b6f999), by Erbshaeusser and
 Froemmgen. Paper: Froemmgen et al., ICC 2016. It looks at no window of the connection.
 
-A place in the queue is kept as a byte here: the successor of a segment begins where that ends. The
-source would send a segment again on a subflow that has carried it as a reinjection; the framework
-refuses that, so the subflow goes on to the next one.
+A place in the queue is kept as a byte here: the successor of a segment begins where that ends.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from checks.oracle.state import DUPLICATE, NEW, Answer, Asked, Question, Subflow
 from checks.oracle.v09x import Model, available, in_list_order
@@ -20,8 +16,7 @@ from checks.oracle.v09x import Model, available, in_list_order
 class Redundant(Model):
     metric = False
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
+    def set_up(self) -> None:
         #: of each subflow, the end of the last segment it was given; of the connection, who is next
         self.end: dict[int, int] = {}
         self.next: int | None = None

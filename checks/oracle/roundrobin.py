@@ -7,9 +7,7 @@ of the module: num_segments 1, cwnd_limited on. It looks neither at priorities n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from checks.oracle.state import NEW, REINJECTION, Answer, Asked, Question, Segment, Subflow
+from checks.oracle.state import NEW, Answer, Asked, Question, Segment, Subflow
 from checks.oracle.v09x import Model, available, in_list_order, in_loss
 
 
@@ -17,11 +15,10 @@ class Turns(Model):
     """Rounds in which each subflow has a quota: mptcp_rr.c, and mptcp_ratio.c, made from it."""
 
     metric = False
+    num_segments = 1
+    cwnd_limited = True
 
-    def __init__(self, params: Mapping[str, int], *, num_segments: int, cwnd_limited: bool) -> None:
-        super().__init__(params)
-        self.num_segments = params.get("num_segments", num_segments)
-        self.cwnd_limited = bool(params.get("cwnd_limited", cwnd_limited))
+    def set_up(self) -> None:
         self.quota: dict[int, int] = {}
 
     def took(self, asked: Asked) -> None:
@@ -39,44 +36,23 @@ class Turns(Model):
         """rr_get_available_subflow(): the last with room that did not carry it, else that did."""
         free = [each for each in in_list_order(question) if available(each)]
         unused = [each for each in free if each.id not in self.default.carried(segment)]
-        if not free:
-            return Answer()
-        if not unused:
+        if free and not unused:
             self.default.cleared[segment.seq] = segment.carried
-        return Answer(REINJECTION, (unused or free)[-1].id, segment.seq)
+        return Answer.reinjection(next(reversed(unused or free), None), segment)
 
 
 class RoundRobin(Turns):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params, num_segments=1, cwnd_limited=True)
-
     def choose(self, question: Question) -> Answer:
+        """Of those that had no turn in this round, the last; if all had one, the next begins."""
         if question.reinjection:
             return self.reinject(question, question.reinjection)
         if not question.head:
             return Answer()
-        chosen = self._in_use_or_unused(question)
-        considered = [each for each in question.subflows if self.considered(each)]
-        full = all(self.quota.get(each.id, 0) >= self.num_segments for each in considered)
-        if not chosen and considered and full:
-            for each in considered:
-                self.quota[each.id] = 0
-            chosen = self._in_use_or_unused(question)
-        if not chosen or not available(chosen):
-            return Answer()
-        return Answer(NEW, chosen.id, question.head.seq)
+        considered = [each for each in in_list_order(question) if self.considered(each)]
+        if all(self.quota.get(each.id) for each in considered):
+            self.quota |= {each.id: 0 for each in considered}
+        unused = [each for each in considered if not self.quota.get(each.id)]
+        return Answer.new(next(reversed(unused), None), question.head)
 
     def why(self) -> str:
         return f"quota {self.quota}"
-
-    def _in_use_or_unused(self, question: Question) -> Subflow | None:
-        """One that is in the middle of its quota, the first; else an unused one, the last."""
-        unused = None
-        for each in in_list_order(question):
-            if not self.considered(each):
-                continue
-            if 0 < self.quota.get(each.id, 0) < self.num_segments:
-                return each
-            if not self.quota.get(each.id, 0):
-                unused = each
-        return unused

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The scenarios in which kernel and models are compared: `make oracle`.
 
-They differ in rates, delays, queues, losses, buffers, outages, priorities, the number of paths and
-what is sent; each has a seed that nothing else in this project uses.
+Each has a seed that nothing else in this project uses.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ def _flags(paths: str, **more: str) -> Flags:
         more.setdefault("duration", "2s")
     return replace(Flags(path=tuple(paths.split()), event=event), **more)  # type: ignore[arg-type]
 
+
+_USUAL = "a:20mbit,10ms b:10mbit,40ms"
+_THREE = "a:15mbit,10ms b:10mbit,30ms c:5mbit,60ms"
 
 _ALL: Mapping[str, Flags] = {
     # two paths, data in bulk: alike, different in rate, in delay, in both
@@ -58,35 +60,23 @@ _ALL: Mapping[str, Flags] = {
         "a:20mbit,10ms b:5mbit,90ms", send_buffer="128KiB", receive_buffer="128KiB"
     ),
     # outages, changes and priorities
-    "outage-fast": _flags(
-        "a:20mbit,10ms b:10mbit,40ms", event="800ms:a:down 1600ms:a:up", duration="4s"
-    ),
-    "outage-slow": _flags(
-        "a:20mbit,10ms b:10mbit,40ms", event="700ms:b:down 1500ms:b:up", duration="4s"
-    ),
+    "outage-fast": _flags(_USUAL, event="800ms:a:down 1600ms:a:up", duration="4s"),
+    "outage-slow": _flags(_USUAL, event="700ms:b:down 1500ms:b:up", duration="4s"),
     "outage-both": _flags(
-        "a:20mbit,10ms b:10mbit,40ms",
-        event="600ms:a:down 700ms:b:down 1500ms:a:up 2s:b:up",
-        duration="4s",
+        _USUAL, event="600ms:a:down 700ms:b:down 1500ms:a:up 2s:b:up", duration="4s"
     ),
-    "slower": _flags("a:20mbit,10ms b:10mbit,40ms", event="1s:a:change,rate=2mbit", duration="3s"),
-    "longer": _flags("a:20mbit,10ms b:10mbit,40ms", event="1s:a:change,delay=120ms", duration="3s"),
-    "backup": _flags("a:20mbit,10ms b:10mbit,40ms", event="300ms:b:backup"),
+    "slower": _flags(_USUAL, event="1s:a:change,rate=2mbit", duration="3s"),
+    "longer": _flags(_USUAL, event="1s:a:change,delay=120ms", duration="3s"),
+    "backup": _flags(_USUAL, event="300ms:b:backup"),
     "backup-fast": _flags("a:10mbit,40ms b:20mbit,10ms", event="300ms:b:backup"),
-    "backup-needed": _flags(
-        "a:20mbit,10ms b:10mbit,40ms",
-        event="200ms:b:backup 700ms:a:down 1900ms:a:up",
-        duration="4s",
-    ),
+    "backup-needed": _flags(_USUAL, event="200ms:b:backup 700ms:a:down 1900ms:a:up", duration="4s"),
     # three paths, and one
-    "three": _flags("a:15mbit,10ms b:10mbit,30ms c:5mbit,60ms"),
+    "three": _flags(_THREE),
     "three-alike": _flags("a:10mbit,20ms b:10mbit,20ms c:10mbit,20ms"),
     "three-loss": _flags("a:15mbit,10ms,loss=1% b:10mbit,30ms,loss=1% c:5mbit,60ms,loss=1%"),
     "three-window": _flags("a:10mbit,10ms b:10mbit,40ms c:10mbit,120ms", receive_buffer="192KiB"),
     "three-outage": _flags(
-        "a:15mbit,10ms b:10mbit,30ms c:5mbit,60ms",
-        event="600ms:a:down 800ms:b:down 1600ms:a:up 1800ms:b:up",
-        duration="4s",
+        _THREE, event="600ms:a:down 800ms:b:down 1600ms:a:up 1800ms:b:up", duration="4s"
     ),
     "three-backup": _flags(
         "a:10mbit,10ms b:10mbit,30ms c:10mbit,20ms",
@@ -97,13 +87,13 @@ _ALL: Mapping[str, Flags] = {
     # short transfers and streams
     "size-20k": _flags("a:10mbit,10ms b:10mbit,40ms", size="20KB"),
     "size-100k": _flags("a:10mbit,30ms b:10mbit,15ms", size="100KB"),
-    "size-500k": _flags("a:20mbit,10ms b:10mbit,40ms", size="500KB"),
+    "size-500k": _flags(_USUAL, size="500KB"),
     "size-2m-loss": _flags("a:20mbit,10ms,loss=1% b:10mbit,40ms", size="2MB"),
     "cbr": _flags("a:5mbit,10ms b:5mbit,30ms", workload="cbr:size=20KB,rate=3mbit"),
     "thin": _flags(
         "a:5mbit,20ms b:5mbit,30ms", workload="cbr:size=1KB,rate=100kbit", duration="4s"
     ),
-    "down": _flags("a:20mbit,10ms b:10mbit,40ms", direction="down"),
+    "down": _flags(_USUAL, direction="down"),
 }
 
 #: By name, each with a seed of its own.

@@ -40,13 +40,11 @@ class Subflow:
     srtt_8us: int
     rttvar_4us: int
     rttvar_us: int
-    min_rtt_us: int
     last_rtt_us: int
     #: the same, or the RTT of a handshake that left a smoothed one alone
     last_rtt_8us: int
     cwnd: int
     ssthresh: int
-    limit: int
     in_flight: int
     packets_out: int
     unsent_bytes: int
@@ -55,7 +53,6 @@ class Subflow:
     wmem_queued: int
     snd_una: int
     snd_nxt: int
-    delivered: int
     owd_us: int
     commd_us: int
     pacing_rate: int
@@ -124,9 +121,17 @@ class Answer(NamedTuple):
     seq: int = 0
 
     @classmethod
-    def of(cls, what: int, subflow: Subflow | None, segment: Segment | None) -> Answer:
+    def new(cls, subflow: Subflow | None, segment: Segment | None, what: int = NEW) -> Answer:
         """A segment on a subflow; a wait if one of them is missing."""
         return cls(what, subflow.id, segment.seq) if subflow and segment else cls()
+
+    @classmethod
+    def reinjection(cls, subflow: Subflow | None, segment: Segment | None) -> Answer:
+        return cls.new(subflow, segment, REINJECTION)
+
+    @classmethod
+    def duplicate(cls, subflow: Subflow | None, segment: Segment | None) -> Answer:
+        return cls.new(subflow, segment, DUPLICATE)
 
     def __str__(self) -> str:
         if self.what == WAIT:

@@ -7,27 +7,16 @@ alt_calc 1, tsq_new 1, max_r 0.
 
 It uses the latest RTT, which a patch of the authors keeps as TCP keeps the smoothed one.
 
-The module puts segments on subflows whose windows are full, too, and the patched core takes them
-back when their distribution would now be another one (`pre_schedule`). Here, as in the paper's
-algorithm, they are assigned on paper only, and the first that is assigned to room is sent.
+What the module queues on full subflows, and takes back later (`pre_schedule`), is only planned
+here, as in the paper's algorithm; the first segment that is assigned to room is sent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import partial
 
-from checks.oracle.state import (
-    DUPLICATE,
-    INFINITE_SSTHRESH,
-    NEW,
-    REINJECTION,
-    Answer,
-    Question,
-    Segment,
-    Subflow,
-)
+from checks.oracle.state import INFINITE_SSTHRESH, Answer, Question, Segment, Subflow
 from checks.oracle.v09x import (
     Default,
     Model,
@@ -42,11 +31,11 @@ from checks.oracle.v09x import (
     window_takes,
 )
 
+_ALPHA = 10
+
 
 class Sttf(Model):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.alpha = params.get("alpha", 10)
+    def set_up(self) -> None:
         self.default = Default(all_slow=False)
         self.initial_8us: dict[int, int] = {}
         self.alike: bool | None = None
@@ -62,14 +51,14 @@ class Sttf(Model):
         if again := question.reinjection:
             able = [each for each in in_list_order(question) if _available(each, again)]
             best = _winner(able, alone=len(question.subflows) == 1)
-            return Answer.of(REINJECTION, best, again)
+            return Answer.reinjection(best, again)
         best, before = self._plan(question)
         if not best or not (question.head or question.writer_waits):
             return Answer()
         segment = self.sent.nth_unsent(question, before)
         if not question.head or (segment and not fits_window(question, segment, best.mss)):
-            return Answer.of(DUPLICATE, best, self._repeat(question, best, False))
-        return Answer.of(NEW, best, segment)
+            return Answer.duplicate(best, self._repeat(question, best, False))
+        return Answer.new(best, segment)
 
     def why(self) -> str:
         return f"alike {self.alike}, {self._why}"
@@ -105,7 +94,7 @@ class Sttf(Model):
         if self.alike is None:
             ticks = [jiffies(self.initial_8us[each.id] >> 3) for each in question.subflows]
             most, least = max(ticks), min(ticks)
-            self.alike = most - least <= 1 or 100 * most // max(least, 1) < self.alpha + 100
+            self.alike = most - least <= 1 or 100 * most // max(least, 1) < 100 + _ALPHA
         return self.alike
 
 

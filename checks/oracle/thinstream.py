@@ -6,33 +6,19 @@ Thin Streams: Active Probing and One-way Delay-awareness", ICC 2018 (`min_owd` w
 probing), in AlexanderFroemmgen/mptcp_progmp_maci_evaluation_setups; the properties of subflows as
 of net/mptcp/mptcp_rbs_value.c in joh2511/mptcp. Only the abstract of the paper was at hand.
 
-The program compares times in ms with a stamp of 5 RTTs in eighths of a us, and so hardly ever
-probes; here, as in its text, the stamp is 5 RTTs. A burst ends where everything written is sent.
+A burst ends where everything written is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from checks.oracle.state import (
-    DUPLICATE,
-    NEW,
-    REINJECTION,
-    Answer,
-    Asked,
-    Question,
-    Segment,
-    Subflow,
-)
+from checks.oracle.state import DUPLICATE, NEW, Answer, Asked, Question, Segment, Subflow
 from checks.oracle.v09x import Model, in_list_order, in_loss, window_takes
 
 _PROBE_RTTS = 5
 
 
 class ThinStream(Model):
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.probe_rtts = params.get("probe_rtts", _PROBE_RTTS)
+    def set_up(self) -> None:
         #: USER: until when a subflow is no candidate for a probe
         self.stamp_ns: dict[int, int] = {}
         #: pushes of the program's last run that are still to be carried out
@@ -49,21 +35,20 @@ class ThinStream(Model):
             able = [each for each in candidates if each.id not in segment.carried]
             able = [each for each in able if window_takes(each, segment)]
             if able:
-                chosen = min(able, key=lambda each: each.owd_us)
-                return Answer(REINJECTION, chosen.id, segment.seq)
+                return Answer.reinjection(min(able, key=lambda each: each.owd_us), segment)
         if not question.head or not candidates:
             return Answer()
         # DELAY_OUT without a sample is 0, the least; there is one since the handshake
         chosen = min(candidates, key=lambda each: each.owd_us)
         self._probe(question, question.head, chosen, candidates)
-        return Answer(NEW, chosen.id, question.head.seq)
+        return Answer.new(chosen, question.head)
 
     def took(self, asked: Asked) -> None:
         question, answer = asked
         subflow = question.subflow(answer.subflow)
         if subflow and answer.what in (NEW, DUPLICATE):
             rtt_ns = (subflow.srtt_8us >> 3) * 1000
-            self.stamp_ns[subflow.id] = question.time_ns + self.probe_rtts * rtt_ns
+            self.stamp_ns[subflow.id] = question.time_ns + _PROBE_RTTS * rtt_ns
 
     def _probe(
         self, question: Question, head: Segment, chosen: Subflow, candidates: list[Subflow]
@@ -72,7 +57,7 @@ class ThinStream(Model):
         if head.end - head.seq < question.unsent_bytes:
             return
         self.pushes = [
-            Answer(DUPLICATE, each.id, head.seq)
+            Answer.duplicate(each, head)
             for each in candidates
             if each is not chosen and self.stamp_ns.get(each.id, 0) < question.time_ns
         ]

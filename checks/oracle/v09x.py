@@ -17,19 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from checks.oracle.sent import Sent
-from checks.oracle.state import (
-    CA_LOSS,
-    CA_OPEN,
-    DUPLICATE,
-    NEW,
-    REINJECTION,
-    Answer,
-    Asked,
-    Done,
-    Question,
-    Segment,
-    Subflow,
-)
+from checks.oracle.state import CA_LOSS, CA_OPEN, Answer, Asked, Done, Question, Segment, Subflow
 
 #: Timer ticks per second of the kernel that is run, and of most kernels that the field measured
 #: with: the modules count time in ticks.
@@ -79,6 +67,11 @@ def has_room(subflow: Subflow) -> bool:
 def available(subflow: Subflow) -> bool:
     """mptcp_is_available() for data: with zero_wnd_test off it looks at no receive window."""
     return subflow.usable and not in_loss(subflow) and has_room(subflow)
+
+
+def reachable(subflow: Subflow) -> bool:
+    """mptcp_otias_is_available(), mptcp_daps_is_available(): no test of the congestion window."""
+    return subflow.usable and not in_loss(subflow) and not subflow.throttled
 
 
 def moves_on(subflow: Subflow) -> bool:
@@ -236,6 +229,10 @@ class Model(abc.ABC):
         self.default = Default()
         self.sent = Sent()
         self._why = ""
+        self.set_up()
+
+    def set_up(self) -> None:  # noqa: B027
+        """The model's own state, before the first question."""
 
     @abc.abstractmethod
     def choose(self, question: Question) -> Answer:
@@ -255,7 +252,7 @@ class Model(abc.ABC):
     def reinjection(self, question: Question) -> Answer:
         """The head of the reinjection queue where the default scheduler places it, or a wait."""
         again = question.reinjection
-        return Answer.of(REINJECTION, self.default.choose(question, again), again)
+        return Answer.reinjection(self.default.choose(question, again), again)
 
 
 Choice = Callable[[Question, Segment | None], Subflow | None]
@@ -268,13 +265,13 @@ def next_segment(question: Question, choose: Choice, repeat: Repeat) -> Answer:
     Where a segment is longer than a packet, the source also limits it; ours never is.
     """
     if again := question.reinjection:
-        return Answer.of(REINJECTION, choose(question, again), again)
+        return Answer.reinjection(choose(question, again), again)
     fresh = new_data(question)
     if not fresh:
         fast = choose(question, None) if question.writer_waits else None
         again = repeat(question, fast, False) if fast else None
-        return Answer.of(DUPLICATE, choose(question, again) if again else None, again)
+        return Answer.duplicate(choose(question, again) if again else None, again)
     subflow = choose(question, fresh)
     if subflow and not fits_window(question, fresh, subflow.mss):
-        return Answer.of(DUPLICATE, subflow, repeat(question, subflow, True))
-    return Answer.of(NEW, subflow, question.head)
+        return Answer.duplicate(subflow, repeat(question, subflow, True))
+    return Answer.new(subflow, question.head)

@@ -4,21 +4,18 @@
 There is no source for the whole. Its parts are:
 
 - shares: deficits in bytes (Shreedhar and Varghese, SIGCOMM 1995), as what a path has carried
-  divided by its share. Here they are exact fractions;
+  divided by its share, in exact fractions;
 - cheapest pipe first (`cost`, with `patience_ms` 0 and `fastest`): mpdccp_sched_cpf.c of Deutsche
-  Telekom's MP-DCCP. Of the paths with room, the highest priority, and of one priority the lowest
-  smoothed RTT;
+  Telekom's MP-DCCP;
 - the steering modes of ATSSS (3GPP TS 23.501, 5.32.8): active-standby (a share of 0), smallest
   delay (`fastest`), load-balancing (shares, with `strict`), priority-based (`cost`), and a
   threshold of the RTT.
 
-What none of them says is from docs/schedulers/weighted.md: patience, caps, how far a path may fall
-behind, what a threshold makes of a path, and how such a path is measured.
+What none of them says is from docs/schedulers/weighted.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -58,12 +55,11 @@ class Weighted(Model):
         | {"strict", "patience_ms", "fastest", "max_rtt_ms"}
     )
 
-    def __init__(self, params: Mapping[str, int]) -> None:
-        super().__init__(params)
-        self.strict = bool(params.get("strict", 0))
-        self.fastest = bool(params.get("fastest", 0))
-        self.patience_ns = params.get("patience_ms", 100) * 1_000_000
-        self.max_rtt_8us = params.get("max_rtt_ms", 0) * 8_000
+    def set_up(self) -> None:
+        self.strict = bool(self.params.get("strict"))
+        self.fastest = bool(self.params.get("fastest"))
+        self.patience_ns = self.params.get("patience_ms", 100) * 1_000_000
+        self.max_rtt_8us = self.params.get("max_rtt_ms", 0) * 8_000
         self.paths: dict[int, Path] = {}
         self.present: list[Subflow] = []
         #: since when data waits for the cheaper paths
@@ -137,7 +133,7 @@ class Weighted(Model):
         if again := question.reinjection:
             chosen = self._cheapest(question, again) or self._cheapest(question, None)
             if chosen:
-                return Answer(REINJECTION, chosen.id, again.seq)
+                return Answer.reinjection(chosen, again)
         head = question.head
         if not head:
             self.waits_ns = None
@@ -150,7 +146,7 @@ class Weighted(Model):
                 self.waits_ns = question.time_ns
             if question.time_ns - self.waits_ns >= self.patience_ns:
                 chosen = self._cheapest(question, None, at_any_cost=True)
-        return Answer.of(NEW, chosen, head)
+        return Answer.new(chosen, head)
 
     def _cheapest(
         self, question: Question, segment: Segment | None, *, at_any_cost: bool = False
@@ -192,6 +188,5 @@ class Weighted(Model):
                 continue
             if each.in_flight or idle_ns < _MEASURE_NS or each.carried_oldest:
                 continue
-            assert oldest
-            return Answer(DUPLICATE, each.id, oldest.seq)
+            return Answer.duplicate(each, oldest)
         return Answer()

@@ -2,10 +2,9 @@
 """Races between CPUs: `make smp-test`.
 
 Kernels that look for data races (KCSAN), and for wrong memory and locks (KASAN, lockdep), run
-connections with troubles on four CPUs, with each scheduler. The unpatched kernels do the same with
-upstream's scheduler. No report may be about our code, and they must make every other report, too.
-The check must find a race that is planted in our code. It keeps finished runs in the output
-directory, and does not repeat them; Ctrl-C ends the current ones. See docs/reliability.md.
+connections with troubles on four CPUs. No report may be about our code, and the unpatched kernels
+must make every other report, too. The check must find a race that is planted in our code. Finished
+runs are kept, and not repeated; Ctrl-C ends the current ones. See docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -40,17 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=_OUT, help=f"where results are kept ({_OUT})")
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
     parser.add_argument("--seeds", type=natural, default=1, help="how many for each scheduler (1)")
-    parser.add_argument("--seed", type=natural, default=1, help="the first of them (1)")
     parser.add_argument("--scheduler", default="", help="only these, separated by commas")
     parser.add_argument("--kind", default="", help=f"only one of {', '.join(smp_kernel.KINDS)}")
     parser.add_argument("--jobs", type=natural, default=1, help="virtual machines at a time (1)")
     quick = f"only KCSAN and {', '.join(_QUICK)}: some minutes, once the kernels are built"
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--planted", action="store_true", help="only look for the planted race")
-    parser.add_argument("--no-planted", action="store_true", help="do not look for it")
-    parser.add_argument(
-        "--no-runs", action="store_true", help="only print the table of finished runs"
-    )
     options = parser.parse_args(arguments)
     kinds = chosen(parser, "--kind", options.kind, tuple(smp_kernel.KINDS))
     names = chosen(parser, "--scheduler", options.scheduler, kernel.schedulers())
@@ -65,14 +59,13 @@ def _check(options: argparse.Namespace, kinds: Sequence[str], names: Sequence[st
     results: list[Result] = []
     if not options.planted:
         results = _make([job for kind in kinds for job in _jobs(kind, names, options)], options)
-    good = True
-    if options.planted or not (options.no_planted or options.no_runs):
-        good = _finds_planted(options)
+    good = _finds_planted(options)
     if results:
         print(_listing(results), markdown(results), sep="", end="")
         if options.docs and not (options.quick or options.scheduler or options.kind):
             marked.replace(options.docs, {_MARK: markdown(results)})
-        good = good and not any(_is_bad(result) for result in results) and not _unknown(results)
+        bad = any(each.losses or each.failed or each.count(Whose.OURS) for each in results)
+        good = good and not bad and not _unknown(results)
     return 0 if good else 1
 
 
@@ -81,10 +74,9 @@ def _jobs(kind: str, names: Sequence[str], options: argparse.Namespace) -> Itera
     one that there is.
     """
     ours, theirs = _machine(kind), _machine(kind, framework=False)
-    seeds = range(options.seed, options.seed + options.seeds)
+    seeds = range(1, options.seeds + 1)
     yield from (SmpJob(ours, name, seed) for seed in seeds for name in names)
-    first, last = seeds.start, seeds.start + len(names) * len(seeds)
-    yield from (SmpJob(theirs, DEFAULT, seed) for seed in range(first, last))
+    yield from (SmpJob(theirs, DEFAULT, seed) for seed in range(1, len(names) * len(seeds) + 1))
 
 
 def _machine(kind: str, *, framework: bool = True, planted: bool = False) -> Machine:
@@ -93,11 +85,8 @@ def _machine(kind: str, *, framework: bool = True, planted: bool = False) -> Mac
 
 
 def _make(jobs: Sequence[SmpJob], options: argparse.Namespace) -> list[Result]:
-    """The results of those that are kept, and unless --no-runs of all."""
-    kept = [job for job in jobs if job.file(options.out).exists()]
-    if options.no_runs:
-        jobs = kept
-    say(f"{len(jobs)} runs, {len(kept)} of them kept from before")
+    kept = sum(job.file(options.out).exists() for job in jobs)
+    say(f"{len(jobs)} runs, {kept} of them kept from before")
     made = many.each(jobs, lambda job, watch: runs.make(job, options.out, watch), options.jobs)
     results = []
     for number, (_job, result) in enumerate(made, 1):
@@ -107,7 +96,7 @@ def _make(jobs: Sequence[SmpJob], options: argparse.Namespace) -> list[Result]:
 
 
 def _line(result: Result) -> str:
-    counts = ", ".join(f"{whose.value}: {result.count(whose)}" for whose in Whose)
+    counts = ", ".join(f"{whose}: {result.count(whose)}" for whose in Whose)
     bad = "".join(f"; {what}" for what in (*result.losses, result.failed) if what)
     return (
         f"{result.kernel}, {result.scheduler}, seed {result.seed}, {result.wall_s:.0f} s: "
@@ -122,7 +111,7 @@ def _finds_planted(options: argparse.Namespace) -> bool:
         result = runs.make(SmpJob(machine, "minrtt", seed), options.out)
         say(_line(result))
         for each in result.reports:
-            if each.whose == Whose.OURS.value and PLANTED_IN in each.about:
+            if each.whose == Whose.OURS and PLANTED_IN in each.about:
                 print(f"planted race found with seed {seed}: {each.about}, {each.count} reports")
                 return True
     print(f"the planted race was not found in {_PLANTED_SEEDS} runs")
@@ -132,22 +121,16 @@ def _finds_planted(options: argparse.Namespace) -> bool:
 # --- what is shown
 
 
-def _is_bad(result: Result) -> bool:
-    return bool(result.losses or result.failed or result.count(Whose.OURS))
-
-
 def _unknown(results: Sequence[Result]) -> Counter[str]:
     """What is not ours, but was not reported by the unpatched kernel either."""
-    upstream = runs.about([each for each in results if each.is_unpatched])
-    patched = [each for each in results if not each.is_unpatched]
-    others = runs.about(patched, Whose.BELOW) + runs.about(patched, Whose.OTHER)
+    upstream = runs.about(results, unpatched=True)
+    others = runs.about(results, Whose.BELOW) + runs.about(results, Whose.OTHER)
     return Counter({about: count for about, count in others.items() if about not in upstream})
 
 
 def _listing(results: Sequence[Result]) -> str:
     """Each thing that was reported: how often with our patches, and without. And all of ours."""
-    patched = runs.about([each for each in results if not each.is_unpatched])
-    upstream = runs.about([each for each in results if each.is_unpatched])
+    patched, upstream = (runs.about(results, unpatched=each) for each in (False, True))
     found = {each.about: each for result in results for each in result.reports}
     lines = ["# reports: with our patches, without; where"]
     for about in sorted({*patched, *upstream}, key=lambda one: (-patched[one], one)):
@@ -155,7 +138,7 @@ def _listing(results: Sequence[Result]) -> str:
         lines.append(f"{patched[about]:5} {upstream[about]:5}  {about}  ({where})")
     for result in results:
         for each in result.reports:
-            if each.whose == Whose.OURS.value:
+            if each.whose == Whose.OURS:
                 lines += ["", f"OURS, {_line(result)}", each.text]
     return "\n".join([*lines, "", ""])
 
@@ -182,9 +165,8 @@ def markdown(results: Sequence[Result]) -> str:
                 0 if those[0].is_unpatched else len(_unknown(same_kind)),
             ]
         )
-    patched = [each for each in results if not each.is_unpatched]
-    counts = [runs.about(patched, whose) for whose in Whose]
-    counts.append(runs.about([each for each in results if each.is_unpatched]))
+    counts = [runs.about(results, whose) for whose in Whose]
+    counts.append(runs.about(results, unpatched=True))
     reports = [[what, *(count[what] for count in counts)] for what in sorted(set().union(*counts))]
     parts = ((_OF_KERNELS, kernels), (_OF_REPORTS, reports))
     return "\n".join(tables.markdown(head, rows, numbers=True) for head, rows in parts)

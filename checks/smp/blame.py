@@ -2,14 +2,7 @@
 """Whose a report is: ours, if it is about our code; else it is to be upstream's, too.
 
 A place in a stack is a line of a file, and those of the functions that the compiler has put into
-each other there. It is ours if it is in one of our files, or in a line that our patches touch.
-
-- `OURS`: an access of a data race, or anything in the stack of another report, is in our code.
-- `BELOW`: not the accesses, but a function that has called them: what TCP does for us, too.
-- `OTHER`: our code has no part in it.
-
-Of the latter two, those that the unpatched kernel has reported as well are upstream's: by the two
-functions that access, or by the title. What it has not is listed, to be read.
+each other there. docs/reliability.md says which reports are ours, below ours, and other.
 """
 
 from __future__ import annotations
@@ -17,8 +10,8 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from checks.smp.reports import Frame, Report
@@ -26,7 +19,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY
 
 
-class Whose(Enum):
+class Whose(StrEnum):
     """Whose code a report is about."""
 
     OURS = "ours"
@@ -46,17 +39,18 @@ class Place:
         return f"{self.function} {self.file}:{self.line}"
 
 
-@dataclass(frozen=True)
-class Blamed:
-    """A report, by what it is about, which is the same in another kernel; and whose it is.
+@dataclass
+class Found:
+    """Reports of one thing: what they are `about`, the same in another kernel, and whose they are.
 
     `places` are those of the accesses, or of the innermost function.
     """
 
     about: str
     whose: Whose
-    places: tuple[Place, ...]
-    text: str = field(compare=False)
+    count: int
+    places: list[str]
+    text: str
 
 
 class Symbols:
@@ -128,18 +122,22 @@ def is_ours(place: Place, touched: Mapping[str, Sequence[int]]) -> bool:
 
 def blame(
     reports: Sequence[Report], symbols: Symbols, touched: Mapping[str, Sequence[int]]
-) -> list[Blamed]:
-    """Whose each report is."""
+) -> list[Found]:
+    """What is reported, once each, and whose it is."""
     lines = symbols.lines(frame for report in reports for stack in report.stacks for frame in stack)
-    return [judge(report, lines, touched) for report in reports]
+    found: dict[tuple[str, Whose], Found] = {}
+    for report in reports:
+        each = judge(report, lines, touched)
+        found.setdefault((each.about, each.whose), each).count += 1
+    return list(found.values())
 
 
 def judge(
     report: Report,
     lines: Mapping[Frame, tuple[Place, ...]],
     touched: Mapping[str, Sequence[int]],
-) -> Blamed:
-    """Whose a report is, if `lines` has the places of its frames."""
+) -> Found:
+    """Whose a report is, which is not counted yet, if `lines` has the places of its frames."""
 
     def ours(frames: Iterable[Frame]) -> bool:
         return any(is_ours(place, touched) for frame in frames for place in lines[frame])
@@ -154,5 +152,5 @@ def judge(
     about = report.title
     if report.is_race:
         about = " / ".join(sorted(_function(frame, lines[frame]) for frame in tops))
-    places = tuple(lines[frame][0] for frame in tops if lines[frame])
-    return Blamed(about, whose, places, report.text)
+    places = sorted(str(lines[frame][0]) for frame in tops if lines[frame])
+    return Found(about, whose, 0, places, report.text)

@@ -13,7 +13,7 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any
 
 from checks import torture
 from checks.smp import smp_machine
-from checks.smp.blame import Blamed, Symbols, Whose, blame
+from checks.smp.blame import Found, Symbols, Whose, blame
 from checks.smp.reports import parse
 from checks.smp.smp_kernel import SmpKernel
 from checks.troubles import Connection, End, TortureCase, case
@@ -76,17 +76,6 @@ class Machine:
 
 
 @dataclass
-class Found:
-    """What is the same in several reports of a run: `about` and whose it is."""
-
-    about: str
-    whose: str
-    count: int
-    places: list[str]
-    text: str
-
-
-@dataclass
 class Result:
     """What came of a run; `failed` says why there is nothing."""
 
@@ -118,7 +107,7 @@ class Result:
 
     def count(self, whose: Whose) -> int:
         """How many reports are of this kind."""
-        return sum(each.count for each in self.reports if each.whose == whose.value)
+        return sum(each.count for each in self.reports if each.whose == whose)
 
 
 @dataclass(frozen=True)
@@ -163,17 +152,13 @@ def plan_of(wanted: TortureCase) -> str:
     return "\n".join([*lines, ""])
 
 
-def input_of(wanted: TortureCase) -> str:
-    """What the program reads, with an earlier end."""
-    return re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
-
-
 def make(job: SmpJob, out: Path, watch: Watch | None = None) -> Result:
     """Makes a run, or reads what came of it before. Raises RunCancelledError and MachineError."""
     file, machine = job.file(out), job.machine
     if file.exists():
         return Result.read(file)
     wanted = case_of(job.scheduler, job.seed)
+    sooner = re.sub(r"^until=\d+", f"until={wanted.calm_us + _AFTER_US}", wanted.input())
     result = Result(machine.kernel.name, job.scheduler, job.seed, len(wanted.connections))
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
@@ -183,7 +168,7 @@ def make(job: SmpJob, out: Path, watch: Watch | None = None) -> Result:
                 machine.kernel,
                 machine.guest,
                 directory,
-                {run_files.PLAN: plan_of(wanted), run_files.CLIENT_INPUT: input_of(wanted)},
+                {run_files.PLAN: plan_of(wanted), run_files.CLIENT_INPUT: sooner},
                 {PROGRAM[1:]: machine.program.program.read_bytes()},
                 arguments=_ARGUMENTS[machine.kernel.kind],
                 limits=_LIMITS,
@@ -195,15 +180,15 @@ def make(job: SmpJob, out: Path, watch: Watch | None = None) -> Result:
         console = directory / run_files.CONSOLE
         text = console.read_text(errors="replace") if console.exists() else ""
     result.wall_s = time.monotonic() - started
-    result.reports = found(blame_of(machine, text))
+    result.reports = blame_of(machine, text)
     file.parent.mkdir(parents=True, exist_ok=True)
     files.write(file.with_suffix(".txt"), text.encode())
     files.write(file, json.dumps(asdict(result), indent=1).encode())
     return result
 
 
-def blame_of(machine: Machine, console: str) -> list[Blamed]:
-    """Whose the reports on a console are."""
+def blame_of(machine: Machine, console: str) -> list[Found]:
+    """What the reports on a console are about, and whose they are."""
     return blame(parse(console), machine.symbols, machine.touched)
 
 
@@ -221,23 +206,13 @@ def _judge(wanted: TortureCase, sent: Mapping[str, bytes], result: Result) -> No
     result.losses = verdict.losses
 
 
-def found(blamed: Iterable[Blamed]) -> list[Found]:
-    """What the reports have in common, once each."""
-    kept: dict[tuple[str, Whose], Found] = {}
-    for each in blamed:
-        one = kept.setdefault(
-            (each.about, each.whose),
-            Found(each.about, each.whose.value, 0, sorted(map(str, each.places)), each.text),
-        )
-        one.count += 1
-    return list(kept.values())
-
-
-def about(results: Sequence[Result], whose: Whose | None = None) -> Counter[str]:
-    """How often each thing was reported in some runs, of this kind or of any."""
+def about(
+    results: Sequence[Result], whose: Whose | None = None, *, unpatched: bool = False
+) -> Counter[str]:
+    """How often each thing was reported, of this kind or of any, by patched kernels or others."""
     counts = Counter[str]()
     for result in results:
-        for each in result.reports:
-            if whose is None or each.whose == whose.value:
+        for each in result.reports if result.is_unpatched == unpatched else ():
+            if whose in (None, each.whose):
                 counts[each.about] += each.count
     return counts

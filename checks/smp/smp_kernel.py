@@ -5,8 +5,7 @@ No User-Mode Linux, which has one CPU, but x86-64, of the source that the lab's 
 from. Of the patches it has those of net/mptcp, which are in directories `mptcp`.
 
 Below `kernel.place()`: `smp/ID/{bzImage,vmlinux,touched.json}`, a finished kernel; and a tree as
-those of kernel.py, in which the kernels of a kind are made from the same objects in turn, so that
-each takes little longer than what differs.
+those of kernel.py, in which the kernels of a kind are made from the same objects in turn.
 """
 
 from __future__ import annotations
@@ -88,9 +87,7 @@ class SmpKernel:
         return dict(json.loads((self.image.parent / _TOUCHED).read_text()))
 
 
-def build(
-    kind: str, *, framework: bool = True, planted: bool = False, quiet: bool = False
-) -> SmpKernel:
+def build(kind: str, *, framework: bool = True, planted: bool = False) -> SmpKernel:
     """Builds a kernel of one of KINDS, unless it is built already.
 
     Raises MachineError if the machine lacks something, MptcplabError if the build fails.
@@ -121,7 +118,7 @@ def build(
     found = SmpKernel(identity, kind, framework, planted, place / _IMAGE.name, place / "vmlinux")
     if found.image.exists():
         return found
-    with BuildProgress(quiet) as progress, kernel.building(progress) as lock:
+    with BuildProgress(quiet=False) as progress, kernel.building(progress) as lock:
         tree = kernel.place() / "trees" / f"{source.digest[:12]}-smp"
         if not is_unpacked(tree, source.digest):
             doctor.require_disk()

@@ -13,17 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checks.command_line import natural, parser_of, say
-from checks.stock import packets, rows, runs
+from checks.stock import rows, runs
 from checks.stock.compare import figures
 from checks.stock.markdown_tables import markdown, summary
-from checks.stock.runs import Bench, Ended, ExpectedTimes, Job, Seeds
+from checks.stock.runs import Bench, Job, Seeds
 from checks.stock.settings import StockSetting, settings
-from mptcplab import marked, units
-from mptcplab.errors import InputError, MptcplabError, Problem, status_of
+from mptcplab import marked
+from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import choices, guest, kernel, stock_machine, stock_package
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.kernel_tree import KERNEL_VERSION
-from mptcplab.runs import store
+from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 
 #: A distribution's kernel, and the lab's that it is compared with.
@@ -50,8 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=natural, default=1, help="virtual machines at a time (1)")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=_ONLY)
     parser.add_argument("--flavour", action="append", choices=choices.FLAVOURS, help=_FLAVOUR)
-    parser.add_argument("--package", action="append", type=Path, metavar="FILE", help=_PACKAGE)
-    parser.add_argument("--packets", action="store_true", help=_PACKETS)
     parser.add_argument(
         "--no-runs", action="store_true", help="only print the table of finished runs"
     )
@@ -63,29 +60,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 _SLOWER = "seeds on a CPU half as fast, to see what CPU time changes (2)"
 _FLAVOUR = "only this flavour; repeat it for more"
 _ONLY = "only settings whose names contain this; repeat it for more"
-_PACKETS = "capture the start of each run, and report the first packet that differs"
-_PACKAGE = "a kernel package, instead of the newest downloaded one of each flavour"
 
 
 def _check(options: argparse.Namespace) -> int:
     wanted = settings(options.only)
     if not options.no_runs:
         stock_machine.require(options.jobs)
-    files = options.package or stock_package.newest(options.flavour or choices.FLAVOURS)
-    kernels = [stock_package.unpacked([file], "--package") for file in files]
-    _require_comparable(kernels)
+    files = stock_package.newest(options.flavour or choices.FLAVOURS)
+    kernels = [stock_package.unpacked([file], "--flavour") for file in files]
     bench = Bench(guest.build(), Store(options.out), options.jobs)
     bench.out.remove_abandoned()
     pairs = [(each, kernel.build(variant=choices.FLAVOURS[each.flavour])) for each in kernels]
     seeds = Seeds(options.seeds, options.slower_seeds, options.lab_seeds)
-    if options.packets:
-        return _compare_packets(wanted, pairs, bench, make=not options.no_runs)
     failed = 0 if options.no_runs else _make(wanted, pairs, bench, seeds)
     tables = [rows.table(wanted, *pair, bench, seeds) for pair in pairs]
     if not any(table.rows for table in tables):
         raise MptcplabError(f"{options.out} has no setting with runs of both sides")
     print(markdown(tables), end="")
-    if options.docs and (options.only or options.flavour or options.package):
+    if options.docs and (options.only or options.flavour):
         say(f"{options.docs} stays as it is: this is a part of the table")
     elif options.docs:
         marked.replace(options.docs, {_MARK: markdown(tables)})
@@ -95,107 +87,33 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if failed or other else 0
 
 
-def _require_comparable(kernels: Sequence[KernelBuild]) -> None:
-    """Raises InputError for a kernel that the lab has no counterpart of."""
-    series = tuple(map(int, KERNEL_VERSION.split(".")))
-    for each in kernels:
-        assert each.stock is not None
-        what = ""
-        if stock_package.series(each.stock) != series:
-            what = f"a kernel of the series {'.'.join(map(str, stock_package.series(each.stock)))}"
-        elif each.flavour not in choices.FLAVOURS:
-            what = f"its configuration is none of {', '.join(choices.FLAVOURS)}"
-        if what:
-            accepted = f"accepted is linux-image-{KERNEL_VERSION}.* from {stock_package.SETUP}"
-            raise InputError([Problem("--package", "", each.name, f"{what}; {accepted}")])
-
-
 def _make(wanted: Sequence[StockSetting], pairs: Sequence[Pair], bench: Bench, seeds: Seeds) -> int:
-    """Make the missing runs, after saying how long it takes; returns how many failed."""
-
-    def jobs(of: Sequence[StockSetting]) -> list[Job]:
-        kernels = [stock for stock, _lab in pairs]
-        return runs.jobs(of, kernels, bench.guest, seeds.stock, seeds.slower)
-
-    # what other runs took says how long these take
-    expected = ExpectedTimes(jobs(settings()), bench.out)
-    _say_cost(jobs(wanted), bench, expected)
+    """Make the missing runs, after saying how many there are; returns how many failed."""
+    kernels = [stock for stock, _lab in pairs]
+    jobs = runs.jobs(wanted, kernels, bench.guest, seeds)
+    todo, failed = runs.missing(jobs, bench.out), 0
+    say(f"{len(todo)} of {len(jobs)} runs in virtual machines are missing in {bench.out.out}")
     # first those that take minutes, so that there soon is a table
     for lab in {lab.id: lab for _, lab in pairs}.values():
         scenarios = [each for one in wanted for each in one.with_seeds(seeds.lab)]
-        runs.make_in_lab(scenarios, lab, bench, _tell_of_lab)
+        runs.make_in_lab(scenarios, lab, bench)
         runs.make_close_ups(wanted, seeds.lab, lab, bench)
-    failed = _in_virtual_machines(jobs(wanted), bench, expected)
+    for number, (job, entry) in enumerate(runs.make(todo, bench), 1):
+        failed += entry.status != "ok"
+        say(f"{number}/{len(todo)} {_text(job, entry)}")
     for stock, lab in pairs:
         for each in wanted:
             runs.make_late(runs.late(each, seeds, stock, lab, bench), lab, bench)
     return failed
 
 
-def _say_cost(jobs: Sequence[Job], bench: Bench, expected: ExpectedTimes) -> None:
-    todo, place = runs.missing(jobs, bench.out), bench.out.out
-    say(f"{len(todo)} of {len(jobs)} runs in virtual machines are missing in {place}")
-    if todo:
-        how = "estimated from finished runs" if expected.ended else "a guess: no run has ended here"
-        say(
-            f"with {bench.at_a_time} at a time they take "
-            f"{units.duration(expected.seconds(todo, bench.at_a_time))} ({how}); Ctrl-C keeps "
-            "finished runs"
-        )
-
-
-def _in_virtual_machines(jobs: Sequence[Job], bench: Bench, expected: ExpectedTimes) -> int:
-    """Make the missing runs; returns how many failed."""
-    todo, failed = runs.missing(jobs, bench.out), 0
-    for ended in runs.make(todo, bench, expected):
-        failed += bool(ended.failed)
-        _report(ended, len(todo))
-    return failed
-
-
-def _compare_packets(
-    wanted: Sequence[StockSetting], pairs: Sequence[Pair], bench: Bench, *, make: bool
-) -> int:
-    """Report the first packet that differs in each setting; 1 if a run failed."""
-    failed = 0
-    if make:
-        jobs = runs.captures(wanted, [stock for stock, _lab in pairs], bench.guest)
-        expected = ExpectedTimes(jobs, bench.out)
-        _say_cost(jobs, bench, expected)
-        for lab in {lab.id: lab for _, lab in pairs}.values():
-            runs.make_in_lab([each.captured for each in wanted], lab, bench, _tell_of_lab)
-        failed = _in_virtual_machines(jobs, bench, expected)
-    for stock, lab in pairs:
-        for setting in wanted:
-            job = Job.of(setting, setting.captured, stock, bench.guest)
-            ours = runs.lab_entry(setting.captured, lab, bench)
-            if job.entry(bench.out) is not None and ours is not None:
-                places = (job.key, store.run_key(setting.captured, lab, bench.guest))
-                sides = (bench.out.directory(key) for key in places)
-                found = packets.first_difference(*sides) or "no packet differs"
-                print(f"{stock.flavour}, {setting.name}: {found}")
-    return 1 if failed else 0
-
-
-def _report(ended: Ended, count: int) -> None:
-    job = ended.job
-    what = f"{ended.number}/{count} {job.kernel.flavour}, {job.setting.name}"
-    if job.is_slower:
-        what += ", slower CPU"
-    if ended.entry is None:
-        say(f"{what}, seed {job.scenario.seed}: failed: {ended.failed}")
-        return
-    value = figures(ended.entry).value
+def _text(job: Job, entry: Entry) -> str:
+    slower = ", slower CPU" if job.is_slower else ""
+    what = f"{job.kernel.flavour}, {job.setting.name}{slower}, seed {job.scenario.seed}"
+    if entry.status != "ok":
+        return f"{what}: failed: {entry.reason}"
     unit = "s" if job.setting.is_transfer else "Mbit/s"
-    say(
-        f"{what}, seed {job.scenario.seed}: {value:.3f} {unit}, took {ended.wall_s:.0f} s; "
-        f"{units.duration(ended.left_s)} left"
-    )
-
-
-def _tell_of_lab(number: int, count: int) -> None:
-    if number % 20 == 0 or number == count:
-        say(f"{number}/{count} in the lab")
+    return f"{what}: {figures(entry).value:.3f} {unit}, took {entry.wall_s or 0:.0f} s"
 
 
 if __name__ == "__main__":

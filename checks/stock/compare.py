@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The figures of two kernels in the same setting, compared as distributions.
 
-Runs are chaotic: a difference of one packet soon changes everything. So a figure is compared by its
-median over several runs, and by a test of whether the two sides can be told apart at all. Module
-`early` compares what comes before that.
+Runs are chaotic: docs/fidelity.md. Module `early` compares what comes before that.
 """
 
 from __future__ import annotations
@@ -39,11 +37,6 @@ class Spread:
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
         return cls(len(values), statistics.median(values), min(values), max(values))
-
-    @property
-    def width(self) -> float:
-        """The width of the range, as a fraction of the median."""
-        return (self.highest - self.lowest) / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True)
@@ -89,12 +82,10 @@ class Compared:
 
     @property
     def is_of_cpu_time(self) -> bool:
-        """Whether CPU time moves the figure as far: as twice the CPU time does on the
-        distribution's own kernel.
+        """Whether twice the CPU time moves the distribution's own figure as far.
 
-        In the lab, computing takes no time. A figure that grows with CPU time is as far from its
-        value without as from that with twice of it; and of two states, either can be the one with
-        another CPU.
+        A figure that grows with CPU time is as far from its value without, in the lab, as from
+        that with twice of it; and of two states, either can be the one with another CPU.
         """
         if self.slower is None:
             return False
@@ -104,11 +95,7 @@ class Compared:
 
     @property
     def is_of_start(self) -> bool:
-        """Whether it is CPU time before the first data: with data as late, the lab has the same.
-
-        The lab's median has then moved as far as it was off, in that direction, and the two sides
-        can no longer be told apart.
-        """
+        """Whether it is CPU time before the first data: with data as late, the lab has the same."""
         if self.late is None or self.late_p is None:
             return False
         off = self.stock.median - self.lab.median

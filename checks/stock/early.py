@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How long from the start two kernels count the same: before chaos sets in, without statistics.
 
-Kernels that compute differently differ at the first step. Others may still differ in time: with CPU
-time, a packet leaves some microseconds later, and a step may fall in between. So the same state is
-looked for not only at the same time, but also in a close-up of the lab's run: every tenth of a
-millisecond, a little before and after each step.
+The same state is looked for at the same time, and, in a close-up of the lab's run, a little before
+and after each step, since CPU time delays packets: docs/fidelity.md.
 """
 
 from __future__ import annotations

@@ -58,16 +58,16 @@ def summary(table: Table) -> str:
 
 def _side(row: Row, side: str) -> str:
     """Median and range of each figure of one side."""
-    found: list[Spread | None] = [getattr(figure, side) for _, figure in row.figures]
-    spreads = [each for each in found if each is not None]
-    if not spreads:
-        return "-"
-    texts = [_spread(spreads[0], 3 if row.setting.is_transfer else 1)]
-    texts += [_spread(each, 3) for each in spreads[1:-1]]
-    return "; ".join([*texts, _spread(spreads[-1], 0), f"n {spreads[0].n}"])
+    found = [(name, getattr(figure, side)) for name, figure in row.figures]
+    texts = [_spread(name, each) for name, each in found if each]
+    return "; ".join([*texts, f"n {found[0][1].n}"]) if texts else "-"
 
 
-def _spread(spread: Spread, digits: int) -> str:
+_DIGITS = {"goodput": 1, "retransmitted": 0}
+
+
+def _spread(name: str, spread: Spread) -> str:
+    digits = _DIGITS.get(name, 3)
     median, lowest, highest = (
         f"{value:.{digits}f}" for value in (spread.median, spread.lowest, spread.highest)
     )
@@ -92,16 +92,10 @@ def _difference(name: str, figure: Compared) -> str:
         return f"**{off}**"
     if figure.is_told_apart and figure.is_of_start:
         assert figure.late is not None
-        return f"{off} (start: {_spread(figure.late, _digits(name))} with data as late)"
+        return f"{off} (start: {_spread(name, figure.late)} with data as late)"
     if figure.is_told_apart:
         return f"{off} (CPU time)"
     return f"{off} (p {figure.p:.2g})" if figure.p is not None else f"{off} (too few runs)"
-
-
-def _digits(name: str) -> int:
-    if name == "retransmitted":
-        return 0
-    return 1 if name == "goodput" else 3
 
 
 def _signed(name: str, difference: float) -> str:

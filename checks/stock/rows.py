@@ -50,10 +50,7 @@ class Row:
 
     @property
     def begins_equal(self) -> bool:
-        """Whether all counts are equal for as long as wanted.
-
-        One pair of runs suffices: the phases of the others may differ.
-        """
+        """Whether all counts are equal for as long as wanted, if only in one pair of runs."""
         return early.best(self.close).holds
 
     @property

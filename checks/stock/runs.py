@@ -21,6 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 from checks import many
+from checks.command_line import say
 from checks.stock import early
 from checks.stock.early import Sender
 from checks.stock.settings import CPU_TIMES_NS, INSTRUCTION_NS, SLOWER_NS, StockSetting
@@ -32,7 +33,7 @@ from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
 from mptcplab.plan import plan
-from mptcplab.runs import cost, documents, single, store, tasks
+from mptcplab.runs import documents, single, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner, calling
 from mptcplab.runs.store import Store
@@ -75,7 +76,8 @@ class Job:
     @property
     def is_slower(self) -> bool:
         """Whether it is made on the slower CPU."""
-        return _instruction_ns(self.kernel) != INSTRUCTION_NS
+        stock = self.kernel.stock
+        return stock is not None and stock.instruction_ns != INSTRUCTION_NS
 
     @classmethod
     def of(
@@ -111,32 +113,11 @@ def _entry(out: Store, key: str, text: str) -> Entry | None:
     return entry
 
 
-@dataclass(frozen=True)
-class Ended:
-    """The report of a run that has ended: its entry, or None, and in `failed` why it failed.
-    `number` counts the runs that have ended, `left_s` estimates the time left.
-    """
-
-    job: Job
-    entry: Entry | None
-    wall_s: float
-    failed: str
-    number: int
-    left_s: float
-
-
 def jobs(
-    settings: Sequence[StockSetting],
-    kernels: Sequence[KernelBuild],
-    guest: Guest,
-    seeds: int,
-    slower_seeds: int,
+    settings: Sequence[StockSetting], kernels: Sequence[KernelBuild], guest: Guest, seeds: Seeds
 ) -> list[Job]:
-    """All runs on distribution kernels: seed by seed, so that each setting soon has some.
-
-    `slower_seeds` is the number of seeds with which each is made on the slower CPU, too.
-    """
-    counts = {INSTRUCTION_NS: seeds, SLOWER_NS: slower_seeds}
+    """All runs on distribution kernels: seed by seed, so that each setting soon has some."""
+    counts = {INSTRUCTION_NS: seeds.stock, SLOWER_NS: seeds.slower}
     return [
         Job.of(setting, setting.with_seeds(count)[number], kernel, guest, instruction_ns)
         for number in range(max(counts.values()))
@@ -147,97 +128,48 @@ def jobs(
     ]
 
 
-def captures(
-    settings: Sequence[StockSetting], kernels: Sequence[KernelBuild], guest: Guest
-) -> list[Job]:
-    """The start of each setting, with all packets."""
-    return [
-        Job.of(setting, setting.captured, kernel, guest)
-        for setting in settings
-        for kernel in kernels
-    ]
-
-
-class ExpectedTimes:
-    """How long runs take, in seconds: estimated from those that have ended here, if any."""
-
-    def __init__(self, wanted: Sequence[Job], out: Store) -> None:
-        sizes = {
-            job.key: replace(cost.size(job.scenario, job.kernel), group=job.kernel.id)
-            for job in wanted
-        }
-        self._costs = cost.Costs(sizes)
-        self.ended = 0
-        for job in wanted:
-            if job.entry(out) is not None:
-                self.took(
-                    job,
-                    documents.read(out.directory(job.key) / store.COST, documents.COST)["wall_s"],
-                )
-
-    def took(self, job: Job, wall_s: float) -> None:
-        self.ended += 1
-        self._costs.took(job.key, wall_s)
-
-    def seconds(self, those: Sequence[Job], at_a_time: int) -> float:
-        return self._costs.together([job.key for job in those], at_a_time)
-
-
 def missing(wanted: Sequence[Job], out: Store) -> list[Job]:
     """Those that are not stored, or were made with another plan."""
     return [job for job in wanted if job.entry(out) is None]
 
 
-def make(wanted: Sequence[Job], bench: Bench, expected: ExpectedTimes) -> Iterator[Ended]:
-    """Make runs on distribution kernels, and report each that has ended.
+def make(wanted: Sequence[Job], bench: Bench) -> Iterator[tuple[Job, Entry]]:
+    """Make runs on distribution kernels, and yield each that has ended, with its entry.
 
     One that fails does not end the others. When it is interrupted or left early, the current ones
     are ended, and nothing of them is left.
     """
-    out, left = bench.out, {job.key: job for job in wanted}
+    out = bench.out
 
     def perform(job: Job, watch: Watch) -> Done:
         task = Task(job.key, job.scenario, Rig(job.kernel, bench.guest), out.out)
         return tasks.perform(task, watch)
 
     with closing(many.each(wanted, perform, bench.at_a_time)) as under_way:
-        for number, (job, done) in enumerate(under_way, 1):
-            del left[job.key]
-            failed = "" if done.entry.status == "ok" else str(done.entry.reason)
-            if failed:
-                out.keep_failed(job.key, {"reason": failed, "setting": job.setting.name})
-            else:
-                expected.took(job, done.cost["wall_s"])
+        for job, done in under_way:
+            if done.entry.status == "ok":
                 out.forget_failed(job.key)
-            entry = None if failed else done.entry
-            left_s = expected.seconds(list(left.values()), bench.at_a_time)
-            yield Ended(job, entry, done.took_s, failed, number, left_s)
+            else:
+                reason = str(done.entry.reason)
+                out.keep_failed(job.key, {"reason": reason, "setting": job.setting.name})
+            yield job, done.entry
 
 
-def _instruction_ns(kernel: KernelBuild) -> int:
-    return kernel.stock.instruction_ns if kernel.stock else INSTRUCTION_NS
-
-
-def make_in_lab(
-    scenarios: Sequence[Scenario],
-    lab: KernelBuild,
-    bench: Bench,
-    ended: Callable[[int, int], None] = lambda _number, _all: None,
-) -> None:
+def make_in_lab(scenarios: Sequence[Scenario], lab: KernelBuild, bench: Bench) -> None:
     """Make the runs in the lab that are not stored. Raises RunError for one that fails."""
     todo = [each for each in scenarios if lab_entry(each, lab, bench) is None]
-    if not todo:
-        return
-    show = calling(ended=lambda number, _scenario, _entry: ended(number, len(todo)))
-    runner = Runner(bench.out.out, bench.at_a_time, show=show)
+
+    def ended(number: int, _scenario: Scenario, _entry: Entry) -> None:
+        if number % 20 == 0 or number == len(todo):
+            say(f"{number}/{len(todo)} in the lab")
+
+    runner = Runner(bench.out.out, bench.at_a_time, show=calling(ended=ended))
     for entry in runner.run(todo, Rig(lab, bench.guest)):
         if entry.status != "ok":
             raise MptcplabError(f"a run in the lab failed: {entry.reason}")
 
 
-# With data as late: on a distribution kernel a program takes time from its connection to the first
-# data. That decides how the receiver's buffer grows at first, which goes by round trips in whole
-# milliseconds, and so for how long it acknowledges each segment.
+# --- with data as late as on a distribution kernel
 
 
 def data_ns(directory: Path) -> int | None:
@@ -344,12 +276,7 @@ def make_close_ups(
             # all of it is 50 MB
             sender = early.read(scenario, Path(name)).around_steps()
         content = io.BytesIO()
-        np.savez_compressed(
-            content,
-            start_ns=np.array(sender.start_ns),
-            connection=sender.connection,
-            subflow=sender.subflow,
-        )
+        np.savez_compressed(content, **vars(sender))
         files.write(file, content.getvalue())
 
     store.make_directory(bench.out.out / _CLOSE_UPS)

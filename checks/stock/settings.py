@@ -32,13 +32,12 @@ CPU_TIMES_NS = (0, 10_000, 20_000)
 class StockSetting:
     """`name` as the table has it, and the scenario with its first seed.
 
-    `close_up` is its beginning, sampled as often as can be, and `captured` with all packets.
+    `close_up` is its beginning, sampled as often as can be.
     """
 
     name: str
     scenario: Scenario
     close_up: Scenario
-    captured: Scenario
 
     def with_seeds(self, count: int) -> list[Scenario]:
         """As many runs of it: each seed has other losses and another phase of the timers."""
@@ -114,11 +113,10 @@ def settings(only: Sequence[str] = ()) -> list[StockSetting]:
     """
     found = [
         StockSetting(
-            _name(asked),
+            f"{asked.paths}; {asked.name}" if asked.name else asked.paths,
             _scenario(asked, "20s", STEP_NS),
             # until after the last step
             _scenario(asked, f"{CLOSE_UP_NS + STEP_NS}ns", CLOSE_UP_STEP_NS),
-            _scenario(asked, f"{CLOSE_UP_NS}ns", STEP_NS, pcap=True),
         )
         for asked in _ASKED
     ]
@@ -128,18 +126,13 @@ def settings(only: Sequence[str] = ()) -> list[StockSetting]:
     return [each for each in found if not only or any(text in each.name for text in only)]
 
 
-def _name(asked: _Asked) -> str:
-    return f"{asked.paths}; {asked.name}" if asked.name else asked.paths
-
-
-def _scenario(asked: _Asked, duration: str, interval_ns: int, *, pcap: bool = False) -> Scenario:
+def _scenario(asked: _Asked, duration: str, interval_ns: int) -> Scenario:
     flags = Flags(
         path=list(_paths(asked)),
         scheduler="default",
         duration=None if "size" in asked.flags else duration,
         sample_interval=f"{interval_ns}ns",
         seed=1,
-        pcap=pcap,
         **asked.flags,
     )
     return from_flags(flags, single=True).base

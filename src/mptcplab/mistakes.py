@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
-import itertools
 import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -21,9 +21,6 @@ Place = tuple[str | int, ...]
 #: The keys of a scenario that are lists of tables.
 LISTS = ("path", "event", "link", "connection")
 
-# Of how many files in a folder near names are looked for.
-_MOST_FILES = 2000
-
 # A missing value: TOML has no null, but None means "not given" in flags.
 ABSENT = object()
 
@@ -35,13 +32,15 @@ class Mistakes:
         self.source = source
         self.data: dict[str, Any] = {}
         self.flags: dict[Place, str] = {}
+        self._prefix: Place = ()
         self._bad: set[Place] = set()
         self._problems: list[Problem] = []
 
     def add(self, place: Place, message: str, value: object = ABSENT) -> None:
         """Report a mistake in the value at `place`, or in `value` there."""
-        self._bad.add(place)
         flag = self.flag(place)
+        place = (*self._prefix, *place)
+        self._bad.add(place)
         own = place in self.flags and place[0] not in LISTS
         key = "" if own else _shown_place(place)
         text = shown(self._value(place) if value is ABSENT else value)
@@ -58,16 +57,20 @@ class Mistakes:
         """Whether the value at `place`, or one that contains it, is known to be wrong."""
         # An unreadable file says nothing about the values of flags.
         whole = 1 if self.flag(place) else 0
+        place = (*self._prefix, *place)
         return any(place[:length] in self._bad for length in range(whole, len(place) + 1))
 
     def flag(self, place: Place) -> str:
         """The flag that the value at `place` came from, or "" for the file."""
+        place = (*self._prefix, *place)
         origins = (self.flags.get(place[:length], "") for length in range(len(place), 0, -1))
         return next(filter(None, origins), "")
 
     def inside(self, *place: str | int) -> Mistakes:
         """The same mistakes, for a caller that knows only places below `place`."""
-        return _Inside(self, place)
+        inner = copy.copy(self)
+        inner._prefix = (*self._prefix, *place)
+        return inner
 
     def stop_if_any(self) -> None:
         """Raise InputError if there is any mistake."""
@@ -82,23 +85,6 @@ class Mistakes:
             except (KeyError, IndexError, TypeError):
                 return ABSENT
         return value
-
-
-class _Inside(Mistakes):
-    """The mistakes of a part of a request."""
-
-    def __init__(self, whole: Mistakes, prefix: Place) -> None:
-        super().__init__(whole.source)
-        self._whole, self._prefix = whole, prefix
-
-    def add(self, place: Place, message: str, value: object = ABSENT) -> None:
-        self._whole.add((*self._prefix, *place), message, value)
-
-    def spoiled(self, place: Place) -> bool:
-        return self._whole.spoiled((*self._prefix, *place))
-
-    def flag(self, place: Place) -> str:
-        return self._whole.flag((*self._prefix, *place))
 
 
 def _shown_place(place: Place) -> str:
@@ -172,16 +158,6 @@ def unknown(kind: str, name: str, known: Collection[str]) -> str:
     return f"unknown {kind}{hint} {there}"
 
 
-def no_such_file(file: Path, what: str = "file") -> str:
-    """What is wrong with the name of a file that does not exist, and which one is near."""
-    try:
-        near = _near(file)
-    except (OSError, ValueError):
-        near = None
-    hint = "" if near is None else f'; did you mean "{printable(str(near))}"?'
-    return f"there is no such {what}{hint}"
-
-
 def read_bytes(file: Path, most_mib: int, expected: str) -> bytes:
     """The content of a user's file; `expected` says what it should be, for messages.
 
@@ -191,7 +167,7 @@ def read_bytes(file: Path, most_mib: int, expected: str) -> bytes:
         with file.open("rb") as stream:
             content = stream.read((most_mib << 20) + 1)
     except FileNotFoundError:
-        message = no_such_file(file)
+        message = "there is no such file"
     except IsADirectoryError:
         message = f"this is a directory; {expected}"
     except OSError as error:
@@ -215,21 +191,3 @@ def read_text(file: Path, most_mib: int, expected: str) -> str:
         line = error.object.count(b"\n", 0, error.start) + 1
         byte = error.object[error.start]
         raise ValueError(f"line {line}: not UTF-8 text (byte 0x{byte:02x})") from None
-
-
-def _near(file: Path) -> Path | None:
-    """The existing file whose name is nearest, folder by folder."""
-    if file.exists():
-        return file
-    if file.name in ("", ".."):
-        return None
-    folder = _near(file.parent)
-    if folder is None or not folder.is_dir():
-        return None
-    if (folder / file.name).exists():
-        return folder / file.name
-    names = {
-        each.name.lower(): each.name for each in itertools.islice(folder.iterdir(), _MOST_FILES)
-    }
-    near = difflib.get_close_matches(file.name.lower(), list(names), n=1)
-    return folder / names[near[0]] if near else None

@@ -63,11 +63,6 @@ int main(void)
 """
 
 
-@pytest.fixture(scope="session")
-def rig(lab_kernel: KernelBuild, lab_guest: Guest) -> Rig:
-    return Rig(lab_kernel, lab_guest)
-
-
 @pytest.fixture
 def rig_of(lab_kernel: KernelBuild, tmp_path: Path) -> RigOf:
     """A rig with a guest whose first process has this body."""

@@ -332,20 +332,6 @@ def test_an_unfit_worker_that_comes_later_is_sent_away(
     )
 
 
-def test_a_file_that_was_changed_on_a_worker_is_not_used(
-    tasks: Callable[..., list[Task]], tmp_path: Path
-) -> None:
-    with workers(tmp_path / "cache", count=1) as started:
-        with connected(started) as on:
-            done_by(on, tasks(1))
-            for file in (tmp_path / "cache" / "mptcplab" / "artefacts").iterdir():
-                file.write_bytes(file.read_bytes()[:-1] + b"?")
-            with pytest.raises(MachineError) as error:
-                done_by(on, tasks(2))
-        assert "the cluster has no worker left that can make runs\n  tcp://" in str(error.value)
-        assert "differs from the sent file: its SHA-256 is" in str(error.value)
-
-
 def test_records_are_kept_on_shared_storage_and_fetched(
     tasks: Callable[..., list[Task]], tmp_path: Path
 ) -> None:

@@ -12,10 +12,7 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
-from mptcplab.scenario.model import Scenario
 from tests import pcapng
 from tests.vocabulary import Run, RunScenario, scenario_of
 
@@ -84,39 +81,22 @@ def test_none_is_none(run_scenario: RunScenario) -> None:
     assert none.client.subflow.tobytes() == plain.client.subflow.tobytes()
 
 
-def test_the_same_run_has_the_same_packets(run_scenario: RunScenario) -> None:
-    flags = {"event": ("1s:b:change,cross=30mbit,lasts=300ms",), "duration": "2s"}
-    one, same = (
-        run_scenario("a:20mbit,10ms,loss=1%,cross=5mbit", "b:20mbit,10ms", **flags)
-        for _ in range(2)
-    )
-    assert one.outcome.guest == same.outcome.guest
-    assert one.client.subflow.tobytes() == same.client.subflow.tobytes()
-
-
-def fails(text: str, scenario: Scenario, kernel: KernelBuild, guest: Guest, where: Path) -> str:
-    with pytest.raises(RunError) as error:
-        engine.run(scenario, text, Rig(kernel, guest), where)
-    return str(error.value)
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         ("server 10.1.1.1", "cross server 10.1.1.1: a number is expected after it"),
         ("server 10.1.1 5", "cross server 10.1.1 5: 10.1.1 is not an address of IPv4 or IPv6"),
         ("server 10.1.1.1 5 6", "cross server 10.1.1.1 5 6: 6 is not known here"),
-        (
-            "server 10.1.1.1 fast",
-            "cross server 10.1.1.1 fast: fast: a number up to 1844674407370955",
-        ),
+        ("server 10.1.1.1 fast", "cross server 10.1.1.1 fast: fast: a number up to 18446744073709"),
         ("nowhere 10.1.1.1 5", "namespace nowhere: No such file or directory"),
         ("server 10.1.9.1 5", "cross: Cannot assign requested address"),
     ],
 )
 def test_a_line_that_makes_no_sense_is_told(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, arguments: str, reason: str
+    rig: Rig, tmp_path: Path, arguments: str, reason: str
 ) -> None:
     scenario = scenario_of(*PATHS, duration="1s")
     text = plan.render(scenario) + f"at 100ms ip netns exec client cross {arguments}\n"
-    assert reason in fails(text, scenario, lab_kernel, lab_guest, tmp_path)
+    with pytest.raises(RunError) as error:
+        engine.run(scenario, text, rig, tmp_path)
+    assert reason in str(error.value)

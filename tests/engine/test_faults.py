@@ -200,72 +200,29 @@ def test_a_wrong_plan_is_reported_with_its_line(failure: Failure) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("insmod nosuch.ko", "insmod nosuch.ko: No such file or directory"),
-        ("insmod ../x.ko", "insmod ../x.ko: a file of the run directory is expected"),
+        ("insmod nosuch.ko", "No such file or directory"),
+        ("insmod ../x.ko", "a file of the run directory is expected"),
         # the kernel's own words after the error
-        ("insmod plan.txt", "insmod plan.txt: Exec format error"),
-        (
-            "ip netns exec client capture client.pcapng c1",
-            "ip netns exec client capture client.pcapng c1: c1 is not known here",
-        ),
-        (
-            "ip netns exec client capture /c1",
-            "ip netns exec client capture /c1: a name without / is expected",
-        ),
-        (
-            "ip netns exec client drop c1 data",
-            "ip netns exec client drop c1 data: a list of numbers is expected after it",
-        ),
-        (
-            "ip netns exec client meter server 10.1.1.1 0 100 0 x",
-            "ip netns exec client meter server 10.1.1.1 0 100 0 x: TO_NS ADDRESS COUNT BYTES",
-        ),
-        ("ip netns exec client rm 'a", "what is in quotes cannot be read"),
-        ("ip netns exec client rm -r /", "ip netns exec client rm -r /: not a command that"),
-        ("rm -r /", "rm -r /: not a command that the guest knows"),
-        ("ip route flush", "ip route flush: ip route flush is not known to the guest"),
-        (
-            "ip -n nosuch link set c1 up",
-            "ip -n nosuch link set c1 up: there is no namespace nosuch",
-        ),
-        (
-            "ip -n client link set c1",
-            "ip -n client link set c1: up, down, arp, mtu or gso_max_segs is expected",
-        ),
-        ("ip -n client link set c1 up down", "ip -n client link set c1 up down: down is not known"),
-        (
-            "ip -n client addr add 10.0.1/24 dev c1",
-            "ip -n client addr add 10.0.1/24 dev c1: 10.0.1 is not an address of IPv4 or IPv6",
-        ),
+        ("insmod plan.txt", "Exec format error"),
+        ("ip netns exec client capture client.pcapng c1", "c1 is not known here"),
+        ("ip netns exec client capture /c1", "a name without / is expected"),
+        ("ip netns exec client drop c1 data", "a list of numbers is expected after it"),
+        ("ip netns exec client meter server 10.1.1.1 0 100 0 x", "TO_NS ADDRESS COUNT BYTES"),
+        ("ip netns exec client rm -r /", "not a command that"),
+        ("rm -r /", "not a command that the guest knows"),
+        ("ip route flush", "ip route flush is not known to the guest"),
+        ("ip -n nosuch link set c1 up", "there is no namespace nosuch"),
+        ("ip -n client link set c1", "up, down, arp, mtu or gso_max_segs is expected"),
+        ("ip -n client link set c1 up down", "down is not known"),
+        ("ip -n client addr add 10.0.1/24 dev c1", "10.0.1 is not an address of IPv4 or IPv6"),
         # the kernel's own words
-        (
-            "ip -n client addr add 10.0.1.1/24 dev c1",
-            "ip -n client addr add 10.0.1.1/24 dev c1: ipv4: Address already assigned",
-        ),
-        (
-            "ip -n client mptcp limits set subflow 99 add_addr_accepted 1",
-            "ip -n client mptcp limits set subflow 99 add_addr_accepted 1: limit greater than max",
-        ),
-        (
-            "tc -n client qdisc add dev c1 root cake",
-            "tc -n client qdisc add dev c1 root cake: cake is",
-        ),
-        (
-            "tc -n client qdisc add dev c1 root netem limit 9 loss 101%",
-            "tc -n client qdisc add dev c1 root netem limit 9 loss 101%: a probability is more",
-        ),
-        (
-            "tc -n client qdisc add dev c1 root netem limit 9 delay 5",
-            "tc -n client qdisc add dev c1 root netem limit 9 delay 5: 5: a number with a unit is",
-        ),
-        (
-            "tc -n client qdisc add dev c1 root pfifo limit 99999999999",
-            "tc -n client qdisc add dev c1 root pfifo limit 99999999999: 99999999999: a number up",
-        ),
-        (
-            "tc -n client qdisc change dev c1 root handle 7: pfifo limit 9",
-            "tc -n client qdisc change dev c1 root handle 7: pfifo limit 9: ",
-        ),
+        ("ip -n client addr add 10.0.1.1/24 dev c1", "ipv4: Address already assigned"),
+        ("ip -n client mptcp limits set subflow 99 add_addr_accepted 1", "limit greater than max"),
+        ("tc -n client qdisc add dev c1 root cake", "cake is"),
+        ("tc -n client qdisc add dev c1 root netem limit 9 loss 101%", "a probability is more"),
+        ("tc -n client qdisc add dev c1 root netem limit 9 delay 5", "5: a number with a unit is"),
+        ("tc -n client qdisc add dev c1 root pfifo limit 99999999999", "99999999999: a number up"),
+        ("tc -n client qdisc change dev c1 root handle 7: pfifo limit 9", ""),
     ],
 )
 def test_a_line_that_cannot_be_carried_out_is_reported_with_its_number(
@@ -274,7 +231,12 @@ def test_a_line_that_cannot_be_carried_out_is_reported_with_its_number(
     text = plan.render(SCENARIO).replace("# traffic", f"{line}\n# traffic")
     number = 1 + text[: text.rindex(f"{line}\n")].count("\n")
     error = failure(text=text)
-    assert error.reason.startswith(f"plan line {number}: {reason}")
+    assert error.reason.startswith(f"plan line {number}: {line}: {reason}")
+
+
+def test_a_quotation_without_an_end_is_reported(failure: Failure) -> None:
+    text = plan.render(SCENARIO).replace("# traffic", "ip netns exec client rm 'a\n# traffic")
+    assert "what is in quotes cannot be read" in failure(text=text).reason
 
 
 def test_a_plan_without_traffic_ends_after_its_commands(rig: Rig, directory: Path) -> None:

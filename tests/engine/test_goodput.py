@@ -24,12 +24,6 @@ def test_default_fills_two_equal_paths(run_scenario: RunScenario) -> None:
     assert [path["share"] for path in run.figures.paths] == pytest.approx([0.5, 0.5], abs=0.03)
 
 
-def test_roundrobin_is_as_good_as_default_on_two_equal_paths(run_scenario: RunScenario) -> None:
-    default = run_scenario(*TWINS, scheduler="default", duration="20s")
-    roundrobin = run_scenario(*TWINS, scheduler="roundrobin", duration="20s")
-    assert roundrobin.goodput_bps >= 0.97 * default.goodput_bps
-
-
 def test_tcp_over_one_path_stays_below_the_rate_of_its_link(run_scenario: RunScenario) -> None:
     # 1448 of the 1514 bytes of a frame are data without MPTCP's 28 bytes of mapping.
     run = run_scenario("only:50mbit,10ms", transport="tcp", duration="10s")

@@ -99,34 +99,6 @@ assert "(tracing stop)" in open("/proc/1/status").read()
 
 
 @pytest.mark.usefixtures("builds")
-def test_a_program_that_stops_the_first_process_keeps_to_the_time_limit(tmp_path: Path) -> None:
-    done = mptcplab_exec(
-        tmp_path,
-        *(PYTHON, "-c", f"{STOP}print('stopped', flush=True); time.sleep(10**9)"),
-        options=("--time-limit", "2s"),
-    )
-    assert done.stdout == b"stopped\n"
-    failed_for(done, r"it took more than 79\.02 s of simulated time", tmp_path)
-
-
-@pytest.mark.usefixtures("builds")
-def test_a_program_that_takes_all_the_time_it_may_is_not_ended_from_outside(tmp_path: Path) -> None:
-    """The server listens as late as it may, and what it leaves takes all time to end."""
-    late = (
-        "import socket, time; time.sleep(59.9); s = socket.create_server(('', 1)); time.sleep(99)"
-    )
-    done = mptcplab_exec(
-        tmp_path,
-        *("sh", "-c", "sh -c 'trap \"\" TERM; sleep 1000; sleep 1000' & sleep 1.99"),
-        options=(
-            *("--time-limit", "2s", "--server", f'{PYTHON} -c "{late}"'),
-            *("--sample-interval", "1s"),
-        ),
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.usefixtures("builds")
 @pytest.mark.parametrize(
     ("command", "limit"),
     [
@@ -151,7 +123,7 @@ def test_no_run_writes_more_than_it_may(
 @pytest.mark.usefixtures("builds")
 def test_limits_hold_while_nobody_reads_what_a_program_writes(tmp_path: Path) -> None:
     program = f"{STOP}print('x' * 300_000, flush=True); time.sleep(10**9)"
-    command = [*EXEC, "--time-limit", "2s", "--", PYTHON, "-c", program]
+    command = [*EXEC, "--wall-limit", "5", "--", PYTHON, "-c", program]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, bufsize=0
     )
@@ -161,7 +133,7 @@ def test_limits_hold_while_nobody_reads_what_a_program_writes(tmp_path: Path) ->
     # all that is said after the first 64 KiB, which a pipe holds, waits for this
     output, said = process.communicate()
     assert (process.returncode, len(output)) == (1, 300_000)  # with a line's end, without the first
-    assert b"it took more than 79" in said
+    assert b"it took more than the wall-clock limit of 5 s" in said
 
 
 # What a program comes to
@@ -337,24 +309,24 @@ def test_no_guest_writes_to_what_is_not_its_own(
 
 
 @pytest.mark.parametrize(
-    ("make", "what"),
+    "make",
     [
-        ('symlink("OUTSIDE/file", "client.out");', "a symbolic link"),
-        ('mkfifo("client.out", 0666);', "a FIFO"),
-        ('mkdir("client.out", 0755);', "a directory"),
-        ('mknod("client.out", S_IFSOCK | 0666, 0);', "a socket"),
-        ('make_file("x", ""); link("x", "client.out");', "a file with several names"),
+        'symlink("OUTSIDE/file", "client.out");',
+        'mkfifo("client.out", 0666);',
+        'mkdir("client.out", 0755);',
+        'mknod("client.out", S_IFSOCK | 0666, 0);',
+        'make_file("x", ""); link("x", "client.out");',
     ],
 )
 def test_what_a_guest_leaves_for_a_file_is_not_taken(
-    rig_of: RigOf, directory: Path, outside: Path, make: str, what: str
+    rig_of: RigOf, directory: Path, outside: Path, make: str
 ) -> None:
     body = make.replace("OUTSIDE", str(outside))
     # the host looks for output at the end, too
     rig = rig_of(f"enter_run_directory(); {body} end();")
     shown = io.BytesIO()
     watch = Watch(look=Outputs(shown, shown).look)
-    with pytest.raises(RunError, match=f"that it left is refused: client.out is {what}, not a"):
+    with pytest.raises(RunError, match=r"that it left is refused: client\.out is not a plain file"):
         run(rig, directory, watch=watch)
     assert shown.getvalue() == b""
     assert is_as_it_was(outside)

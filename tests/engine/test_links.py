@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
 from mptcplab.plan import plan
 from mptcplab.scenario.limits import DISCIPLINES
@@ -25,32 +22,6 @@ def packets(run: Run) -> tuple[int, int]:
         int(run.client.subflow["data_packets_out"][-1]),
         int(run.server.subflow["data_packets_in"][-1]),
     )
-
-
-def test_losses_in_rows_have_the_mean_that_was_asked_for(run_scenario: RunScenario) -> None:
-    loss, burst = 0.01, 4
-    run = run_scenario(
-        f"a:10mbit,10ms,queue=200,up.loss=1%,up.loss_burst={burst}",
-        transport="tcp",
-        cc="bbr",
-        duration="60s",
-    )
-    sent, received = packets(run)
-    # Some sent x loss / burst rows; their lengths are geometric, of mean 4 and variance
-    # 4^2 - 4 = 12, so the deviation of their sum is sqrt(rows x (12 + 4^2)). Five of these; and
-    # what is on its way at the end, 17 packets, plus the queue.
-    rows = sent * loss / burst
-    assert sent > 30_000
-    deviation = math.sqrt(rows * (burst**2 - burst + burst**2))
-    assert abs(sent - received - sent * loss) < 5 * deviation + 217
-    assert sent - received > 0.5 * sent * loss
-
-
-def test_some_packets_arrive_twice(run_scenario: RunScenario) -> None:
-    run = run_scenario("a:10mbit,10ms,up.duplicate=10%", transport="tcp", duration="20s")
-    sent, received = packets(run)
-    # binomial: deviation sqrt(sent x 0.1 x 0.9); five of these, and what is on its way at the end
-    assert abs(received - 1.1 * sent) < 5 * math.sqrt(sent * 0.09) + 40
 
 
 def test_packets_keep_their_order_with_jitter(run_scenario: RunScenario) -> None:
@@ -212,12 +183,15 @@ def test_a_host_with_a_queue_of_its_own_holds_its_data_back(run_scenario: RunSce
 
 
 @pytest.mark.parametrize(
-    "keys", ["queue=200,queue_discipline=droptail", "queue=200,bottleneck=host", "queue=300KB"]
+    "queue", ["200", "200,queue_discipline=droptail", "200,bottleneck=host", "300KB"]
 )
-def test_a_new_rate_holds_at_once_for_every_queue(run_scenario: RunScenario, keys: str) -> None:
+def test_a_new_rate_holds_at_once_for_every_queue(run_scenario: RunScenario, queue: str) -> None:
     """A link of 10 Mbit/s has a tenth of that from 4 to 5 s, also for what waits."""
+    # The receive buffer holds what is in flight to some 70 packets: enough to fill the link, which
+    # takes 17, and too little for the queue, so that nothing is lost. What waits at 4 s, 50 packets
+    # at least, would leave within 60 ms at the old rate.
     run = run_scenario(
-        f"a:10mbit,10ms,{keys}",
+        f"a:10mbit,10ms,queue={queue}",
         transport="tcp",
         event=("4s:a:change,rate=x0.1,lasts=1s",),
         receive_buffer="200KB",
@@ -236,9 +210,7 @@ def test_a_new_rate_holds_at_once_for_every_queue(run_scenario: RunScenario, key
 
 
 @pytest.mark.parametrize("rate", ["0bit", "8bit", "100000tbit"])
-def test_any_rate_can_be_asked_for_while_packets_wait(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, rate: str
-) -> None:
+def test_any_rate_can_be_asked_for_while_packets_wait(rig: Rig, tmp_path: Path, rate: str) -> None:
     """No scenario has a rate of 0, which for tbf is no limit; but programs do as they like."""
     queue = "queue=100,queue_discipline=droptail"
     scenario = scenario_of(f"a:10mbit,10ms,{queue}", transport="tcp", size="3MB")
@@ -247,22 +219,7 @@ def test_any_rate_can_be_asked_for_while_packets_wait(
         (at_ns, change.replace("tbf", f"tbf rate {new}"))
         for at_ns, new in ((1_000_000_000, rate), (1_500_000_000, "10mbit"))
     ]
-    outcome = engine.run(
-        scenario, plan.render(scenario, events=events), Rig(lab_kernel, lab_guest), tmp_path
-    )
+    outcome = engine.run(scenario, plan.render(scenario, events=events), rig, tmp_path)
     # at 10 Mbit/s they take 2.5 s, so that they wait in the queue after 1 s
     received = records.read_samples(outcome.directory / run_files.SERVER_SAMPLES).subflow
     assert received["received_bytes"][-1] >= 3_000_000
-
-
-def test_random_queues_and_losses_are_the_same_in_every_run(run_scenario: RunScenario) -> None:
-    paths = (
-        "a:10mbit,10ms,queue_discipline=pie,loss=1%,loss_burst=5,loss_bad=50%",
-        "b:10mbit,20ms,queue_discipline=red,reorder=1%,reorder_by=5ms",
-        "c:10mbit,20ms,queue_discipline=fq_codel,bottleneck=host,up.drop=5+100-110",
-    )
-    one, same = (run_scenario(*paths, scheduler="roundrobin", duration="3s") for _ in range(2))
-    for name in (run_files.CLIENT_SAMPLES, run_files.SERVER_SAMPLES):
-        records = [(run.outcome.directory / name).read_bytes() for run in (one, same)]
-        assert records[0] == records[1]
-    assert np.all(one.client.connection["time_ns"] == same.client.connection["time_ns"])

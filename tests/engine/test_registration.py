@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,6 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
 from tests.vocabulary import scenario_of
 
@@ -88,17 +87,17 @@ WRONG = [
 ]
 
 
-def run(build: KernelBuild, guest: Guest, folder: Path, text: str) -> str:
+def run(rig: Rig, folder: Path, text: str) -> str:
     """Why the run fails of a scheduler; "" if it does not."""
     file, directory = folder / "wrong.c", folder / "run"
     file.write_text(text)
     directory.mkdir()
-    module = kernel.module(build, file, quiet=True)
+    module = kernel.module(rig.kernel, file, quiet=True)
     # as the plan of a run, which would not be made for what is wrong in the file's text
     scenario = scenario_of("a:10mbit,10ms", duration="100ms")
     text = plan.render(scenario).replace("# client, server", "insmod wrong.ko\n# client, server", 1)
     try:
-        engine.run(scenario, text, Rig(build, guest, modules={"wrong": module.path}), directory)
+        engine.run(scenario, text, replace(rig, modules={"wrong": module.path}), directory)
     except RunError as error:
         return error.reason
     return ""
@@ -116,22 +115,14 @@ def source(second: str, field: str) -> str:
     return "\n".join(lines).replace("\tFIELD", f"\t{field}" if field else "") + "\n"
 
 
-def test_a_good_one_is_registered(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    assert not run(lab_kernel, lab_guest, tmp_path, source(GOOD, ""))
+def test_a_good_one_is_registered(rig: Rig, tmp_path: Path) -> None:
+    assert not run(rig, tmp_path, source(GOOD, ""))
 
 
 @pytest.mark.parametrize(("second", "field", "line", "why"), WRONG, ids=[w[3] for w in WRONG])
 def test_what_is_wrong_is_reported_with_its_place(
-    lab_kernel: KernelBuild,
-    lab_guest: Guest,
-    tmp_path: Path,
-    second: str,
-    field: str,
-    line: int,
-    why: str,
+    rig: Rig, tmp_path: Path, second: str, field: str, line: int, why: str
 ) -> None:
-    reason = run(lab_kernel, lab_guest, tmp_path, source(second, field))
+    reason = run(rig, tmp_path, source(second, field))
     refused = "insmod wrong.ko: Invalid argument: "
     assert reason.partition(refused)[2] == f"wrong.c line {line}: {why}"

@@ -12,12 +12,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -27,11 +25,11 @@ from mptcplab.lab.engine import Rig, RunKilledError, Watch
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from mptcplab.runs import arrivals, documents, store, tasks
+from mptcplab.runs import archive, documents, store, tasks
 from mptcplab.runs.entries import Entry, run_entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.tasks import Done, Task, failed, perform
-from mptcplab.runs.workers import InProcesses, InThreads, Perform, Workers, host, performed
+from mptcplab.runs.workers import InProcesses, InThreads, Perform, Workers, performed
 from mptcplab.scenario.model import Scenario
 from tests.vocabulary import kernel_processes, scenario_of, until
 
@@ -82,7 +80,9 @@ def test_a_run_that_comes_back_packed_is_the_same(rig: Rig, tmp_path: Path) -> N
     assert perform(own).files is None
     with InProcesses(1) as workers:
         done = workers.submit(perform, replace(own, out=None)).result()
-    arrivals.unpack(done, store.Store(there))
+    assert done.files is not None
+    with store.Store(there).new_run(done.key) as directory:
+        archive.extract(done.files, directory, source="a worker")
     assert content(here) == content(there)
     assert done.entry.status == "ok"
 
@@ -323,26 +323,11 @@ def test_a_run_that_is_killed_when_all_is_cancelled_is_not_made_again(failing: F
         failing(RunKilledError("its process was killed by SIGTERM or SIGINT"), Watch())
 
 
-@pytest.mark.parametrize("where", ["os.fork", "subprocess.Popen"])
-def test_a_limit_of_processes_is_reported(
-    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_of_processes_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_arguments: object, **_named: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    if where == "os.fork":
-        # the process that forks is another one: this thread takes its place, and has no children
-        def no_child() -> None:
-            raise ChildProcessError
-
-        def here(_command: object, *, pass_fds: Sequence[int], **_named: object) -> Any:
-            host([os.dup(each) for each in pass_fds])
-            return Mock()
-
-        monkeypatch.setattr(signal, "signal", lambda *_: None)
-        monkeypatch.setattr(subprocess, "Popen", here)
-        monkeypatch.setattr(os, "wait", no_child)
-    monkeypatch.setattr(where, refused)
+    monkeypatch.setattr(subprocess, "Popen", refused)
     with InProcesses(2) as workers, pytest.raises(MachineError) as caught:
         workers.submit(well, _task(tmp_path)).result()
     assert str(caught.value) == (

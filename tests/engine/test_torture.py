@@ -87,12 +87,12 @@ def test_nothing_is_lost_wrong_or_stuck(
     """Six seeds of each scheduler, of which each has a CC of its own; in the debug kernel one."""
     schedulers = kernel.schedulers()
     count = 1 if request.config.getoption("--kernel-variant") == "debug" else 6
-    wanted = Wanted(1, count * len(schedulers), schedulers, congestion.names())
+    wanted = Wanted(range(1, count * len(schedulers) + 1), schedulers, congestion.names())
     failures = []
     for seed in wanted.seeds:
         name, cc = wanted.pair(seed)
         if name == scheduler:
-            one = case(seed, name, cc, can_kill=builds.can_kill)
+            one = case(seed, name, cc)
             directory = tmp_path / str(seed)
             directory.mkdir()
             found = torture.perform(one, builds, directory)
@@ -161,5 +161,5 @@ FOUND = {
 def test_what_once_failed_does_not_come_back(builds: Builds, tmp_path: Path, found: str) -> None:
     seed, scheduler, cc = FOUND[found]
     later = ("shrinking buffers", "low water")  # the seeds are from before there were these
-    one = case(seed, scheduler, cc, without=later, can_kill=builds.can_kill)
+    one = case(seed, scheduler, cc, without=later)
     assert torture.perform(one, builds, tmp_path).failures == []

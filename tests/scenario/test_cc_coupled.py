@@ -7,22 +7,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records, run_files
+from mptcplab.metrics import records
 from mptcplab.plan import plan
-from mptcplab.runs import single
-from mptcplab.runs.program import find
-from mptcplab.scenario.workload import Program
 from tests import pcapng
-from tests.vocabulary import Run, RunScenario, ours, scenario_of
+from tests.vocabulary import Run, RunProgram, RunScenario, ours, output, shell
 
 #: Those that are Reno where there is nothing to couple.
 RENO_ALONE = ["lia", "olia", "balia"]
@@ -180,24 +173,16 @@ iperf3 -c server -t 6 & sleep 3; ss -tinHO state established dst 10.1.1.1 or dst
 @pytest.mark.parametrize(
     ("first", "second"), [("lia", "olia"), ("balia", "wvegas"), ("olia", "cubic")]
 )
-def test_each_subflow_may_have_its_own(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path, first: str, second: str
-) -> None:
-    program = Program(
-        client=find(["sh", "-c", MIXED.format(first=first, second=second)]),
-        server=find(["iperf3", "-s"]),
-        directory=str(tmp_path),
-        time_limit_ns=60 * 10**9,
-        input="none",
+def test_each_subflow_may_have_its_own(run_program: RunProgram, first: str, second: str) -> None:
+    run = run_program(
+        shell(MIXED.format(first=first, second=second)),
+        ["iperf3", "-s"],
+        paths=("a:20mbit,10ms", "b:20mbit,25ms"),
+        cc="reno",
     )
-    directory = tmp_path / "run"
-    directory.mkdir()
-    scenario = scenario_of("a:20mbit,10ms", "b:20mbit,25ms", program=program, cc="reno")
-    outcome = single.run(scenario, Rig(lab_kernel, lab_guest), directory)
-    text = (outcome.directory / run_files.CLIENT_OUTPUT).read_text()
-    assert outcome.guest["client_status"] == 0
+    assert run.guest["client_status"] == 0
     # iperf3 has two connections, each with a subflow to both addresses
-    used = re.findall(r"10\.1\.([12])\.1:5201 +(\w+) ", text)
+    used = re.findall(r"10\.1\.([12])\.1:5201 +(\w+) ", output(run))
     assert sorted(used) == [("1", first)] * 2 + [("2", second)] * 2
 
 
@@ -230,20 +215,12 @@ s.close()
 """
 
 
-def test_it_can_be_changed_while_data_is_sent(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
-    program = Program(
-        client=find(["python3", "-c", CHANGING]),
-        server=find(["python3", "-c", SINK]),
-        directory=str(tmp_path),
-        time_limit_ns=120 * 10**9,
-        input="none",
+def test_it_can_be_changed_while_data_is_sent(run_program: RunProgram) -> None:
+    run = run_program(
+        ["python3", "-c", CHANGING],
+        ["python3", "-c", SINK],
+        paths=("a:20mbit,10ms,loss=0.5%", "b:20mbit,25ms"),
+        cc="lia",
+        event=("2s:b:close",),
     )
-    directory = tmp_path / "run"
-    directory.mkdir()
-    paths = ("a:20mbit,10ms,loss=0.5%", "b:20mbit,25ms")
-    scenario = scenario_of(*paths, program=program, cc="lia", event=("2s:b:close",))
-    outcome = single.run(scenario, Rig(lab_kernel, lab_guest), directory)
-    text = (outcome.directory / run_files.CLIENT_OUTPUT).read_text()
-    assert text == f"{300 * 256 * 256}\n"
+    assert output(run) == f"{300 * 256 * 256}\n"

@@ -22,8 +22,6 @@ import pytest
 from scipy import optimize
 
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records
 from mptcplab.scenario import congestion
 from mptcplab.scenario.flags import Flags
@@ -42,15 +40,13 @@ RunExample = Callable[..., list[Run]]
 
 
 @pytest.fixture(scope="module")
-def run_example(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path_factory: pytest.TempPathFactory
-) -> RunExample:
+def run_example(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> RunExample:
     def run(example: str, cc: str, seeds: int = 1) -> list[Run]:
         flags = Flags(cc=cc, repeat=seeds, sample_interval=SAMPLE_INTERVAL)
         runs = []
         for scenario in load_file(EXAMPLES / example, flags).runs():
             directory = tmp_path_factory.mktemp(f"{congestion.name_of(cc)}-{scenario.seed}")
-            runs.append(Run.made(scenario, Rig(lab_kernel, lab_guest), directory))
+            runs.append(Run.made(scenario, rig, directory))
         return runs
 
     return run
@@ -76,6 +72,29 @@ def ratio(run: Run) -> float:
     return sum(of_multipath(run)) / sum(of_tcp(run))
 
 
+#: Paths with the bottleneck in common: two of Multipath TCP, and that of TCP.
+IN_COMMON = (
+    *("a:link=bottleneck,delay=5ms", "b:link=bottleneck,delay=6ms"),
+    "t:link=bottleneck,delay=5.5ms",
+)
+
+
+def with_the_same_losses(run_scenario: RunScenario, cc: str) -> float:
+    """The ratio beside one connection of TCP, on a link that loses at random."""
+    run = run_scenario(
+        *IN_COMMON,
+        link=("bottleneck:100mbit,10ms,loss=0.5%,queue=1000,queue_discipline=droptail",),
+        connection=("multipath:paths=a/b", "tcp:paths=t,transport=tcp,cc=reno,start=500ms"),
+        scheduler="minrtt",
+        cc=cc,
+        duration="60s",
+        warmup="10s",
+        sample_interval=SAMPLE_INTERVAL,
+    )
+    print(f"\n{cc}: Multipath TCP / TCP {ratio(run):.2f}")
+    return ratio(run)
+
+
 @pytest.mark.parametrize("cc", ["lia", "olia", "balia"])
 def test_with_the_same_losses_it_takes_what_tcp_takes(run_scenario: RunScenario, cc: str) -> None:
     # RFC 6356, goal 2: no more than a single TCP. With a loss probability p for all, two alike
@@ -84,22 +103,7 @@ def test_with_the_same_losses_it_takes_what_tcp_takes(run_scenario: RunScenario,
     # make that 1.31 / sqrt(p), and the smaller ones of two subflows lose less: up to 1.41 / 1.31 =
     # 1.08. A fifth either way is for what 350 losses in 50 s leave to chance. Here 0.5 % are lost
     # at random, on a link that the 20 segments of a window do not fill.
-    run = run_scenario(
-        *("a:link=bottleneck,delay=5ms", "b:link=bottleneck,delay=6ms"),
-        "t:link=bottleneck,delay=5.5ms",
-        link=("bottleneck:100mbit,10ms,loss=0.5%,queue=1000,queue_discipline=droptail",),
-        connection=(
-            "multipath:paths=a/b",
-            "tcp:paths=t,transport=tcp,cc=reno,start=500ms",
-        ),
-        scheduler="minrtt",
-        cc=ours(cc),
-        duration="60s",
-        warmup="10s",
-        sample_interval=SAMPLE_INTERVAL,
-    )
-    print(f"\n{cc}: Multipath TCP / TCP {ratio(run):.2f}")
-    assert 0.8 <= ratio(run) <= 1.25
+    assert 0.8 <= with_the_same_losses(run_scenario, ours(cc)) <= 1.25
 
 
 @pytest.mark.parametrize("cc", ["lia", "olia", "balia"])
@@ -112,8 +116,7 @@ def test_among_many_in_one_bottleneck_it_takes_what_tcp_takes(
     ratios = [
         ratio(
             run_scenario(
-                *("a:link=bottleneck,delay=5ms", "b:link=bottleneck,delay=6ms"),
-                "t:link=bottleneck,delay=5.5ms",
+                *IN_COMMON,
                 link=("bottleneck:50mbit,10ms,queue_discipline=red",),
                 connection=(
                     "multipath:paths=a/b,count=5",
@@ -299,19 +302,4 @@ def test_as_measured_it_has_less_than_tcp(run_scenario: RunScenario, cc: str) ->
     # 2 p w / 2 is lost: the sum of both is sqrt(1 / p) where it is sqrt(2 / p) with `segments`, or
     # 1 / sqrt(2) of it: 0.76 of TCP's where that is 1.08 (as above). Where LIA takes the smaller of
     # two windows for the best path's, half of it say, alpha is half as large, and the sum 0.54.
-    run = run_scenario(
-        *("a:link=bottleneck,delay=5ms", "b:link=bottleneck,delay=6ms"),
-        "t:link=bottleneck,delay=5.5ms",
-        link=("bottleneck:100mbit,10ms,loss=0.5%,queue=1000,queue_discipline=droptail",),
-        connection=(
-            "multipath:paths=a/b",
-            "tcp:paths=t,transport=tcp,cc=reno,start=500ms",
-        ),
-        scheduler="minrtt",
-        cc=cc,
-        duration="60s",
-        warmup="10s",
-        sample_interval=SAMPLE_INTERVAL,
-    )
-    print(f"\n{cc}: Multipath TCP / TCP {ratio(run):.2f}")
-    assert 0.54 * 0.8 <= ratio(run) <= 0.76 * 1.2
+    assert 0.54 * 0.8 <= with_the_same_losses(run_scenario, cc) <= 0.76 * 1.2

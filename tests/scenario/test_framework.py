@@ -11,8 +11,6 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab import engine
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
 from mptcplab.plan import plan
 from tests.vocabulary import RunScenario, scenario_of
@@ -109,24 +107,20 @@ def plan_with(options: str) -> str:
     return re.sub(r"(traffic client .*)", rf"\1 {options}", plan.render(scenario))
 
 
-def test_a_socket_option_chooses_the_scheduler_of_one_connection(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_a_socket_option_chooses_the_scheduler_of_one_connection(rig: Rig, tmp_path: Path) -> None:
     # The source reads it back, and finds that it cannot be changed after connecting.
     text = plan_with("--socket-scheduler first")
-    engine.run(scenario_of(*TWINS, duration="2s"), text, Rig(lab_kernel, lab_guest), tmp_path)
+    engine.run(scenario_of(*TWINS, duration="2s"), text, rig, tmp_path)
     subflow = records.read_samples(tmp_path / run_files.CLIENT_SAMPLES).subflow
     first, second = (subflow[subflow["n"] == n] for n in (0, 1))
     assert first["new_segments"][-1] > 0
     assert second["sent_bytes"][-1] == second["sent_bytes"][0]
 
 
-def test_a_scheduler_that_is_not_there_cannot_be_chosen(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
-) -> None:
+def test_a_scheduler_that_is_not_there_cannot_be_chosen(rig: Rig, tmp_path: Path) -> None:
     text = plan_with("--socket-scheduler nobody")
     with pytest.raises(RunError, match="scheduler nobody: No such file or directory"):
-        engine.run(scenario_of(*TWINS, duration="2s"), text, Rig(lab_kernel, lab_guest), tmp_path)
+        engine.run(scenario_of(*TWINS, duration="2s"), text, rig, tmp_path)
 
 
 def test_crumbs_out_of_order_take_no_more_memory_than_a_buffer_has(

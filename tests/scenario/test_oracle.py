@@ -16,17 +16,15 @@ from checks.oracle.__main__ import OracleCase, check
 from checks.oracle.models import FORMS
 from checks.oracle.state import Asked, read
 from mptcplab.lab.engine import Rig
-from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild
 
 SCENARIOS = ("size-500k", "window-64k", "three-outage")
 
 
 @pytest.mark.parametrize(("scheduler", "scenario"), list(itertools.product(FORMS, SCENARIOS)))
 def test_every_decision_is_that_of_the_source(
-    scheduler: str, scenario: str, lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+    scheduler: str, scenario: str, rig: Rig, tmp_path: Path
 ) -> None:
-    found = check(OracleCase(scenario, scheduler), Rig(lab_kernel, lab_guest), tmp_path)
+    found = check(OracleCase(scenario, scheduler), rig, tmp_path)
     assert not found.failures
     # 500 KB are 352 segments, each of which was asked for; the others send more
     assert found.decisions >= 352
@@ -34,13 +32,13 @@ def test_every_decision_is_that_of_the_source(
 
 
 def test_every_usable_subflow_has_a_one_way_delay_from_its_handshake_on(
-    lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path
+    rig: Rig, tmp_path: Path
 ) -> None:
     # the server sends, so that a handshake ends with the client's ACK there; and the client
     for scenario, name in (("down", "server.states"), ("three", "client.states")):
         out = tmp_path / scenario
         out.mkdir()
-        check(OracleCase(scenario, "thinstream"), Rig(lab_kernel, lab_guest), out)
+        check(OracleCase(scenario, "thinstream"), rig, out)
         asked = [each for each in read(out / name, "thinstream") if isinstance(each, Asked)]
         usable = [each for one in asked for each in one.question.subflows if each.usable]
         assert len({each.id for each in usable}) >= 2

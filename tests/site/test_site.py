@@ -7,27 +7,22 @@ here is what it made of them.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-# No test is about how long something takes.
-PATIENCE_MS = 120_000
+from tests.browser import chromium, watched
+
 #: What a browser may look up or load on its own, which is not what a test of a site is about.
-OPTIONS = [
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+OPTIONS = (
+    *("--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
 #: The pages that Sphinx adds: a list of nothing, and the one that shows what a search found.
 ADDED = {"genindex.html", "search.html"}
 
@@ -64,35 +59,16 @@ def pages(site: Path) -> dict[Path, Parsed]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed: make setup-test")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=OPTIONS)
+    with chromium(*OPTIONS) as started:
         yield started
-        started.close()
 
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A page in which nothing may go wrong, and which may load nothing but files."""
-    wrong: list[str] = []
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(PATIENCE_MS)
-    page.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("requestfailed", lambda request: wrong.append(f"cannot load {request.url}"))
-    page.on(
-        "request",
-        lambda request: (
-            None
-            if request.url.startswith(("file:", "data:", "blob:"))
-            else wrong.append(f"loads {request.url}")
-        ),
-    )
-    yield page
-    page.close()
-    assert wrong == []
+    size: Any = {"width": 1280, "height": 900}
+    with watched(browser, ("file:", "data:", "blob:"), viewport=size) as made:
+        yield made
 
 
 def target(file: Path, link: str) -> tuple[Path, str]:

@@ -28,6 +28,7 @@ from tests.packets import (
     dss,
     mp_capable,
     mp_join,
+    write_links,
     write_pcap,
     write_pcapng,
 )
@@ -53,11 +54,12 @@ class Talk:
         isn: int = 1000,
         server_isn: int = 5000,
         key: bytes = CLIENT_KEY,
+        server_key: bytes = SERVER_KEY,
         port: int = 40_000,
     ) -> None:
         self.packets: list[Packet] = []
         self.isn, self.server_isn = isn, server_isn
-        self.key, self.port = key, port
+        self.key, self.server_key, self.port = key, server_key, port
         self.base = first_dsn(key)
 
     def ends(self, path: int) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -67,19 +69,27 @@ class Talk:
         self, path: int = 1, at: float = 0, *, to_server: float = 10, to_client: float = 0
     ) -> Talk:
         """The round-trip times from this place to both ends."""
-        client, server = self.ends(path)
+        key = self.server_key
         if path == 1:
-            options = (mp_capable(), mp_capable(SERVER_KEY), mp_capable(self.key, SERVER_KEY))
+            options = (mp_capable(), mp_capable(key), mp_capable(self.key, key))
         else:
-            join = mp_join(token(SERVER_KEY))
+            join = mp_join(token(key))
             options = join, bytes([30, 16, 16, 0]) + bytes(12), bytes([30, 24, 16, 0]) + bytes(20)
-        times = (at, at + to_server, at + to_server + to_client)
-        syn, answer, done = (int(time * MS) for time in times)
-        self.packets += [
-            Packet(syn, client, server, self.isn, 0, SYN, 0, options[0]),
-            Packet(answer, server, client, self.server_isn, self.isn + 1, SYN | ACK, 0, options[1]),
-            Packet(done, client, server, self.isn + 1, self.server_isn + 1, ACK, 0, options[2]),
-        ]
+        isn, server_isn = self.isn, self.server_isn
+        self.up(at, path, isn, 0, SYN, 0, options[0])
+        self.down(at + to_server, path, server_isn, isn + 1, SYN | ACK, 0, options[1])
+        return self.up(
+            at + to_server + to_client, path, isn + 1, server_isn + 1, options=options[2]
+        )
+
+    def up(self, at: float, path: int, *more: Any, **fields: Any) -> Talk:
+        """The client sends a packet."""
+        self.packets.append(Packet(int(at * MS), *self.ends(path), *more, **fields))
+        return self
+
+    def down(self, at: float, path: int, *more: Any, **fields: Any) -> Talk:
+        """The server sends a packet."""
+        self.packets.append(Packet(int(at * MS), *self.ends(path)[::-1], *more, **fields))
         return self
 
     def data(
@@ -97,36 +107,14 @@ class Talk:
 
         `mapping`: other than of this packet alone, its position, data position and length.
         """
-        client, server = self.ends(path)
         own, number, mapped = mapping or (position, data, length)
         options = dss(dsn=self.base + number, ssn=own + 1, length=mapped, **signal)
-        self.packets.append(
-            Packet(
-                int(at * MS),
-                client,
-                server,
-                self.isn + 1 + position,
-                self.server_isn + 1,
-                payload=length,
-                options=options if mapped else b"",
-            )
-        )
-        return self
+        seq, ack = self.isn + 1 + position, self.server_isn + 1
+        return self.up(at, path, seq, ack, payload=length, options=options if mapped else b"")
 
     def ack(self, at: float, path: int, position: int, data: int | None = None) -> Talk:
-        client, server = self.ends(path)
         options = b"" if data is None else dss(data_ack=self.base + data)
-        self.packets.append(
-            Packet(
-                int(at * MS),
-                server,
-                client,
-                self.server_isn + 1,
-                self.isn + 1 + position,
-                options=options,
-            )
-        )
-        return self
+        return self.down(at, path, self.server_isn + 1, self.isn + 1 + position, options=options)
 
     def elsewhere(self, delay_ms: float, *, lost: tuple[int, ...] = (), ttl: int = 63) -> Talk:
         """What a place nearer to the server sees: the client's packets later, the others before."""
@@ -172,11 +160,7 @@ def test_tokens_join_subflows(tmp_path: Path) -> None:
     ]
     assert [s.handshake_rtt_ms for s in connection.subflows] == [10, 40]
     assert [s.seen_at for s in connection.subflows] == [["the client (0.pcap)"]] * 2
-
-
-def test_goodput_is_of_what_arrived_from_the_first_to_the_last_data(tmp_path: Path) -> None:
-    connection = one(analysed(tmp_path, two_subflows()))
-    # 400 bytes in 3 ms, half of them on each subflow
+    # goodput is from the first to the last data: 400 bytes in 3 ms, half of them on each subflow
     assert connection.directions[TO_SERVER].goodput_bps == pytest.approx(400 * 8 / 3e-3)
     goodputs = [s.ways[TO_SERVER].goodput_bps for s in connection.subflows]
     assert goodputs == [pytest.approx(200 * 8 / 3e-3)] * 2
@@ -197,9 +181,9 @@ def test_bytes_that_tcp_saw_before_are_retransmitted(tmp_path: Path) -> None:
 
 def test_a_syn_and_a_fin_that_are_sent_again_count(tmp_path: Path) -> None:
     talk = two_subflows()
-    client, server = talk.ends(1)
-    fin = Packet(200 * MS, client, server, 1201, 5001, FIN | ACK)
-    talk.packets = [talk.packets[0], *talk.packets, fin, fin.at(300 * MS), fin.at(400 * MS)]
+    talk.packets.insert(0, talk.packets[0])
+    for at in (200, 300, 400):
+        talk.up(at, 1, 1201, 5001, FIN | ACK)
     way = one(analysed(tmp_path, talk)).subflows[0].ways[TO_SERVER]
     assert (way.retransmitted_packets, way.retransmitted_bytes) == (3, 0)
 
@@ -228,16 +212,13 @@ def test_the_out_of_order_queue_is_what_waits_for_an_earlier_byte(tmp_path: Path
     series = connection.series[TO_SERVER]
     assert (series.queue_ns // MS).tolist() == [100, 110, 130]
     assert series.queue_bytes.tolist() == [100, 200, 0]
-
-
-def test_data_that_waits_on_a_subflow_is_not_in_the_connections_queue(tmp_path: Path) -> None:
+    # data that waits on a subflow is not in it: 100 to 200 of subflow 1 come first and cannot be
+    # handed on before 0 to 100 are there
     talk = Talk().handshake(1).handshake(2, 20)
-    # 100 to 200 of subflow 1 come first and cannot be handed on before 0 to 100 are there
     talk.data(100, 1, 100, 100, 100).data(150, 1, 0, 100, 0).data(200, 1, 200, 100, 200)
     to_server = one(analysed(tmp_path, talk)).directions[TO_SERVER]
-    assert to_server.ofo_bytes_max == 0
     # but it was reordered on its way
-    assert to_server.reordered_packets == 1
+    assert (to_server.ofo_bytes_max, to_server.reordered_packets) == (0, 1)
 
 
 def test_what_the_receiver_dropped_is_not_in_order_until_it_acknowledges_it(tmp_path: Path) -> None:
@@ -282,16 +263,6 @@ def test_a_mapping_may_span_packets_and_a_packet_mappings(tmp_path: Path) -> Non
     assert to_server.unmapped_bytes == 0
     assert to_server.delivered_bytes == 1050
     assert to_server.ofo_bytes_max == 50
-
-
-def test_a_warning_counts_bytes_without_a_mapping(tmp_path: Path) -> None:
-    talk = two_subflows().data(104, 1, 200, 70, 0, mapping=(0, 0, 0))
-    analysis = analysed(tmp_path, talk)
-    assert one(analysis).directions[TO_SERVER].unmapped_bytes == 70
-    assert analysis.warnings == [
-        "connection 1, client to server: 70 bytes have no mapping in the captures and count in "
-        "no figure of the connection"
-    ]
 
 
 @pytest.mark.parametrize("long", [True, False])
@@ -343,11 +314,8 @@ def test_both_ends_are_distinct_and_no_packet_counts_twice(tmp_path: Path, far_f
     assert (way.data_packets, way.arrived_packets, way.lost_packets) == (4, 3, 1)
     assert (way.retransmitted_packets, way.delivered_bytes) == (1, 300)
     assert connection.directions[TO_SERVER].ofo_seen_at == "the server"
-
-
-def test_one_end_alone_does_not_know_what_was_lost(tmp_path: Path) -> None:
-    near, far = lossy_pair()
-    at_client, at_server = (one(analysed(tmp_path, talk)) for talk in (near, far))
+    # one end alone does not know what was lost
+    at_client, at_server = (one(analysed(tmp_path, talk)) for talk in lossy_pair())
     ways = [each.subflows[0].ways[TO_SERVER] for each in (at_client, at_server)]
     assert [way.lost_packets for way in ways] == [None, None]
     assert [way.retransmitted_packets for way in ways] == [1, 0]
@@ -367,60 +335,29 @@ def test_without_the_handshake_routers_on_the_way_tell_the_side(tmp_path: Path) 
 
 
 def test_the_two_links_of_a_router_count_once(tmp_path: Path) -> None:
-    near, far = lossy_pair()
-    files = [
-        write_pcap(tmp_path / f"{number}.pcap", talk.packets, link_id=number)
-        for number, talk in enumerate((near, far))
-    ]
-    both = tmp_path / "router.pcap"
-    both.write_bytes(files[0].read_bytes() + files[1].read_bytes()[24:])
-    way = one(analyze.analyse([both])).subflows[0].ways[TO_SERVER]
+    file = write_links(tmp_path / "router.pcap", *(talk.packets for talk in lossy_pair()))
+    way = one(analyze.analyse([file])).subflows[0].ways[TO_SERVER]
     assert (way.data_packets, way.arrived_packets) == (4, 3)
-
-
-def test_a_client_that_moves_to_another_link_is_one_flow(tmp_path: Path) -> None:
-    talk = two_subflows()
-    files = [
-        write_pcap(tmp_path / f"{number}.pcap", part, link_id=number)
-        for number, part in enumerate((talk.packets[:8], talk.packets[8:]))
-    ]
-    both = tmp_path / "client.pcap"
-    both.write_bytes(files[0].read_bytes() + files[1].read_bytes()[24:])
-    connection = one(analyze.analyse([both]))
+    # but a client that moves to another link is one flow
+    packets = two_subflows().packets
+    file = write_links(tmp_path / "client.pcap", packets[:8], packets[8:])
+    connection = one(analyze.analyse([file]))
     assert [s.ways[TO_SERVER].data_bytes for s in connection.subflows] == [200, 200]
 
 
 def test_ports_that_are_used_again_are_another_connection(tmp_path: Path) -> None:
-    again = Talk(isn=77_000).handshake(1, 500)
-    again.data(600, 1, 0, 50, 0)
-    talk = two_subflows()
-    talk.packets += again.packets
     # the same keys, which never happens, would be the same connection: other ones
-    other = {CLIENT_KEY: b"another1", SERVER_KEY: b"another2"}
-    talk.packets = [
-        *talk.packets[:-4],
-        *(
-            replace(
-                packet,
-                options=packet.options.replace(CLIENT_KEY, other[CLIENT_KEY]).replace(
-                    SERVER_KEY, other[SERVER_KEY]
-                ),
-            )
-            for packet in talk.packets[-4:]
-        ),
-    ]
+    again = Talk(isn=77_000, key=b"another1", server_key=b"another2").handshake(1, 500)
+    talk = two_subflows()
+    talk.packets += again.data(600, 1, 0, 50, 0).packets
     analysis = analysed(tmp_path, talk)
     bytes_ = [[s.ways[0].data_bytes for s in c.subflows] for c in analysis.connections]
     assert bytes_ == [[200, 200], [50]]
 
 
 def test_data_of_the_server_counts_in_its_own_direction(tmp_path: Path) -> None:
-    talk = two_subflows()
-    client, server = talk.ends(1)
     options = dss(dsn=first_dsn(SERVER_KEY), ssn=1, length=30)
-    talk.packets.append(
-        Packet(140 * MS, server, client, 5001, 1201, payload=30, options=options, ttl=60)
-    )
+    talk = two_subflows().down(140, 1, 5001, 1201, payload=30, options=options, ttl=60)
     connection = one(analysed(tmp_path, talk))
     assert connection.directions[TO_CLIENT].delivered_bytes == 30
     assert connection.subflows[0].ways[TO_CLIENT].data_packets == 1
@@ -428,25 +365,17 @@ def test_data_of_the_server_counts_in_its_own_direction(tmp_path: Path) -> None:
 
 
 def test_first_data_may_have_its_mapping_in_mp_capable(tmp_path: Path) -> None:
-    talk = Talk().handshake(1)
-    client, server = talk.ends(1)
     options = mp_capable(CLIENT_KEY, SERVER_KEY, length=8)
-    talk.packets.append(Packet(50 * MS, client, server, 1001, 5001, payload=8, options=options))
+    talk = Talk().handshake(1).up(50, 1, 1001, 5001, payload=8, options=options)
     talk.data(60, 1, 8, 100, 8)
     to_server = one(analysed(tmp_path, talk)).directions[TO_SERVER]
     assert (to_server.unmapped_bytes, to_server.delivered_bytes) == (0, 108)
 
 
 def test_the_first_version_of_mptcp_has_its_tokens_by_sha_1(tmp_path: Path) -> None:
-    talk = Talk()
-    client, server = talk.ends(1)
-    exchange = [
-        (client, server, SYN, mp_capable(CLIENT_KEY, version=0)),
-        (server, client, SYN | ACK, mp_capable(SERVER_KEY, version=0)),
-        (client, server, ACK, mp_capable(CLIENT_KEY, SERVER_KEY, version=0)),
-    ]
-    for at, (source, target, flags, options) in enumerate(exchange):
-        talk.packets.append(Packet(at * MS, source, target, flags=flags, options=options))
+    talk = Talk().up(0, 1, flags=SYN, options=mp_capable(CLIENT_KEY, version=0))
+    talk.down(1, 1, flags=SYN | ACK, options=mp_capable(SERVER_KEY, version=0))
+    talk.up(2, 1, options=mp_capable(CLIENT_KEY, SERVER_KEY, version=0))
     connection = one(analysed(tmp_path, talk))
     assert connection.version == 0
     assert connection.token_server == hashlib.sha1(SERVER_KEY).hexdigest()[:8]
@@ -479,15 +408,9 @@ def test_subflows_that_join_what_is_not_there_are_one_connection(tmp_path: Path)
 
 
 def test_a_server_that_does_not_know_mptcp_makes_it_tcp(tmp_path: Path) -> None:
-    talk = Talk()
-    client, server = talk.ends(1)
-    talk.packets = [
-        Packet(0, client, server, 1000, 0, SYN, 0, mp_capable()),
-        Packet(10 * MS, server, client, 5000, 1001, SYN | ACK),
-        Packet(10 * MS, client, server, 1001, 5001),
-        Packet(11 * MS, client, server, 1001, 5001, payload=500),
-        Packet(12 * MS, client, server, 1501, 5001, payload=500),
-    ]
+    talk = Talk().up(0, 1, 1000, 0, SYN, 0, mp_capable()).down(10, 1, 5000, 1001, SYN | ACK)
+    talk.up(10, 1, 1001, 5001)
+    talk.up(11, 1, 1001, 5001, payload=500).up(12, 1, 1501, 5001, payload=500)
     analysis = analysed(tmp_path, talk)
     connection = one(analysis)
     assert connection.fallback
@@ -496,24 +419,13 @@ def test_a_server_that_does_not_know_mptcp_makes_it_tcp(tmp_path: Path) -> None:
 
 
 def test_options_and_ends_are_counted(tmp_path: Path) -> None:
-    talk = two_subflows()
-    client, server = talk.ends(1)
-    talk.packets += [
-        Packet(150 * MS, server, client, 5001, 1201, options=add_addr()),
-        Packet(151 * MS, client, server, 1201, 5001, options=bytes([30, 3, 5 << 4 | 1])),
-        Packet(152 * MS, client, server, 1201, 5001, options=bytes([30, 4, 4 << 4, 2])),
-        Packet(153 * MS, client, server, 1201, 5001, options=bytes([30, 12, 7 << 4]) + bytes(9)),
-        Packet(154 * MS, client, server, 1201, 5001, FIN | ACK, options=dss(dsn=9, fin=True)),
-        Packet(155 * MS, server, client, 5001, 1202, FIN | ACK),
-        Packet(
-            156 * MS,
-            talk.ends(2)[1],
-            talk.ends(2)[0],
-            seq=5001,
-            flags=RST,
-            options=bytes([30, 4, 128, 1]),
-        ),
-    ]
+    talk = two_subflows().down(150, 1, 5001, 1201, options=add_addr())
+    talk.up(151, 1, 1201, 5001, options=bytes([30, 3, 5 << 4 | 1]))
+    talk.up(152, 1, 1201, 5001, options=bytes([30, 4, 4 << 4, 2]))
+    talk.up(153, 1, 1201, 5001, options=bytes([30, 12, 7 << 4]) + bytes(9))
+    talk.up(154, 1, 1201, 5001, FIN | ACK, options=dss(dsn=9, fin=True))
+    talk.down(155, 1, 5001, 1202, FIN | ACK)
+    talk.down(156, 2, 5001, flags=RST, options=bytes([30, 4, 128, 1]))
     connection = one(analysed(tmp_path, talk))
     ways = connection.subflows[0].ways
     expected = {"DATA_FIN": 1, "MP_FASTCLOSE": 1, "MP_PRIO": 1, "REMOVE_ADDR": 1}
@@ -529,12 +441,19 @@ def plain_tcp() -> list[Packet]:
     return [Packet(0, *ends, 1, 0, SYN), Packet(5 * MS, *ends, 2, 1, payload=100)]
 
 
-def test_plain_tcp_is_left_out_with_a_warning(tmp_path: Path) -> None:
-    talk = two_subflows()
+def test_what_cannot_be_analysed_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    talk = two_subflows().data(104, 1, 200, 70, 0, mapping=(0, 0, 0))
     talk.packets = plain_tcp() + talk.packets
     analysis = analysed(tmp_path, talk)
     assert len(one(analysis).subflows) == 2
-    assert analysis.warnings == ["1 TCP connections without MPTCP are left out"]
+    assert one(analysis).directions[TO_SERVER].unmapped_bytes == 70
+    assert sorted(analysis.warnings) == [
+        "1 TCP connections without MPTCP are left out",
+        "connection 1, client to server: 70 bytes have no mapping in the captures and count in "
+        "no figure of the connection",
+    ]
+    analysis = analysed(tmp_path, two_subflows(), snap=70)
+    assert "TCP headers are incomplete" in analysis.warnings[0]
 
 
 @pytest.mark.parametrize("packets", [plain_tcp(), []], ids=["plain TCP", "empty"])
@@ -548,21 +467,11 @@ def test_a_capture_without_mptcp_is_an_error(tmp_path: Path, packets: list[Packe
     )
 
 
-def test_cut_headers_give_a_warning(tmp_path: Path) -> None:
-    analysis = analysed(tmp_path, two_subflows(), snap=70)
-    assert "TCP headers are incomplete" in analysis.warnings[0]
-
-
-def shown(analysis: Analysis) -> str:
+def test_the_table_says_what_was_found(tmp_path: Path) -> None:
     console = Console(width=80)
     with console.capture() as capture:
-        console.print(capture_report.tables(analysis))
-    return capture.get()
-
-
-def test_the_table_says_what_was_found(tmp_path: Path) -> None:
-    near, far = lossy_pair()
-    text = shown(analysed(tmp_path, near, far))
+        console.print(capture_report.tables(analysed(tmp_path, *lossy_pair())))
+    text = capture.get()
     assert f"Connection 1: token {token(SERVER_KEY).hex()}, MPTCP version 1" in text
     assert "seen at the client (0.pcap)" in text
     row = next(line for line in text.splitlines() if line.startswith("1 "))
@@ -581,10 +490,6 @@ def test_document_and_picture_are_written(tmp_path: Path) -> None:
     assert document["connections"][0]["subflows"][1]["client"] == "10.0.2.1:40002"
     assert files[1].read_bytes().startswith(b"\x89PNG")
 
-
-def test_every_figure_is_defined(tmp_path: Path) -> None:
-    text = DOCS.read_text()
-
     def names(value: Any) -> set[str]:
         if isinstance(value, list):
             return set().union(*map(names, value))
@@ -592,5 +497,6 @@ def test_every_figure_is_defined(tmp_path: Path) -> None:
             return set(value).union(*map(names, value.values()))
         return set()
 
-    document = capture_report.document(analysed(tmp_path, two_subflows()))
+    # every figure is defined
+    text = DOCS.read_text()
     assert [name for name in sorted(names(document)) if f"`{name}`" not in text] == []

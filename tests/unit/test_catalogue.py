@@ -26,21 +26,15 @@ def in_the_table_of(file: Path) -> list[str]:
     return [name for name, _ in found]
 
 
-def test_the_table_has_each_scheduler_once() -> None:
-    assert sorted(in_the_table_of(PAGES / "README.md")) == sorted(kernel.schedulers())
-
-
-def test_the_readme_names_each_scheduler_once_and_links_to_its_page() -> None:
+def test_readme_and_tables_have_each_scheduler_once() -> None:
+    names = sorted(kernel.schedulers())
+    assert sorted(in_the_table_of(PAGES / "README.md")) == names
+    _, _, measured = (PAGES / "README.md").read_text().partition("## Side by side")
+    assert sorted(re.findall(r"^\| `([a-z0-9_]+)` \|", measured, re.MULTILINE)) == names
     _, _, rest = (ROOT / "README.md").read_text().partition("\n## Schedulers\n")
     section, _, _ = rest.partition("\n## ")
     links = re.findall(r"\[`(\w+)`\]\(docs/schedulers/(\w+)\.md\)", section)
-    assert sorted(links) == sorted((name, name) for name in kernel.schedulers())
-
-
-def test_the_measured_table_has_each_scheduler_once() -> None:
-    _, _, measured = (PAGES / "README.md").read_text().partition("## Side by side")
-    names = re.findall(r"^\| `([a-z0-9_]+)` \|", measured, re.MULTILINE)
-    assert sorted(names) == sorted(kernel.schedulers())
+    assert sorted(links) == [(name, name) for name in names]
 
 
 @pytest.mark.parametrize("name", kernel.schedulers())

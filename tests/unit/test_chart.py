@@ -34,17 +34,14 @@ def charted(out_dir: Path, seeds: Sequence[int] = (1,)) -> Document:
     return document([ok(scenario, FAST, SLOW, out_dir=out_dir) for scenario in scenarios])
 
 
-def test_the_chart_is_a_png_of_1200_pixels_and_an_svg(tmp_path: Path) -> None:
-    png, svg = comparison_chart.write_chart(charted(tmp_path), tmp_path)
+def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path) -> None:
+    made = charted(tmp_path, seeds=(3, 2))
+    png, svg = comparison_chart.write_chart(made, tmp_path)
     assert (png, svg) == (tmp_path / "goodput.png", tmp_path / "goodput.svg")
     # PNG: 8 bytes of signature, then length and type of the first chunk, then width and height
-    assert png.read_bytes()[1:4] == b"PNG"
-    assert struct.unpack(">I", png.read_bytes()[16:20]) == (1200,)
-    assert "<svg" in svg.read_text()
-
-
-def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path) -> None:
-    _, svg = comparison_chart.write_chart(charted(tmp_path, seeds=(3, 2)), tmp_path)
+    content = png.read_bytes()
+    assert (content[1:4], struct.unpack(">I", content[16:20])) == (b"PNG", (1200,))
+    assert b"tEXt" not in content  # where versions and dates would stand
     # matplotlib writes each text as a comment beside its outlines
     texts = svg.read_text()
     for text in (
@@ -56,7 +53,17 @@ def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path)
         "Time since the start of the workload (s)",
     ):
         assert f"<!-- {text} -->" in texts
+    assert "<svg" in texts
     assert "seed 3" not in texts
+    assert "dc:date" not in texts
+    # the same document gives the same chart, byte for byte
+    again = [file.read_bytes() for file in comparison_chart.write_chart(made, tmp_path)]
+    assert again == [content, texts.encode()]
+    missing = tmp_path / "runs" / "default-2" / "server.samples"
+    missing.unlink()
+    with pytest.raises(MptcplabError, match="cannot be read") as raised:
+        comparison_chart.write_chart(made, tmp_path)
+    assert str(missing) in str(raised.value)
 
 
 def test_names_wider_than_the_picture_are_in_lines(tmp_path: Path) -> None:
@@ -107,32 +114,17 @@ def test_the_chart_skips_a_scheduler_without_a_run_that_ended_well(tmp_path: Pat
     _, svg = comparison_chart.write_chart(made, tmp_path)
     assert "default" in svg.read_text()
     assert "roundrobin" not in svg.read_text()
-
-
-def test_a_run_shorter_than_a_sample_interval_has_a_chart(tmp_path: Path) -> None:
-    scenario = synthetic.scenario()
-    made = document([ok(scenario, FAST, SLOW)])
+    # with none, there is no chart
+    made, out = document([failed(synthetic.scenario(), "WARN")]), tmp_path / "none"
+    out.mkdir()
+    assert comparison_chart.write_chart(made, out) == [*out.iterdir()] == []
+    # one that ended before its second sample has one
     _, server = synthetic.run(FAST, SLOW, duration_ns=synthetic.MS)
     at_start = Samples(server.connection[:1], server.subflow[:2])  # one sample of each
-    (tmp_path / "runs" / "default-1").mkdir(parents=True)
-    synthetic.write(at_start, tmp_path / "runs" / "default-1" / "server.samples")
-    assert len(comparison_chart.write_chart(made, tmp_path)) == 2
-
-
-def test_there_is_no_chart_when_no_run_ended_well(tmp_path: Path) -> None:
-    made = document([failed(synthetic.scenario(), "WARN")])
-    assert comparison_chart.write_chart(made, tmp_path) == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_same_document_gives_the_same_chart_byte_for_byte(tmp_path: Path) -> None:
-    made = charted(tmp_path)
-    first = [path.read_bytes() for path in comparison_chart.write_chart(made, tmp_path)]
-    again = [path.read_bytes() for path in comparison_chart.write_chart(made, tmp_path)]
-    assert first == again
-    png, svg = first
-    assert b"tEXt" not in png  # where versions and dates would stand
-    assert b"dc:date" not in svg
+    (out / "runs" / "default-1").mkdir(parents=True)
+    synthetic.write(at_start, out / "runs" / "default-1" / "server.samples")
+    made = document([ok(synthetic.scenario(), FAST, SLOW)])
+    assert len(comparison_chart.write_chart(made, out)) == 2
 
 
 def test_many_schedulers_have_panels_side_by_side(tmp_path: Path) -> None:
@@ -174,22 +166,21 @@ def test_the_overview_has_a_row_per_scheduler_and_never_changes(tmp_path: Path) 
     assert places == sorted(places), "40 Mbit/s twice, then 28"
     assert "<!-- broken -->" not in texts
     assert "Median of 2 seeds, and the range" in texts
-    before = png.read_bytes(), svg.read_bytes()
-    assert before == tuple(
-        path.read_bytes() for path in comparison_chart.write_overview(made, tmp_path)
-    )
-
-
-def test_the_overview_shows_each_scheduler_in_its_colour_with_its_marker() -> None:
-    names = ("default", "blest", "ecf")
-    made = document([run for name in names for run in mptcp([3000, 4000], scheduler=name)])
+    before = [png.read_bytes(), svg.read_bytes()]
+    again = comparison_chart.write_overview(made, tmp_path)
+    assert before == [path.read_bytes() for path in again]
+    # each scheduler in its colour, with its marker
     looks = palette.styles(names)
     with draw.drawing():
-        first = comparison_chart._overview_figure(made).axes[0]
+        axes = comparison_chart._overview_figure(made).axes[0]
     seen = {
-        line.get_marker(): line.get_color() for line in first.lines if line.get_marker() != "None"
+        line.get_marker(): line.get_color() for line in axes.lines if line.get_marker() != "None"
     }
     assert seen == {looks[name].marker.matplotlib: looks[name].colour for name in names}
+    # two schedulers have none, and it is not left
+    written = comparison_chart.write(charted(tmp_path), tmp_path)
+    assert sorted(written) == [tmp_path / "goodput.png", tmp_path / "goodput.svg"]
+    assert sorted(tmp_path.glob("*.*")) == written
 
 
 def test_the_overview_marks_schedulers_without_an_effect_of_the_seed(tmp_path: Path) -> None:
@@ -198,23 +189,6 @@ def test_the_overview_marks_schedulers_without_an_effect_of_the_seed(tmp_path: P
     assert "hollow" not in svg.read_text()
     _, svg = comparison_chart.write_overview(document([*once, *mptcp([4000, 4000])[1:]]), tmp_path)
     assert "the range; hollow: seeds changed nothing -->" in svg.read_text()
-
-
-def test_two_schedulers_have_no_overview_and_none_is_left_of_three(tmp_path: Path) -> None:
-    made = document([*mptcp(), *mptcp(scheduler="lte"), *mptcp(scheduler="ecf")])
-    assert len(comparison_chart.write_overview(made, tmp_path)) == 2
-    written = comparison_chart.write(charted(tmp_path), tmp_path)
-    assert sorted(written) == [tmp_path / "goodput.png", tmp_path / "goodput.svg"]
-    assert sorted(tmp_path.glob("*.*")) == written
-
-
-def test_missing_records_are_named(tmp_path: Path) -> None:
-    made = charted(tmp_path)
-    missing = tmp_path / "runs" / "default-1" / "server.samples"
-    missing.unlink()
-    with pytest.raises(MptcplabError, match="cannot be read") as raised:
-        comparison_chart.write_chart(made, tmp_path)
-    assert str(missing) in str(raised.value)
 
 
 def test_the_font_cache_goes_into_our_own_cache(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.report.html_page import repeat_commands
 from mptcplab.runs import entries, index, store
 from mptcplab.runs.collection import Axis, collect, run_directories
+from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW
@@ -55,11 +57,17 @@ def test_a_comparison_is_the_same_by_its_directory_and_by_its_document(tmp_path:
     assert [run.entry.path for run in group.baselines] == ["fast", "fast", "slow", "slow"]
     assert group.name == "fast 40mbit, 10ms; slow 10mbit, 10ms"
     assert {run.builds["kernel"] for run in group.runs} == {"6.12-a"}
+    # a run that is named twice is there once
+    places = [tmp_path, document, *sorted((tmp_path / "runs").iterdir())]
+    [group] = collect(places).groups
+    assert (len(group.runs), len(group.baselines)) == (4, 4)
+    # a document without the files of its runs will do
+    [group] = collect([document.rename(tmp_path / "runs" / "moved.json")]).groups
+    assert len(group.runs) == 4
+    assert {run.directory for run in group.runs} == {None}
 
 
-def test_runs_by_their_directories_have_the_benefit_that_their_baselines_tell(
-    tmp_path: Path,
-) -> None:
+def test_runs_by_their_directories_have_the_benefit_over_their_baselines(tmp_path: Path) -> None:
     comparison(tmp_path)
     (tmp_path / store.DOCUMENT).unlink()
     [by_out] = collect([tmp_path]).groups
@@ -70,29 +78,11 @@ def test_runs_by_their_directories_have_the_benefit_that_their_baselines_tell(
     assert [run.entry.metrics.aggregation_benefit for run in group.runs] == [1.0] * 4
 
 
-def test_a_run_that_is_named_twice_is_there_once(tmp_path: Path) -> None:
-    document = comparison(tmp_path)
-    places = [tmp_path, document, *sorted((tmp_path / "runs").iterdir())]
-    [group] = collect(places).groups
-    assert (len(group.runs), len(group.baselines)) == (4, 4)
-
-
-def test_a_place_that_is_given_twice_is_a_mistake(tmp_path: Path) -> None:
+def test_a_place_that_is_given_twice_is_there_once(tmp_path: Path) -> None:
     document = comparison(tmp_path / "out")
     for place in (tmp_path / "out", document):
         again = place.parent / "." / ".." / place.parent.name / place.name
-        with pytest.raises(InputError, match="it is given twice"):
-            collect([place, again])
-
-
-def test_a_document_or_a_directory_without_runs_is_a_mistake(tmp_path: Path) -> None:
-    document = comparison(tmp_path / "out")
-    (tmp_path / "nothing").mkdir()
-    with pytest.raises(InputError, match=r"in .*nothing\n  no runs there; accepted is"):
-        collect([tmp_path / "out", tmp_path / "nothing"])
-    change(document, lambda content: content.update(runs=[], baselines=[]))
-    with pytest.raises(InputError, match=r"in .*out\n  it has no runs"):
-        collect([tmp_path / "out"])
+        assert collect([place, again]) == collect([place])
 
 
 def test_the_same_scenario_in_two_outputs_has_labels_with_their_names(tmp_path: Path) -> None:
@@ -145,46 +135,44 @@ def test_a_sweep_keeps_the_order_asked_for(tmp_path: Path) -> None:
     assert found.schedulers() == ["default", "minrtt"]
 
 
-def test_a_document_without_the_files_of_its_runs_will_do(tmp_path: Path) -> None:
-    document = comparison(tmp_path / "out")
-    moved = document.rename(tmp_path / "moved.json")
-    [group] = collect([moved]).groups
-    assert len(group.runs) == 4
-    assert {run.directory for run in group.runs} == {None}
+def rated(*mbit: int) -> Scenario:
+    return stored.scenario([rate * 1_000_000 for rate in mbit])
 
 
-def test_scenarios_that_differ_in_one_number_are_on_an_axis(tmp_path: Path) -> None:
-    for rate in (40_000_000, 10_000_000, 20_000_000):
-        stored.keep(tmp_path, stored.scenario((rate, 10_000_000)), FAST, SLOW)
+@pytest.mark.parametrize(
+    ("scenarios", "axes", "groups"),
+    [
+        # both directions have the rate; it is one number
+        (
+            [rated(rate, 10) for rate in (40, 10, 20)],
+            [Axis("fast rate", "Mbit/s")],
+            {f"fast rate {rate} Mbit/s": (rate,) for rate in (10, 20, 40)},
+        ),
+        (
+            [rated(*both) for both in itertools.product((10, 20), (5, 6))],
+            [Axis("fast rate", "Mbit/s"), Axis("slow rate", "Mbit/s")],
+            {
+                f"fast rate {one} Mbit/s, slow rate {other} Mbit/s": (one, other)
+                for one, other in itertools.product((10, 20), (5, 6))
+            },
+        ),
+        (
+            [stored.scenario().model_copy(update={"cc": cc}) for cc in ("cubic", "reno")],
+            [Axis("cc", "", is_number=False)],
+            {"cc cubic": ("cubic",), "cc reno": ("reno",)},
+        ),
+    ],
+    ids=["a number", "a grid", "names"],
+)
+def test_what_differs_between_scenarios_is_an_axis(
+    tmp_path: Path, scenarios: list[Scenario], axes: list[Axis], groups: dict[str, tuple[Any, ...]]
+) -> None:
+    for each in scenarios:
+        stored.keep(tmp_path, each, FAST, SLOW)
     found = collect([tmp_path])
-    # both directions have the rate; it is one number
-    assert found.axes == (Axis("fast rate", "Mbit/s"),)
-    assert [group.values for group in found.groups] == [(10,), (20,), (40,)]
-    assert [group.name for group in found.groups] == [
-        f"fast rate {rate} Mbit/s" for rate in (10, 20, 40)
-    ]
-
-
-def test_two_numbers_are_a_grid(tmp_path: Path) -> None:
-    for first in (10, 20):
-        for second in (5, 6, 7):
-            rates = (first * 10**6, second * 10**6)
-            stored.keep(tmp_path, stored.scenario(rates), FAST, SLOW)
-    found = collect([tmp_path])
-    assert [axis.name for axis in found.axes] == ["fast rate", "slow rate"]
-    assert [group.values for group in found.groups] == [
-        (first, second) for first in (10.0, 20.0) for second in (5.0, 6.0, 7.0)
-    ]
-
-
-def test_what_is_no_number_is_an_axis_of_names(tmp_path: Path) -> None:
-    for cc in ("cubic", "reno"):
-        base = stored.scenario().model_copy(update={"cc": cc})
-        stored.keep(tmp_path, base, FAST, SLOW)
-    found = collect([tmp_path])
-    assert found.axes == (Axis("cc", "", is_number=False),)
-    assert [group.values for group in found.groups] == [("cubic",), ("reno",)]
-    assert [group.name for group in found.groups] == ["cc cubic", "cc reno"]
+    assert found.axes == tuple(axes)
+    assert {group.name: group.values for group in found.groups} == groups
+    assert [group.values for group in found.groups] == [*groups.values()]
 
 
 def test_the_command_that_repeats_a_group_gives_the_same_runs(tmp_path: Path) -> None:
@@ -223,9 +211,16 @@ def test_a_run_stands_for_itself_and_several_for_those_that_ended_well(tmp_path:
 
 
 def test_where_there_is_no_run_it_is_reported(tmp_path: Path) -> None:
+    document = comparison(tmp_path / "out")
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(InputError, match=r"in .*nothing\n  no runs there; accepted is"):
+        collect([tmp_path / "out", tmp_path / "nothing"])
+    change(document, lambda content: content.update(runs=[], baselines=[]))
+    with pytest.raises(InputError, match=r"in .*out\n  it has no runs"):
+        collect([tmp_path / "out"])
     for find in (collect, run_directories):
         with pytest.raises(InputError, match="no runs there; accepted is the directory of a run"):
-            find([tmp_path])
+            find([tmp_path / "nothing"])
         with pytest.raises(InputError, match="there is no such file or directory"):
             find([tmp_path / "x"])
 
@@ -243,7 +238,7 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     with pytest.raises(MptcplabError, match=r"result\.json: cannot be read: No such file"):
         collect([run])
     change(run / store.SCENARIO, lambda content: content.update(seed="x"))
-    with pytest.raises(MptcplabError, match=r"scenario\.json: seed: "):
+    with pytest.raises(MptcplabError, match=r"scenario\.json: not the scenario of a run: seed: "):
         collect([run])
 
 
@@ -275,7 +270,8 @@ def published(out: Path) -> Path:
 
 
 def test_a_published_experiment_says_itself_what_its_grid_is(tmp_path: Path) -> None:
-    found = collect([published(tmp_path)])
+    document = published(tmp_path)
+    found = collect([document])
     assert found.axes == (Axis("queue", "packets"), Axis("rate", ""))
     assert [group.values for group in found.groups] == [
         (queue, rate) for queue in (300, 1000) for rate in (20, 40)
@@ -284,10 +280,6 @@ def test_a_published_experiment_says_itself_what_its_grid_is(tmp_path: Path) -> 
     for group in found.groups:
         assert [run.entry.scheduler for run in group.runs] == ["default", "blest"]
         assert [run.entry.path for run in group.baselines] == ["fast"]
-
-
-def test_a_damaged_document_of_an_experiment_is_reported(tmp_path: Path) -> None:
-    document = published(tmp_path)
     change(document, lambda content: content["runs"][2].pop("point"))
     with pytest.raises(MptcplabError, match=r"figure.json: .* runs.2.point: Field required"):
         collect([document])

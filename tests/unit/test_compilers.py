@@ -24,13 +24,11 @@ def test_a_warning_is_found_and_named_by_its_file(tmp_path: Path) -> None:
     assert compilers.unexplained([found]) == [found]
 
 
-def test_what_is_explained_is_left_out_for_its_file_alone() -> None:
+def test_every_explanation_has_a_reason_and_a_file() -> None:
+    # for which alone it holds
     text = "context imbalance in 'coupled_lock' - wrong count at exit"
     mine, other = Finding("sparse", "coupled.c", text), Finding("sparse", "units.c", text)
     assert compilers.unexplained([mine, other]) == [other]
-
-
-def test_every_explanation_has_a_reason_and_a_file() -> None:
     names = {path.name for place in ("kernel", "guest") for path in _below(place)}
     for each in tomllib.loads(compilers.EXPLAINED.read_text())["explained"]:
         assert set(each) == {"file", "text", "why"}
@@ -42,8 +40,9 @@ def _below(place: str) -> list[Path]:
     return list((resources.KERNEL.parent / place).rglob("*.c"))
 
 
-def test_the_compiler_of_the_lab_is_the_first_and_none_stands_twice() -> None:
+def test_the_compiler_of_the_lab_is_the_first_and_each_is_there_once() -> None:
     found = compilers.installed()
     assert found[0] == GCC
     said = [kernel.compiler_version(name).partition(" ")[2] for name in found]
+    assert all(said)
     assert len(set(said)) == len(said)

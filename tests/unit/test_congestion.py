@@ -36,20 +36,11 @@ def test_each_says_what_it_does_since_when_and_from_where(name: str) -> None:
     assert (found.couples == "nothing") == (found.file is None)
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_each_of_ours_has_a_page_and_a_line_in_the_table(name: str) -> None:
-    assert (ROOT / "docs" / "congestion" / f"{name}.md").read_text().startswith(f"# {name}\n")
-    assert f"[`{name}`]({name}.md)" in (ROOT / "docs" / "congestion" / "README.md").read_text()
-
-
 def test_a_parameter_follows_the_name_and_only_what_differs_is_kept() -> None:
     assert congestion.read("lia : exact=on:segments=0") == "lia:exact=on"
     assert congestion.read("olia:used_only=1:exact=true") == "olia:exact=on:used_only=on"
     assert congestion.read("lia:exact=off") == congestion.read("lia") == "lia"
     assert congestion.name_of("lia:exact=on") == "lia"
-
-
-def test_its_sysctls_are_those_of_schedulers() -> None:
     assert congestion.sysctls("reno") == ["net.ipv4.tcp_congestion_control=reno"]
     assert congestion.sysctls("olia:exact=on:draft_ssthresh=on") == [
         "net.ipv4.tcp_congestion_control=olia",
@@ -73,12 +64,8 @@ def test_its_sysctls_are_those_of_schedulers() -> None:
 def test_a_wrong_parameter_is_told_with_what_is_accepted(text: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         from_flags(Flags(path=PATH, cc=text))
-
-
-def test_only_switches_are_parameters() -> None:
-    # the kernel keeps a bit for each
-    assert {p.kind for name in OURS for p in congestion.find(name).parameters} == {"bool"}
-    assert {p.default for name in OURS for p in congestion.find(name).parameters} == {0}
+    with pytest.raises(InputError, match=r'known is cubic, reno, .* did you mean "olia"'):
+        congestion.find("ohlia")
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -87,18 +74,17 @@ def test_head_page_and_table_name_the_same_differences(name: str) -> None:
     _, _, told = found.description.partition("Differs from the source:\n")
     named = re.findall(r"^- (\w+): ", told, re.MULTILINE)
     assert [each for each in named if each != "always"] == [p.name for p in found.parameters]
+    # the kernel keeps a bit for each
+    assert {(p.kind, p.default) for p in found.parameters} == {("bool", 0)}
     page = (ROOT / "docs" / "congestion" / f"{name}.md").read_text()
+    assert page.startswith(f"# {name}\n")
+    assert f"[`{name}`]({name}.md)" in (ROOT / "docs" / "congestion" / "README.md").read_text()
     _, _, table = page.partition("## Differences to the source\n")
     switches = [
         line.rstrip("| ").rsplit("| ")[-1] for line in table.splitlines() if line[:1] == "|"
     ]
     assert switches[0] == "switch"
     assert {each.strip("`") for each in switches[2:]} == set(named)
-
-
-def test_an_unknown_one_is_told_with_those_that_there_are() -> None:
-    with pytest.raises(InputError, match=r'known is cubic, reno, .* did you mean "olia"'):
-        congestion.find("ohlia")
 
 
 def test_runs_are_by_scheduler_then_congestion_control_then_seed() -> None:

@@ -195,20 +195,15 @@ def test_a_baseline_has_the_links_and_events_of_its_path() -> None:
 )
 def test_paths_last_that_are_up_and_open_at_the_end(events: tuple[str, ...], lasting: str) -> None:
     assert "".join(asked(event=events).lasting_paths()) == lasting
-
-
-def test_paths_of_a_link_that_stays_down_do_not_last() -> None:
-    base = asked(
+    # nor do those of a link that stays down
+    down = asked(
         path=("a:link=shared", "b:link=last/shared", "t:link=last"),
         link=(LINK, "last:10mbit,1ms"),
         event=("1s:link=shared:down",),
     )
-    assert base.lasting_paths() == ["t"]
+    assert down.lasting_paths() == ["t"]
     assert model.UP_OR_NOT == ("down", "up", "close")
-
-
-def test_without_a_duration_events_repeat_for_ten_minutes() -> None:
-    # as long as a program may run, docs/exec.md
+    # without a duration events repeat as long as a program may run, docs/exec.md
     assert model.LONGEST_NS == 600_000_000_000
 
 
@@ -283,47 +278,14 @@ def test_what_cannot_be_is_told(flags: dict[str, Any], reason: str) -> None:
     assert reason in told(**flags)
 
 
-def test_the_plan_names_every_hop() -> None:
-    text = plan.render(
-        asked(
-            path=("a:link=one/two,delay=5ms", "t:link=two"),
-            link=("one:8mbit,10ms", "two:4mbit,20ms"),
-            connection=("m:paths=a", "t:paths=t,transport=tcp,cc=reno,start=1s"),
-            seed_delay="0us",
-        )
-    )
-    lines = text.splitlines()
-    # from the router of path 1 through link 1 and link 2 to the server
-    for line in (
-        "ip -n router1 route add 10.1.1.0/24 via 10.11.1.254",
-        "ip -n near1 route add 10.1.1.0/24 via 10.2.1.254",
-        "ip -n far1 route add 10.1.1.0/24 via 10.12.1.254",
-        "ip -n near2 route add 10.1.1.0/24 via 10.2.2.254",
-        "ip -n far2 addr add 10.1.1.254/24 dev f2p1",
-        # and back
-        "ip -n far2 route add 10.0.1.0/24 via 10.2.2.1",
-        "ip -n near2 route add 10.0.1.0/24 via 10.12.1.1",
-        "ip -n far1 route add 10.0.1.0/24 via 10.2.1.1",
-        "ip -n near1 route add 10.0.1.0/24 via 10.11.1.1",
-        # path 2 goes through the second link alone
-        "ip -n router2 route add 10.1.2.0/24 via 10.12.2.254",
-        "ip -n far2 addr add 10.1.2.254/24 dev f2p2",
-        "message 2 up * at 1s",
-    ):
-        assert lines.count(line) == 1, line
-    assert not any("near1" in line and "10.1.2.0" in line for line in lines)
-    # nothing shapes what has neither rate nor delay
-    assert not any("dev rs2 root" in line for line in lines)
-    assert any("tcp_allowed_congestion_control=cubic reno'" in line for line in lines)
-
-
 def test_a_path_goes_from_link_to_link() -> None:
     """Path 2 through links 3, 1 and 2: from its router, and on, by networks 10.13, 10.11, 10.12."""
     text = plan.render(
         asked(
-            path=("t:link=one", "a:link=three/one/two"),
+            path=("t:link=one", "a:link=three/one/two,delay=5ms"),
             link=("one:8mbit,1ms", "two:8mbit,1ms", "three:8mbit,1ms"),
-            connection=("m:paths=t", "n:paths=a"),
+            connection=("t:paths=t,transport=tcp,cc=reno,start=1s", "m:paths=a"),
+            seed_delay="0us",
         )
     )
     routes = re.findall(r"^ip -n (\w+) route add 10\.(\d)\.2\.0/24 via (\S+)$", text, re.MULTILINE)
@@ -351,8 +313,18 @@ def test_a_path_goes_from_link_to_link() -> None:
         "ip -n far1 addr add 10.12.2.1/24 dev f1p2",
         "ip -n far1 neigh add 10.12.2.254 lladdr 02:00:0a:0c:02:fe dev f1p2",
         "ip -n far2 neigh add 10.1.2.1 lladdr 02:00:0a:01:02:01 dev f2p2",
+        "ip -n far2 addr add 10.1.2.254/24 dev f2p2",
+        # path 1 goes through the first link alone
+        "ip -n router1 route add 10.1.1.0/24 via 10.11.1.254",
+        "ip -n far1 addr add 10.1.1.254/24 dev f1p1",
+        "message 1 up * at 1s",
     ):
         assert text.count(f"{line}\n") == 1, line
+    lines = text.splitlines()
+    assert not any("near2" in line and "10.1.1.0" in line for line in lines)
+    # nothing shapes what has neither rate nor delay
+    assert not any("dev rs1 root" in line for line in lines)
+    assert any("tcp_allowed_congestion_control=reno cubic'" in line for line in lines)
 
 
 def test_examples_are_what_their_pages_say() -> None:

@@ -24,10 +24,7 @@ def test_the_kernel_is_compared_with_these_numbers() -> None:
 @pytest.mark.parametrize("increase", [coupled_model.lia, coupled_model.olia, coupled_model.balia])
 def test_alone_all_are_reno(increase: coupled_model.Increase) -> None:
     assert increase([Subflow(7, 30 * MS, mss=536)], 0) == Fraction(1, 7)
-
-
-@pytest.mark.parametrize("increase", [coupled_model.lia, coupled_model.olia, coupled_model.balia])
-def test_two_alike_grow_a_fourth_as_fast(increase: coupled_model.Increase) -> None:
+    # two alike grow a fourth as fast
     assert increase([Subflow(10, 20 * MS)] * 2, 0) == Fraction(1, 40)
 
 
@@ -54,7 +51,7 @@ def test_balia_on_the_slower_of_two_paths() -> None:
 
 
 def test_measured_lia_by_hand() -> None:
-    # alone; two alike: 4096 / 102 = 40, as in test_two_alike_grow_a_fourth_as_fast
+    # alone; two alike: 4096 / 102 = 40, as in test_alone_all_are_reno
     assert coupled_model.measured_lia_alpha([Subflow(10, 20 * MS)]) == 1
     assert coupled_model.measured_lia_alpha([Subflow(10, 20 * MS)] * 2) == 4096 // 40
     # both 40 / 100^2 and 10 / 300^2 are 0: the last one is taken, and 4096 / 2 is far from 47
@@ -89,14 +86,7 @@ def test_measured_wvegas_by_hand() -> None:
 
 def test_wvegas_with_alpha_drain_by_hand() -> None:
     # 3 of 20 segments are in the queue; a half of the rate is worth 5
-    assert Round(20, 50_000, 60_000, 2, 0, coupled_model.ONE // 2).with_alpha_drain() == (21, 5, 0)
-    assert Round(20, 50_000, 60_000, 3, 0, coupled_model.ONE // 5).with_alpha_drain() == (
-        19,
-        2,
-        10_000,
-    )
-    assert Round(40, 50_000, 70_000, 5, 10_000, coupled_model.ONE // 2).with_alpha_drain() == (
-        14,
-        5,
-        0,
-    )
+    half, fifth = coupled_model.ONE // 2, coupled_model.ONE // 5
+    assert Round(20, 50_000, 60_000, 2, 0, half).with_alpha_drain() == (21, 5, 0)
+    assert Round(20, 50_000, 60_000, 3, 0, fifth).with_alpha_drain() == (19, 2, 10_000)
+    assert Round(40, 50_000, 70_000, 5, 10_000, half).with_alpha_drain() == (14, 5, 0)

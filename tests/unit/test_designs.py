@@ -53,16 +53,11 @@ def test_points_lie_in_their_ranges_and_in_every_corner_of_them() -> None:
     points = shares(fill("sobol", RANGES, 256, 1))
     boxes = {tuple(min(int(4 * share), 3) for share in point) for point in points}
     assert boxes == set(itertools.product(range(4), repeat=3))
-
-
-def test_points_are_more_even_than_chance() -> None:
     # The star discrepancy of 256 random points in 3 dimensions is near 1/sqrt(256); that of
     # Sobol's is near log(256)^3/256 at worst, and an order below in practice. SciPy's centred
     # discrepancy is an L2 measure: random points have sqrt((5/4)^3 - 1)/sqrt(256) = 0.06.
-    assert qmc.discrepancy(shares(fill("sobol", RANGES, 256, 1))) ** 0.5 < 0.06 / 3
-
-
-def test_a_latin_hypercube_has_a_point_in_each_slice_of_each_axis() -> None:
+    assert qmc.discrepancy(points) ** 0.5 < 0.06 / 3
+    # a Latin hypercube has a point in each slice of each axis
     points = shares(fill("latin", RANGES, 50, 1, digits=8))
     for axis in range(3):
         assert sorted(int(point[axis] * 50) for point in points) == list(range(50))
@@ -72,9 +67,7 @@ def test_values_are_spread_evenly_or_by_factors() -> None:
     assert spread(Range(10, 50), 5) == [10, 20, 30, 40, 50]
     assert spread(Range(10, 160, "log"), 5) == [10, 20, 40, 80, 160]
     assert spread(Range(3, 9), 1) == [3]
-
-
-def test_steps_end_at_the_last_value_that_is_not_beyond() -> None:
+    # steps end at the last value that is not beyond
     assert stepped(Range(10, 35), 10) == [10, 20, 30]
     # 0.1 is no binary number, and the last step is still there
     assert stepped(Range(0, 0.3), 0.1) == [0, 0.1, 0.2, 0.3]

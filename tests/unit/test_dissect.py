@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +22,18 @@ V6 = (("fd00::1", 40000), ("fd00:1::1", 5001))
 
 def sample(ends: Any = V4) -> list[Packet]:
     client, server = ends
+    long = timestamps(5, 6) + dss(data_ack=2**33 + 5, dsn=2**40 + 8, ssn=3, length=1000)
+    short = dss(data_ack=77, dsn=5, ssn=1, length=1, fin=True, long=False)
     return [
-        Packet(10**9, client, server, seq=7, flags=built.SYN, options=mp_capable()),
-        Packet(
-            10**9 + 20_000_123,
-            client,
-            server,
-            seq=2**32 - 10,
-            ack=99,
-            payload=1000,
-            options=timestamps(5, 6) + dss(data_ack=2**33 + 5, dsn=2**40 + 8, ssn=3, length=1000),
-        ),
-        Packet(
-            10**9 + 30_000_000,
-            server,
-            client,
-            seq=99,
-            ack=8,
-            options=dss(data_ack=77, dsn=5, ssn=1, length=1, fin=True, long=False),
-            ttl=63,
-        ),
+        Packet(10**9, client, server, 7, flags=built.SYN, options=mp_capable()),
+        Packet(10**9 + 20_000_123, client, server, 2**32 - 10, 99, payload=1000, options=long),
+        Packet(10**9 + 30_000_000, server, client, 99, 8, options=short, ttl=63),
     ]
+
+
+def read(tmp_path: Path, packets: Sequence[Packet], **how: Any) -> dissect.Packets:
+    """What is found in a capture of these packets."""
+    return dissect.read([write_pcap(tmp_path / "x.pcap", packets, **how)])
 
 
 def check(packets: dissect.Packets, *, unit_ns: int = 1) -> None:
@@ -76,11 +68,9 @@ def check(packets: dissect.Packets, *, unit_ns: int = 1) -> None:
     "link", [built.ETHERNET, built.RAW, built.COOKED, built.COOKED_2, built.LOOPBACK]
 )
 @pytest.mark.parametrize("ends", [V4, V6], ids=["IPv4", "IPv6"])
-def test_every_link_and_both_versions_of_ip_give_the_same(
-    tmp_path: Path, link: int, ends: Any
-) -> None:
+def test_each_link_and_both_versions_of_ip_are_equal(tmp_path: Path, link: int, ends: Any) -> None:
     # 20 + 40 + 60 bytes is the longest header here
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample(ends), link=link, snap=128)])
+    packets = read(tmp_path, sample(ends), link=link, snap=128)
     check(packets)
     client, server = (dissect.Endpoint(*end) for end in ends)
     (track,) = packets.tracks
@@ -89,13 +79,9 @@ def test_every_link_and_both_versions_of_ip_give_the_same(
 
 @pytest.mark.parametrize("vlans", [[0x8100], [0x88A8, 0x8100]])
 def test_tags_of_virtual_lans_are_passed_over(tmp_path: Path, vlans: list[int]) -> None:
-    check(dissect.read([write_pcap(tmp_path / "x.pcap", sample(), vlans=vlans, snap=128)]))
-
-
-def test_more_than_two_tags_are_no_ip(tmp_path: Path) -> None:
-    # IEEE 802.1ad: one of the provider, one of the customer
-    tags = [0x88A8, 0x8100, 0x8100]
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample(), vlans=tags, snap=200)])
+    check(read(tmp_path, sample(), vlans=vlans, snap=128))
+    # of more than two, IEEE 802.1ad: one of the provider, one of the customer
+    packets = read(tmp_path, sample(), vlans=[0x88A8, 0x8100, 0x8100], snap=200)
     assert (len(packets), packets.others) == (0, 3)
 
 
@@ -103,18 +89,8 @@ def test_more_than_two_tags_are_no_ip(tmp_path: Path) -> None:
 def test_captures_in_microseconds_and_of_other_machines_are_read(
     tmp_path: Path, big_endian: bool
 ) -> None:
-    file = write_pcap(tmp_path / "x.pcap", sample(), microseconds=True, big_endian=big_endian)
-    check(dissect.read([file]), unit_ns=1000)
-
-
-def test_pcapng_is_read(tmp_path: Path) -> None:
+    check(read(tmp_path, sample(), microseconds=True, big_endian=big_endian), unit_ns=1000)
     check(dissect.read([built.write_pcapng(tmp_path / "x.pcapng", sample())]))
-
-
-def test_both_versions_of_ip_in_one_file_are_flows_of_their_own(tmp_path: Path) -> None:
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample() + sample(V6), snap=128)])
-    assert packets.track.tolist() == [0, 0, 0, 1, 1, 1]
-    assert [str(track.a) for track in packets.tracks] == ["10.0.1.1:40000", "[fd00::1]:40000"]
 
 
 def test_each_has_the_hops_left_of_its_version_of_ip(tmp_path: Path) -> None:
@@ -163,22 +139,11 @@ def test_an_address_of_ipv6_is_48_bits_that_none_of_ipv4_is() -> None:
 
 
 def test_many_connections_between_two_hosts_are_distinct(tmp_path: Path) -> None:
-    asked = [Packet(0, V4[0], ("10.1.1.1", port)) for port in range(1, 301)]
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", asked)])
+    packets = read(tmp_path, [Packet(0, V4[0], ("10.1.1.1", port)) for port in range(1, 301)])
     assert packets.track.tolist() == [*range(300)]
 
 
-def test_the_links_of_a_router_are_places_of_their_own(tmp_path: Path) -> None:
-    files = [write_pcap(tmp_path / f"{link}.pcap", sample(), link_id=link) for link in (1, 2)]
-    both = tmp_path / "both.pcap"
-    both.write_bytes(files[0].read_bytes() + files[1].read_bytes()[24:])
-    packets = dissect.read([both])
-    assert packets.track.tolist() == [0, 0, 0, 1, 1, 1]
-
-
-def test_more_packets_than_are_taken_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_packets_than_one_read_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dissect, "_AT_A_TIME", 4)
     file = write_pcap(tmp_path / "x.pcap", sample() * 5)
     seen: list[int] = []
@@ -191,37 +156,12 @@ def test_more_packets_than_are_taken_at_a_time(
     assert seen[-1] == file.stat().st_size
     # 4, 4, 4 and 3 packets, and the end
     assert len(seen) == 5
-
-
-def test_a_track_that_comes_later_has_the_next_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    # a track that comes later has the next number
     monkeypatch.setattr(dissect, "_AT_A_TIME", 2)
     ports = [7, 7, 9, 7, 7, 9, 8, 9, 9, 8, 6, 5]
-    asked = [Packet(0, ("10.0.1.1", port), V4[1]) for port in ports]
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", asked)])
+    packets = read(tmp_path, [Packet(0, ("10.0.1.1", port), V4[1]) for port in ports])
     assert packets.track.tolist() == [0, 0, 1, 0, 0, 1, 2, 1, 1, 2, 3, 4]
     assert [track.a.port for track in packets.tracks] == [7, 9, 8, 6, 5]
-
-
-def test_packets_other_than_tcp_are_counted(tmp_path: Path) -> None:
-    udp = bytearray(sample()[0].ip())
-    udp[9] = 17
-    fragment = bytearray(sample()[0].ip())
-    fragment[7] = 1
-    # IP's header has 20 bytes at least; with 16, TCP's would seem to be there, of 20 bytes
-    short = bytearray(sample()[0].ip())
-    short[0], short[16 + 12] = 0x44, 5 << 4
-    file = write_pcap(tmp_path / "x.pcap", sample())
-    for whole in (
-        *(frame(bytes(ip)) for ip in (udp, fragment, short)),
-        *(bytes(42), b"", bytes(13)),
-    ):
-        with file.open("ab") as to:
-            to.write(struct.pack("<IIII", 2, 0, len(whole), len(whole)) + whole)
-    packets = dissect.read([file])
-    check(packets)
-    assert packets.others == 6
 
 
 @pytest.mark.parametrize(
@@ -272,7 +212,7 @@ def test_a_file_that_is_cut_off_gives_what_is_there(tmp_path: Path, ng: bool, mi
 
 def test_headers_that_are_not_there_in_full_are_marked(tmp_path: Path) -> None:
     # 14 + 20 + 20 bytes and 30 of options: the data sequence signal is cut in two
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample(), snap=84)])
+    packets = read(tmp_path, sample(), snap=84)
     has = [0, dissect.CUT | dissect.HAS_TIMESTAMPS]
     assert packets.has.tolist()[:2] == has
     assert packets.has[2] & dissect.CUT == 0
@@ -295,8 +235,7 @@ def test_headers_that_are_not_there_in_full_are_marked(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_make_no_sense_do_no_harm(tmp_path: Path, options: bytes) -> None:
-    odd = Packet(0, *V4, seq=1, options=options)
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", [odd, *sample()])])
+    packets = read(tmp_path, [Packet(0, *V4, seq=1, options=options), *sample()])
     assert packets.seq.tolist() == [1, 7, 2**32 - 10, 99]
     assert int(packets.has[0]) & ~dissect.CUT == 0
     assert packets.mapped.tolist() == [0, 0, 1000, 1]
@@ -313,13 +252,6 @@ def test_random_bytes_do_no_harm(tmp_path: Path) -> None:
             content[at] = random.integers(256)
         file.write_bytes(content)
         assert len(dissect.read([file])) <= 9
-
-
-def test_other_options_come_with_their_bytes(tmp_path: Path) -> None:
-    both = Packet(0, *V4, options=mp_join(b"abcd", backup=True) + built.add_addr())
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", [both])])
-    assert [option.kind for option in packets.options] == [dissect.MP_JOIN, dissect.ADD_ADDR]
-    assert packets.options[0].content[4:8] == b"abcd"
 
 
 def of_frames(tmp_path: Path, *frames: bytes, link: int = built.ETHERNET) -> dissect.Packets:
@@ -378,9 +310,7 @@ def test_the_length_of_ip_shows_padding_and_segmentation(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("ends", "head"), [(V4, 20), (V6, 40)], ids=["IPv4", "IPv6"])
-def test_a_packet_counts_if_its_headers_are_captured_in_full(
-    tmp_path: Path, ends: Any, head: int
-) -> None:
+def test_a_packet_counts_if_its_headers_are_complete(tmp_path: Path, ends: Any, head: int) -> None:
     whole = frame(bytes(ip_of(ends, payload=0)))
     assert len(whole) == 14 + head + 20
     other = ip_of(ends, **{f"at_{9 if ends is V4 else 6}": 17})
@@ -389,6 +319,10 @@ def test_a_packet_counts_if_its_headers_are_captured_in_full(
     # a TCP header has 5 words at least
     packets = of_frames(tmp_path, frame(bytes(ip_of(ends, **{f"at_{head + 12}": 4 << 4}))))
     assert (len(packets), packets.others) == (0, 1)
+    # IP's header has 20 bytes at least; with 16, TCP's would seem to be there, of 20 bytes
+    short = bytes(ip_of(at_0=0x44, at_28=5 << 4))
+    packets = of_frames(tmp_path, frame(short), bytes(42), bytes(13), frame(bytes(ip_of())))
+    assert (packets.seq.tolist(), packets.others) == ([5], 3)
     # neither version of IP, and nothing at all
     for link in (built.RAW, built.ETHERNET):
         packets = of_frames(tmp_path, bytes(ip_of(at_0=0x55)), b"", link=link)
@@ -425,7 +359,7 @@ def test_ends_that_differ_in_one_place_have_tracks_of_their_own(tmp_path: Path) 
     ends += [((one, port), V6[1]) for one in long]
     # both directions, in turn
     asked = [Packet(0, *pair) for pair in ends] + [Packet(0, *pair[::-1]) for pair in ends]
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", asked)])
+    packets = read(tmp_path, asked)
     numbers = [*range(len(ends))]
     assert packets.track.tolist() == numbers * 2
     assert packets.forward.tolist() == [True] * len(ends) + [False] * len(ends)
@@ -468,8 +402,7 @@ def test_a_warning_counts_the_packets_of_the_file_that_ends_early(
 
 
 def options_of(tmp_path: Path, options: bytes, snap: int = 96) -> dissect.Packets:
-    packet = Packet(0, *V4, options=options)
-    return dissect.read([write_pcap(tmp_path / "options.pcap", [packet], snap=snap)])
+    return read(tmp_path, [Packet(0, *V4, options=options)], snap=snap)
 
 
 def test_a_byte_of_padding_is_passed_over_by_itself(tmp_path: Path) -> None:
@@ -497,13 +430,6 @@ def test_options_end_where_the_header_does(tmp_path: Path) -> None:
     # a byte of padding before a largest segment size, RFC 9293, 3.2
     packets = options_of(tmp_path, b"\x01" + bytes([2, 4, 5, 180]) + stamps + b"\x01")
     assert packets.has.tolist() == [dissect.HAS_TIMESTAMPS]
-
-
-def test_a_signal_that_is_cut_off_leaves_the_timestamps(tmp_path: Path) -> None:
-    for signal in (b"\x1e\x03\x20\x01", b"\x1e\x08\x20\x0c" + bytes(4)):
-        packets = options_of(tmp_path, timestamps(7, 8) + signal)
-        assert packets.has.tolist() == [dissect.CUT | dissect.HAS_TIMESTAMPS]
-        assert packets.ts_val.tolist() == [7]
 
 
 def test_signals_of_all_forms_are_read(tmp_path: Path) -> None:
@@ -557,6 +483,15 @@ def test_an_option_that_is_cut_off_is_marked(tmp_path: Path) -> None:
     # the shortest has 3 bytes
     (option,) = options_of(tmp_path, bytes([30, 3, 0x50])).options
     assert (option.kind, option.content) == (dissect.MP_PRIO, bytes([30, 3, 0x50]))
+    # others come with their bytes, too
+    join, address = options_of(tmp_path, mp_join(b"abcd", backup=True) + built.add_addr()).options
+    assert (join.kind, join.content[4:8]) == (dissect.MP_JOIN, b"abcd")
+    assert address.kind == dissect.ADD_ADDR
+    # a signal that is cut off leaves the timestamps
+    for signal in (b"\x1e\x03\x20\x01", b"\x1e\x08\x20\x0c" + bytes(4)):
+        packets = options_of(tmp_path, timestamps(7, 8) + signal)
+        assert packets.has.tolist() == [dissect.CUT | dissect.HAS_TIMESTAMPS]
+        assert packets.ts_val.tolist() == [7]
 
 
 def test_an_unreadable_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -573,7 +508,7 @@ def test_the_reason_is_the_last_that_libpcap_says() -> None:
 
 
 def test_what_packets_do_not_have_is_an_error(tmp_path: Path) -> None:
-    packets = dissect.read([write_pcap(tmp_path / "x.pcap", sample())])
+    packets = read(tmp_path, sample())
     with pytest.raises(AttributeError, match=r"^nosuch$"):
         _ = packets.nosuch
     empty = dissect.read([])

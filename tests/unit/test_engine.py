@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from mptcplab import resources
 from mptcplab.lab import engine
 from mptcplab.metrics import run_files
 from mptcplab.scenario.workload import Program
-from tests.vocabulary import scenario_of
+from tests.vocabulary import scenario_of, until
 
 
 @pytest.mark.parametrize(("program", "waits"), [("while True: pass", True), ("input()", False)])
@@ -31,38 +28,10 @@ def test_a_process_that_waits_for_a_cpu_is_known(program: str, waits: bool) -> N
         assert process.stdout is not None
         process.stdout.readline()
         # one that waits may still be on its way there
-        deadline = time.monotonic() + 60
-        while engine._waits_for_a_cpu(process.pid) != waits and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert engine._waits_for_a_cpu(process.pid) == waits
+        until(lambda: engine._waits_for_a_cpu(process.pid) == waits)
     finally:
         process.kill()
         process.communicate()
-
-
-def test_the_virtual_limit_has_what_the_guest_takes_besides() -> None:
-    text = (resources.GUEST / "program.c").read_text()
-    listen, terminate = (
-        re.search(rf"^#define {name}\s+\((\d+) \* NS_PER_SEC\)$", text, re.MULTILINE)
-        for name in ("LISTEN_NS", "TERMINATE_NS")
-    )
-    report = (resources.GUEST / "report.h").read_text()
-    delay = re.search(r"^#define START_DELAY_NS\s+\(NS_PER_SEC / (\d+)\)$", report, re.MULTILINE)
-    assert listen
-    assert terminate
-    assert delay
-    assert int(listen[1]) * 10**9 == engine._LISTEN_NS
-    assert int(terminate[1]) * 10**9 == engine._TERMINATE_NS
-    # until the next whole second, and by the seed, each less than one
-    assert 2 * 10**9 + 10**9 // int(delay[1]) == engine._START_NS
-
-
-def test_what_is_not_a_program_has_no_virtual_limit() -> None:
-    assert engine._virtual_limit_ns(scenario_of("a:10mbit,10ms", duration="1s")) is None
-    for limit_ns, expected in ((None, None), (10**9, 78 * 10**9 + 2 * 10**7)):
-        program = Program(client=("/bin/true",), directory="/", time_limit_ns=limit_ns)
-        scenario = scenario_of("a:10mbit,10ms", program=program)
-        assert engine._virtual_limit_ns(scenario) == expected
 
 
 OK = {"status": "ok", "start_ns": 1, "end_ns": 2, "complete_ns": 3}
@@ -116,9 +85,7 @@ def test_a_long_console_is_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "userspace - child stopped with signal 9",
     ],
 )
-def test_a_killed_process_of_a_guest_is_known_by_what_its_kernel_prints(
-    tmp_path: Path, line: str
-) -> None:
+def test_a_killed_process_of_a_guest_is_known_by_the_console(tmp_path: Path, line: str) -> None:
     """As arch/um/os-Linux/skas/process.c prints it: the first two while a fork makes the process.
 
     The program that forks then fails by itself.

@@ -145,6 +145,8 @@ def test_what_cannot_be_judged_is_refused_before_anything_is_run(text: str, wron
         read(asked(), text)
     assert str(caught.value).startswith("1 mistake in --expect\n")
     assert caught.value.exit_status == 2
+    with pytest.raises(InputError, match="2 mistakes in --expect"):
+        read(asked(), text, "goodput > 1mbit", "goodput > 1ms")
 
 
 def test_the_formulas_of_the_page_can_be_judged() -> None:
@@ -155,11 +157,6 @@ def test_the_formulas_of_the_page_can_be_judged() -> None:
     several = asked(scheduler="default,minrtt,redundant", path=paths)
     for formula in formulas:
         assert read(several, formula.replace("mine.", "redundant."))
-
-
-def test_all_mistakes_are_reported_together() -> None:
-    with pytest.raises(InputError, match="2 mistakes in --expect"):
-        read(asked(), "gooput > 1mbit", "goodput > 1mbit", "goodput > 1ms")
 
 
 def test_figures_of_other_workloads_and_of_baselines_are_known_beforehand() -> None:
@@ -255,14 +252,10 @@ def test_what_a_run_turns_out_not_to_have_meets_nothing() -> None:
     found = judged(request, runs, "page_load <= 4s", "stall == 0 or stall > 0")
     assert [each.held for each in found] == [False, False]
     assert found[0].reason == "default has no page_load: the run with seed 2 lacks it"
-
-
-def test_figures_that_are_too_large_or_undefined_meet_nothing() -> None:
-    request, runs = with_one_scheduler()
+    # nor does a figure that is too large or undefined
     squared = "goodput * goodput * 1e300"  # 2.5e315
     large = (f"{squared} >= goodput * 1mbit", f"max({squared}, goodput * goodput) > 0")
-    texts = (*large, "goodput / 0 > 1")
-    found = judged(request, runs, *texts)
+    found = judged(*with_one_scheduler(), *large, "goodput / 0 > 1")
     assert [each.held for each in found] == [False, False, False]
     too_large = "a number too large to compute with"
     assert [each.reason for each in found] == [too_large, too_large, "division by zero"]
@@ -287,15 +280,12 @@ def test_a_line_says_held_or_not_and_by_how_much() -> None:
         "held:     goodput > 0 (default): 50 Mbit/s, 50 Mbit/s above 0 bit/s",
         "unknown:  goodput > 0 (minrtt): minrtt has no goodput: 1 of 3 runs failed, no power",
     ]
-
-
-def test_a_line_is_one_line() -> None:
-    request, runs = with_one_scheduler()
+    # a line is one line
     text = "all(g > 1mbit\n for g in values(goodput))"
-    (line,) = shown.lines(judged(request, runs, text))
+    (line,) = shown.lines(judged(*with_one_scheduler(), text))
     assert line == r"held:     all(g > 1mbit\n for g in values(goodput)): goodput 50 Mbit/s"
     text = "all(paths[p].share > 1% for p in paths)"
-    assert shown.lines(judged(request, runs, text)) == [f"held:     {text}"]
+    assert shown.lines(judged(*with_one_scheduler(), text)) == [f"held:     {text}"]
 
 
 def test_many_that_are_met_are_counted() -> None:

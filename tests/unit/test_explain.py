@@ -86,7 +86,9 @@ def test_cross_traffic_is_a_reason_of_its_own_and_no_headers() -> None:
 
 
 def test_the_text_has_the_sum_the_reasons_and_the_rest() -> None:
-    lines = explained(replace(FAST, in_flight=10), SLOW).text().splitlines()
+    found = explained(replace(FAST, in_flight=10), SLOW)
+    assert json.loads(json.dumps(found.document(), allow_nan=False)) == found.document()
+    lines = found.text().splitlines()
     assert lines[0] == (
         "default, seed 1: 40.00 Mbit/s of the 50.00 Mbit/s that its paths can carry (80.0 %)."
     )
@@ -96,15 +98,13 @@ def test_the_text_has_the_sum_the_reasons_and_the_rest() -> None:
     assert "  0.00 Mbit/s: not explained" in lines
 
 
-def test_the_document_is_ready_for_json() -> None:
-    document = explained(FAST, SLOW).document()
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
-
-
 def test_the_error_of_an_unreadable_run_names_the_file(tmp_path: Path) -> None:
     scenario = tmp_path / store.SCENARIO
     scenario.write_text('{"paths": 1}')
-    with pytest.raises(MptcplabError, match=r"scenario.json: paths: Input should be a valid array"):
+    with pytest.raises(
+        MptcplabError,
+        match=r"scenario.json: not the scenario of a run: paths: Input should be a valid array",
+    ):
         explain.explain(tmp_path)
     store.write_json(scenario, synthetic.scenario().model_dump(mode="json"))
     with pytest.raises(MptcplabError, match=r"guest.json: cannot be read: No such file"):

@@ -54,9 +54,7 @@ def names(directory: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["new_file", "new_directory"])
-def test_what_a_dead_process_was_at_is_removed_by_the_next_and_what_a_living_one_is_at_is_not(
-    kind: str, tmp_path: Path
-) -> None:
+def test_files_of_dead_processes_go_and_of_living_ones_stay(kind: str, tmp_path: Path) -> None:
     place = tmp_path / "it"
     with maker(kind, place) as dead, maker(kind, place) as living:
         assert len(names(tmp_path)) == 2
@@ -81,14 +79,20 @@ def test_what_others_are_making_stays(tmp_path: Path) -> None:
     assert names(tmp_path) == [".partial-other-0123abcd", ".partially", "it"]
     files.remove_abandoned(tmp_path)
     assert names(tmp_path) == [".partially", "it"]
-
-
-def test_a_link_is_not_followed_to_what_is_removed(tmp_path: Path) -> None:
-    full(tmp_path / "elsewhere", "kept")
+    # a link is not followed to what is removed
+    elsewhere = full(tmp_path / "elsewhere", "kept")
     (tmp_path / ".partial-it-0123abcd").symlink_to("elsewhere")
     files.write(tmp_path / "it", b"whole")
     files.remove_abandoned(tmp_path)
-    assert (tmp_path / "elsewhere" / "x").read_text() == "kept"
+    assert (elsewhere / "x").read_text() == "kept"
+    # a program may make the file anew, as linkers do: they remove what is there first
+    with files.new_file(tmp_path / "it") as made:
+        made.write_bytes(b"first")
+        made.unlink()
+        made.write_bytes(b"second")
+        # nobody who makes the same takes it for abandoned
+        files.write(tmp_path / "it", b"other")
+    assert (tmp_path / "it").read_bytes() == b"second"
 
 
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
@@ -106,17 +110,6 @@ def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == b"former"
     assert (tmp_path / "directory" / "x").read_text() == "former"
     assert names(tmp_path) == ["directory", "file"]
-
-
-def test_a_program_may_make_the_file_anew(tmp_path: Path) -> None:
-    """As linkers do: they remove what is there first."""
-    with files.new_file(tmp_path / "program") as made:
-        made.write_bytes(b"first")
-        made.unlink()
-        made.write_bytes(b"second")
-        # nobody who makes the same takes it for abandoned
-        files.write(tmp_path / "program", b"other")
-    assert (tmp_path / "program").read_bytes() == b"second"
 
 
 def test_long_names_have_room(tmp_path: Path) -> None:
@@ -150,29 +143,27 @@ def test_what_is_no_file_of_a_disk_is_written_to() -> None:
         os.close(write)
 
 
-def test_a_directory_takes_the_place_of_a_full_one(tmp_path: Path) -> None:
-    new, place = full(tmp_path / "new", "new"), full(tmp_path / "place", "former")
-    files.put(new, place)
-    assert (place / "x").read_text() == "new"
-    assert (new / "x").read_text() == "former"
-
-
-@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
-def test_also_where_the_file_system_exchanges_nothing(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [None, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_directory_takes_the_place_of_a_full_one(
+    number: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where the file system exchanges nothing."""
+
     def refused(*_arguments: object) -> int:
-        ctypes.set_errno(number)
+        ctypes.set_errno(number or 0)
         return -1
 
     def library(*_arguments: object, **_options: object) -> SimpleNamespace:
         return SimpleNamespace(renameat2=refused)
 
-    monkeypatch.setattr(ctypes, "CDLL", library)
+    if number:
+        monkeypatch.setattr(ctypes, "CDLL", library)
     new, place = full(tmp_path / "new", "new"), full(tmp_path / "place", "former")
     files.put(new, place)
     assert (place / "x").read_text() == "new"
-    assert names(tmp_path) == ["place"]
+    # the former one is left where the two were exchanged
+    assert number or (new / "x").read_text() == "former"
+    assert names(tmp_path) == (["place"] if number else ["new", "place"])
 
 
 def test_what_cannot_be_put_there_is_reported(tmp_path: Path) -> None:

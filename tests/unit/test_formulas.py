@@ -9,25 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mptcplab.formulas.formula import MAX_WORK, Formula, FormulaError, fill, names_in
-
-
-def test_a_formula_computes_and_compares() -> None:
-    assert Formula("2 * a + max(b) >= 7").value({"a": 2, "b": [1, 3]}) is True
-    assert Formula("[x / 2 for x in rates if x > 10]").value({"rates": [10, 20, 30]}) == [10, 15]
-
-
-def test_a_formula_looks_into_tables() -> None:
-    names = {"paths": {"5g": {"share": 0.25}, "lte": {"share": 0.75}}}
-    assert Formula("paths['5g'].share + paths.lte.share").value(names) == 1
-    with pytest.raises(FormulaError, match=r"paths\.wifi: unknown; known: 5g, lte"):
-        Formula("paths.wifi.share").value(names)
+from mptcplab.formulas.formula import Formula, FormulaError, fill, names_in
 
 
 def test_the_names_of_a_formula_are_those_that_it_does_not_bind() -> None:
     formula = Formula("all([median(goodput, rate=r) > least for r in rate])")
     assert formula.names == {"goodput", "rate", "least"}
     assert formula.functions == {"all", "median"}
+    # and the constants of its keywords
+    formula = Formula("median(x, part='a', of=1) + median(x, part=b) + max([median(x, part='c')])")
+    assert formula.constants("part") == {"a", "c", None}
+    assert formula.constants("of") == {1}
+    assert formula.constants("x") == set()
 
 
 def test_a_formula_can_be_evaluated_with_other_values() -> None:
@@ -36,6 +29,11 @@ def test_a_formula_can_be_evaluated_with_other_values() -> None:
     assert formula.value({"rates": [2], "least": 1, "t": {"x": 1.0}, "wanted": [2.0]}) is False
     with pytest.raises(FormulaError, match="unknown name rates"):
         formula.value({})
+    # it looks into tables
+    names = {"paths": {"5g": {"share": 0.25}, "lte": {"share": 0.75}}}
+    assert Formula("paths['5g'].share + paths.lte.share").value(names) == 1
+    with pytest.raises(FormulaError, match=r"paths\.wifi: unknown; known: 5g, lte"):
+        Formula("paths.wifi.share").value(names)
 
 
 def test_a_name_of_a_value_is_not_that_of_a_function() -> None:
@@ -58,13 +56,6 @@ def test_lists_tables_and_texts_are_those_of_python(text: str) -> None:
     assert Formula(text).value({"xs": [1, 2]}) is True
 
 
-def test_the_constants_of_a_keyword_are_known() -> None:
-    formula = Formula("median(x, part='a', of=1) + median(x, part=b) + max([median(x, part='c')])")
-    assert formula.constants("part") == {"a", "c", None}
-    assert formula.constants("of") == {1}
-    assert formula.constants("x") == set()
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -73,8 +64,7 @@ def test_the_constants_of_a_keyword_are_known() -> None:
         "__import__('os')",
         "open('/etc/passwd')",
         "(lambda: 1)()",
-        "9 ** 9 ** 9 ** 9",
-        "'x' * 10 ** 9",
+        "~a",
         "f'{a.__class__}'",
         "a.real",
         "[1 for list[0] in [1]]",
@@ -110,68 +100,40 @@ def test_what_has_no_value_says_why(text: str) -> None:
         ("{queue}", 300),
         ("{round(rate * 1e6 * 20 / 8000)}B", "25000B"),
         ("{'x' if queue > 100 else \"y\"}", "x"),
+        (r"\{queue}\n", r"\300\n"),  # backslashes around formulas are themselves
     ],
 )
 def test_a_text_is_filled_with_values(text: str, filled: object) -> None:
-    assert fill(text, {"rtt": 30, "queue": 300, "rate": 10}) == filled
-
-
-def test_a_text_says_which_names_it_needs() -> None:
-    assert names_in("{round(rate * buffer)}B") == {"rate", "buffer"}
-    assert names_in("10ms") == set()
-
-
-@pytest.mark.parametrize("text", ["{", "{}", "{a", "a}", "{1 +}"])
-def test_a_text_that_cannot_be_read_is_refused(text: str) -> None:
-    with pytest.raises(FormulaError):
-        fill(text, {"a": 1})
+    values = {"rtt": 30, "queue": 300, "rate": 10}
+    assert names_in(text) == {name for name in values if name in text}
+    assert fill(text, values) == filled
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("max(range(10 ** 9)) > 0", "a range of more than"),
-        ("len(range(10 ** 40))", "a range of more than"),
-        ("sum(range(-(10 ** 9), 0, 2))", "a range of more than"),
-        ("3999999 ** 3999999", "a number of more than"),
-        ("(1 << 600) * (1 << 600)", "a number of more than"),
-        ("round(5, -(10 ** 9))", "rounded to"),
-        ("'%999999999d' % 1", "a text has no remainder"),
-        ("f'{1:999999999}'", "at most 999 characters"),
-        ("[[0] * 90000] * 90000", "a list or text of more than"),
-        ("90000 * ((0, 1) * 9000,)", "a list or text of more than"),
-        ("'x' * 90000 + 'y' * 90000", "a list or text of more than"),
-        ("f'{[0] * 90000}'", "a text of more than"),
-        *(
-            (text, f"takes more than {MAX_WORK} steps")
-            for text in (
-                "[a + b + c for a in many for b in many for c in many]",
-                "[sum(many) for a in many for b in few]",
-                "[a == b for a in [many] for b in [many] for c in many for d in few]",
-                "[a - {0} for a in [{*many}] for c in many for d in few]",
-                "len([1 for a in range(90000) for b in range(90000)])",
-                "len([[0] * 90000 for a in range(90000)])",
-                "[" * 4 + "[x, x]" + " for x in [[x, x] for x in [[x, x] for x in many]]]" * 4,
-                "[" + "a or " * 4000 + "a for a in many]",
-            )
-        ),
         ("-" * 5000 + "1", "too many nested parts"),
         ("(" * 250 + "1" + ")" * 250, "too many nested"),
         ("0" + "+1" * 5000, "too many nested parts"),
         ("9" * 5000, "Exceeds the limit"),
+        ("[0] * 10 ** 15", "does not fit into the memory"),
+        ("9 ** 9 ** 9", "too large"),
     ],
 )
-def test_what_a_formula_can_cost_has_a_bound(text: str, told: str) -> None:
-    """Some of these took minutes or gigabytes, others ended the program."""
-    names = {"many": list(range(1000)), "few": list(range(9))}
+def test_a_formula_for_which_python_is_too_small_is_refused(text: str, told: str) -> None:
+    """Some of these ended the program."""
     with pytest.raises(FormulaError, match=told):
-        Formula(text).value(names)
+        Formula(text).value({})
     with pytest.raises(FormulaError):
-        fill(f"{{{text}}}ms", names)
+        fill(f"{{{text}}}ms", {})
 
 
 @pytest.mark.parametrize(
-    "text", ["{r'}mbit", "{r}'''", "a''' + '{r", "{r}\0", "{" + "-" * 5000 + "r}"]
+    "text",
+    [
+        *("{r'}mbit", "{r}'''", "a''' + '{r", "{r}\0", "{" + "-" * 5000 + "r}"),
+        *("{", "{}", "{r", "r}", "{1 +}"),
+    ],
 )
 def test_a_text_that_is_no_template_is_told(text: str) -> None:
     for read in (lambda: fill(text, {"r": 10}), lambda: names_in(text)):
@@ -186,14 +148,6 @@ def test_the_form_of_a_value_is_kept_and_reaches_nothing_else() -> None:
         fill("{a:{form}}", {"a": 1, "form": "}{0.__class__"})
 
 
-def test_the_bits_of_true_and_false_are_not_inverted() -> None:
-    # in Python up to 3.15 ~True is -2, which is true
-    assert Formula("~few").value({"few": 5}) == -6
-    for text in ("~True", "~(few > 3)", "[~(x > 1) for x in [few]]"):
-        with pytest.raises(FormulaError, match="there is `not`"):
-            Formula(text).value({"few": 5})
-
-
 def test_backslashes_around_formulas_are_themselves() -> None:
     assert fill(r"\{a}\n", {"a": 1}) == r"\1\n"
 
@@ -201,12 +155,12 @@ def test_backslashes_around_formulas_are_themselves() -> None:
 _NAMES = {"a": 3, "b": -2.5, "s": "text", "l": [1, 2, 3], "t": {"x": 1, "y": None}}
 _ATOMS = st.sampled_from(
     [
-        *(*_NAMES, "0", "1", "-1", "10 ** 9", "1e308", "''", "'%9d'", "[]", "()", "{}", "None"),
-        *("True", "range(9)", "range(10 ** 9)", "zip(l, l)", "t.x", "t['y']", "max", "nothing"),
+        *(*_NAMES, "0", "1", "-1", "1e308", "''", "'%9d'", "[]", "()", "{}", "None"),
+        *("True", "range(9)", "zip(l, l)", "t.x", "t['y']", "max", "nothing"),
         *("float", "l[5]"),
     ]
 )
-_BETWEEN = ("+", "-", "*", "/", "//", "%", "**", "<<", ">>", "|", "and", "in", "<", "@")
+_BETWEEN = ("+", "-", "*", "/", "//", "%", ">>", "|", "and", "in", "<", "@")
 _FORMS = [
     *(f"{{0}} {each} {{1}}" for each in _BETWEEN),
     *("-{0}", "not {0}", "~{0}", "[{0}, {1}]", "{{{0}: {1}}}", "{{{0}, {1}}}", "{0}[{1}]"),
@@ -223,9 +177,7 @@ def _formed(form: str, one: str, other: str) -> str:
 
 
 _FORMULAS = st.recursive(
-    _ATOMS,
-    lambda inner: st.builds(_formed, st.sampled_from(_FORMS), inner, inner),
-    max_leaves=8,
+    _ATOMS, lambda inner: st.builds(_formed, st.sampled_from(_FORMS), inner, inner), max_leaves=8
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from mptcplab.advice.goals import Goal, capacity_bps, goals
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.plan import timeline
-from mptcplab.scenario import resolve_workload, workload
+from mptcplab.scenario import workload
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
@@ -28,13 +28,6 @@ def goal(name: str, of: Scenario) -> Goal:
     return next(each for each in goals(of) if each.name == name)
 
 
-def test_every_kind_of_workload_has_a_figure_that_is_a_metric() -> None:
-    names = RunFigures.model_fields
-    for kind in ("bulk", "transfers", "cbr", "requests", "web", "video", "frames"):
-        for each in goals(base(workload=kind)):
-            assert set(each.figure.metrics) <= set(names)
-
-
 def test_throughput_is_bulk_data_whatever_the_application_does() -> None:
     of = base(workload="requests", duration="8s", warmup="1s")
     load = goal("throughput", of).load
@@ -46,22 +39,17 @@ def test_latency_is_that_of_the_application() -> None:
     assert goal("latency", of).load == of.workload
     assert goal("latency", of).figure.metrics == ("page_load_s",)
     # it has no duration, so that the others take the usual one
-    assert goal("throughput", of).load.duration_ns == resolve_workload.DEFAULT_DURATION_NS
+    assert goal("throughput", of).load.duration_ns == workload.DEFAULT_DURATION_NS
 
 
 def test_without_an_application_it_is_a_stream_of_half_of_the_slowest_path() -> None:
-    load = goal("latency", base(direction="down")).load
-    assert isinstance(load, Cbr)
-    # 60 blocks a second
-    assert (load.rate_bps, load.block_bytes, load.direction) == (10_000_000, 20_833, "down")
-
-
-def test_the_stream_is_for_the_direction_of_the_data() -> None:
     slow = "lte:20mbit,40ms,up.rate=2mbit"
     up, down = (goal("latency", base(WIFI, slow, direction=way)).load for way in ("up", "down"))
     assert isinstance(up, Cbr)
     assert isinstance(down, Cbr)
-    assert (up.rate_bps, down.rate_bps) == (1_000_000, 10_000_000)
+    assert up.rate_bps == 1_000_000
+    # 60 blocks a second
+    assert (down.rate_bps, down.block_bytes, down.direction) == (10_000_000, 20_833, "down")
 
 
 @pytest.mark.parametrize(
@@ -99,10 +87,19 @@ def test_troubles_come_after_the_warm_up_and_what_was_asked_for_stays() -> None:
         assert all(10 * SECOND <= event.at_ns < 20 * SECOND for event in run.events[1:])
 
 
-def test_what_ends_when_it_has_arrived_is_judged_for_resilience_by_a_stream() -> None:
-    assert goal("resilience", base(workload="web")).load.kind == "cbr"
-    assert goal("resilience", base(workload="requests:think=10ms")).load.kind == "cbr"
-    assert goal("resilience", base(workload="frames")).load.kind == "frames"
+@pytest.mark.parametrize(
+    ("workload", "kind"),
+    [
+        *((each, each) for each in ("cbr", "frames")),
+        # what ends when it has arrived is judged for resilience by a stream
+        *((each, "cbr") for each in ("bulk", "transfers", "requests:think=10ms", "web", "video")),
+    ],
+)
+def test_each_workload_has_a_stream_for_resilience_and_figures(workload: str, kind: str) -> None:
+    of = base(workload=workload)
+    assert goal("resilience", of).load.kind == kind
+    for each in goals(of):
+        assert set(each.figure.metrics) <= set(RunFigures.model_fields)
 
 
 def test_a_path_that_does_not_last_is_not_in_trouble_besides() -> None:
@@ -123,32 +120,34 @@ def test_the_worst_of_the_paths_counts() -> None:
     assert frames.of(runs, [RunFigures(in_time=0.5), RunFigures(in_time=0.75)]) == 50
 
 
-def test_throughput_is_a_part_of_what_the_paths_carry() -> None:
-    of = base()
+@pytest.mark.parametrize(
+    ("direction", "lte", "figures", "percent"),
+    [
+        # 63 of 50 + 20 Mbit/s
+        ("up", LTE, RunFigures(goodput_bps=63e6), 90),
+        # 65 of 60 up and 70 down
+        (
+            *("both", "lte:20mbit,40ms,up.rate=10mbit"),
+            *(RunFigures(goodput_bps=25e6, goodput_down_bps=40e6), 50),
+        ),
+    ],
+)
+def test_throughput_is_a_part_of_what_the_paths_carry(
+    direction: str, lte: str, figures: RunFigures, percent: float
+) -> None:
+    of = base(WIFI, lte, direction=direction)
     throughput = goal("throughput", of)
     (run,) = throughput.scenarios(of)
-    # 63 of 50 + 20 Mbit/s
-    assert throughput.of([run], [RunFigures(goodput_bps=63e6)]) == pytest.approx(90)
-
-
-def test_both_directions_are_taken_together() -> None:
-    of = base(WIFI, "lte:20mbit,40ms,up.rate=10mbit", direction="both")
-    throughput = goal("throughput", of)
-    (run,) = throughput.scenarios(of)
-    # 65 of 60 up and 70 down
-    both = RunFigures(goodput_bps=25e6, goodput_down_bps=40e6)
-    assert throughput.of([run], [both]) == pytest.approx(50)
+    assert throughput.of([run], [figures]) == pytest.approx(percent)
 
 
 def test_an_outage_is_not_part_of_what_the_paths_carry() -> None:
     of = base(duration="10s", warmup="0s", event=("0s:lte:down,lasts=5s",))
     # 50 Mbit/s, and 20 for half of the time
     assert capacity_bps(of, "up") == pytest.approx(60e6)
-
-
-def test_a_link_that_paths_share_counts_once() -> None:
+    # a link that paths share counts once: a and b have 10 together, b no more than 4 of them, and c
+    # its own 20
     of = base("a:link=x,delay=5ms", "b:4mbit,5ms,link=x", "c:20mbit,5ms", link=("x:10mbit,10ms",))
-    # a and b have 10 together, b no more than 4 of them, and c its own 20
     assert capacity_bps(of, "up") == pytest.approx(30e6)
 
 

@@ -15,7 +15,6 @@ import pytest
 
 from mptcplab.errors import MptcplabError
 from mptcplab.runs import documents, index, store
-from mptcplab.runs.store import RESULT, SCENARIO
 from tests.unit import stored
 from tests.unit.stored import BUILD, fail
 from tests.unit.synthetic import FAST, SLOW, Flow
@@ -30,32 +29,24 @@ def kept(out: Path, seeds: int = 2, first: int = 1) -> list[str]:
 
 def test_a_row_has_what_the_run_is_and_what_it_did(tmp_path: Path) -> None:
     (key, _) = kept(tmp_path)
-    entry = json.loads((tmp_path / "runs" / key / "result.json").read_text())
-    row = index.read(tmp_path).row(by_predicate=pl.col("key") == key, named=True)
-    assert (row["scheduler"], row["cc"], row["seed"], row["status"]) == (
-        "default",
-        "cubic",
-        1,
-        "ok",
-    )
+    file = tmp_path / "runs" / key / "result.json"
+    entry = json.loads(file.read_text())
+    table = index.read(tmp_path)
+    row = table.row(by_predicate=pl.col("key") == key, named=True)
+    names = ("scheduler", "cc", "seed", "status")
+    assert [row[name] for name in names] == ["default", "cubic", 1, "ok"]
     assert (row["workload"], row["direction"], row["duration_s"]) == ("bulk", "up", 2.0)
     assert row["goodput_bps"] == entry["metrics"]["goodput_bps"]
-    names = [path["name"] for path in entry["paths"]]
-    assert row[f"{names[0]}.rate_bps"] == 40_000_000
-    assert row[f"{names[1]}.goodput_bps"] == entry["paths"][1]["goodput_bps"]
+    fast, slow = (path["name"] for path in entry["paths"])
+    assert row[f"{fast}.rate_bps"] == 40_000_000
+    assert row[f"{slow}.goodput_bps"] == entry["paths"][1]["goodput_bps"]
     assert row["kernel"] == BUILD["kernel"]
-
-
-def test_an_unknown_key_is_no_column(tmp_path: Path) -> None:
-    (key,) = kept(tmp_path, 1)
-    file = tmp_path / "runs" / key / "result.json"
-    before = index.read(tmp_path)
-    entry = json.loads(file.read_text())
+    # an unknown key is no column
     entry["metrics"] |= {"luck": 3}
     entry["paths"][0] |= {"histogram": {"1": 2}, "marks": [1, 2], "luck": 3}
     file.write_text(json.dumps(entry))
     (tmp_path / index.TABLE).unlink()
-    assert index.read(tmp_path).equals(before)
+    assert index.read(tmp_path).equals(table)
 
 
 def test_what_is_in_the_table_is_not_read_again(tmp_path: Path) -> None:
@@ -114,16 +105,18 @@ def suggested() -> list[str]:
     return sorted({query for file in files for query in form.findall(file.read_text())})
 
 
-@pytest.mark.parametrize("query", suggested())
-def test_a_suggested_query_does_not_take_plain_tcp_for_the_default_scheduler(
-    query: str, tmp_path: Path
-) -> None:
-    # in all 5000 bytes per ms, 40 Mbit/s; alone the paths have 1000, 8 Mbit/s
-    for seed in (1, 2, 3):
+def kept_with_plain_tcp(out: Path, *seeds: int) -> None:
+    """In all 5000 bytes per ms, 40 Mbit/s; alone the paths have 1000, 8 Mbit/s."""
+    for seed in seeds:
         whole = stored.scenario(seed=seed)
-        stored.keep(tmp_path, whole, FAST, SLOW)
+        stored.keep(out, whole, FAST, SLOW)
         for name in ("fast", "slow"):
-            stored.keep(tmp_path, whole.single_path(name), Flow(1000))
+            stored.keep(out, whole.single_path(name), Flow(1000))
+
+
+@pytest.mark.parametrize("query", suggested())
+def test_a_suggested_query_separates_plain_tcp_from_default(query: str, tmp_path: Path) -> None:
+    kept_with_plain_tcp(tmp_path, 1, 2, 3)
     axes = {name: [7] * 9 for name in ("rate", "delay")}
     keys = [each.name for each in (tmp_path / "runs").iterdir()]
     index.write_table(pl.DataFrame({"key": keys, **axes}), tmp_path / index.POINTS)
@@ -138,12 +131,11 @@ def test_a_suggested_query_does_not_take_plain_tcp_for_the_default_scheduler(
 
 def test_the_tables_of_the_page_on_python_do_not_either(tmp_path: Path) -> None:
     """As `both.table().group_by(...)` of docs/python.md, over runs whose figures are known."""
+    # results-store.md; sweep.md; results query; the notebook; python.md, sweep and its last line
+    assert len(suggested()) == 5
     page = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
     (grouped,) = re.findall(r"^both\.table\(\)(\.group_by\(.*\))$", page, re.M)
-    whole = stored.scenario()
-    stored.keep(tmp_path, whole, FAST, SLOW)
-    for name in ("fast", "slow"):
-        stored.keep(tmp_path, whole.single_path(name), Flow(1000))
+    kept_with_plain_tcp(tmp_path, 1)
     found = eval(f"table{grouped}", {"table": index.read(tmp_path), "pl": pl})
     assert dict(found.iter_rows()) == {
         "default": pytest.approx(40e6, rel=0.01),
@@ -151,23 +143,14 @@ def test_the_tables_of_the_page_on_python_do_not_either(tmp_path: Path) -> None:
     }
 
 
-def test_all_suggested_queries_were_found() -> None:
-    # results-store.md; sweep.md; results query; the notebook; python.md, sweep and its last line
-    assert len(suggested()) == 5
-
-
 def test_a_run_that_is_removed_is_no_row(tmp_path: Path) -> None:
     first, second = kept(tmp_path)
     index.read(tmp_path)
+    # a table that is not whole is made anew
+    (tmp_path / "runs.parquet").write_bytes(b"PAR1")
+    assert sorted(index.read(tmp_path)["key"]) == [first, second]
     (tmp_path / "runs" / first).rename(tmp_path / "elsewhere")
     assert index.read(tmp_path)["key"].to_list() == [second]
-
-
-def test_a_table_that_is_not_whole_is_made_anew(tmp_path: Path) -> None:
-    keys = kept(tmp_path)
-    index.read(tmp_path)
-    (tmp_path / "runs.parquet").write_bytes(b"PAR1")
-    assert sorted(index.read(tmp_path)["key"]) == keys
 
 
 def test_a_failed_run_has_its_reason_until_it_succeeds(tmp_path: Path) -> None:
@@ -181,37 +164,14 @@ def test_a_failed_run_has_its_reason_until_it_succeeds(tmp_path: Path) -> None:
     (tmp_path / "runs" / key).rename(tmp_path / "runs" / "0123")
     store.Store(tmp_path).forget_failed("0123")
     assert index.read(tmp_path).select("key", "status").rows() == [("0123", "ok")]
-
-
-def test_a_run_that_failed_when_it_was_made_again_is_the_former_one(tmp_path: Path) -> None:
-    (key,) = kept(tmp_path, 1)
-    fail(tmp_path, key, stored.scenario(seed=1))
+    # one that failed when it was made again is the former one
+    fail(tmp_path, "0123", stored.scenario(seed=1))
+    (tmp_path / index.TABLE).unlink()
     for _ in range(2):
-        assert index.read(tmp_path).select("key", "status").rows() == [(key, "ok")]
+        assert index.read(tmp_path).select("key", "status").rows() == [("0123", "ok")]
 
 
-def test_two_that_write_the_table_in_turn_keep_the_rows_of_both(tmp_path: Path) -> None:
-    """As two sweeps do: each adds its own, without reading directories."""
-    first, second = index.Index(tmp_path), index.Index(tmp_path)
-    keys = kept(tmp_path)
-    for table, key in zip((first, second), keys, strict=True):
-        directory = tmp_path / "runs" / key
-        entry = documents.read_entry(directory / RESULT)
-        scenario = documents.read_scenario(directory / SCENARIO)
-        table.add(index.row(key, entry, scenario, {}, BUILD))
-        table.write()
-    assert pl.read_parquet(tmp_path / index.TABLE)["key"].to_list() == keys
-    # but not of a run that was removed, which the first one still has
-    (tmp_path / "runs" / keys[0]).rename(tmp_path / "elsewhere")
-    second.refresh()
-    first.write()
-    second.write()
-    assert pl.read_parquet(tmp_path / index.TABLE)["key"].to_list() == keys[1:]
-
-
-def test_a_run_that_succeeds_while_the_table_is_read_is_no_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_may_succeed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(tmp_path)
     before = index.read(tmp_path)
     # what was listed is gone when it is read
@@ -219,9 +179,7 @@ def test_a_run_that_succeeds_while_the_table_is_read_is_no_mistake(
     assert index.read(tmp_path).equals(before)
 
 
-def test_a_query_is_answered_from_one_table_whoever_writes_another_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_is_of_a_single_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(tmp_path)
     read = index.read
 
@@ -302,10 +260,8 @@ def test_other_tools_read_the_table_without_this_project(tmp_path: Path) -> None
     assert pl.read_parquet(file).select("seed", "status").rows() == expected
     frame = pandas.read_parquet(file)
     assert list(frame[["seed", "status"]].itertuples(index=False, name=None)) == expected
-    query = f"SELECT seed, status FROM '{file}'"
-    found = duckdb.connect()
-    assert found.execute(query).fetchall() == expected
-    ((mean,),) = found.execute(f"SELECT avg(goodput_bps) FROM '{file}'").fetchall()
+    assert duckdb.execute(f"SELECT seed, status FROM '{file}'").fetchall() == expected
+    ((mean,),) = duckdb.execute(f"SELECT avg(goodput_bps) FROM '{file}'").fetchall()
     assert mean == pytest.approx(frame["goodput_bps"].mean())
 
 

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from mptcplab import resources
 from mptcplab.errors import InputError, MachineError, MptcplabError
 from mptcplab.lab import doctor, kernel, kernel_make, kernel_tree
 from mptcplab.lab.doctor import Check
+from tests.vocabulary import until
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n"
 
@@ -63,7 +62,8 @@ case $target in
             sh -c "sleep 600 & trap 'sleep 0.3; kill \\$!; exit' TERM; wait" & # a little later
             trap 'kill $!; echo "make: *** Deleting file"; exit 2' TERM
             echo "$$ $!" >"$obj/../pids"
-            wait
+            # not `wait`, which can miss a signal that comes as it begins
+            while kill -0 $! 2>/dev/null; do sleep 0.1; done
         fi
         if [ -e "$lab/broken.c" ]; then
             echo "$lab/broken.c: In function 'f':"
@@ -168,9 +168,8 @@ class Repository:
         """A build that is compiling, for ever; and the process ids of its make and compiler."""
         self.write("kernel/mptcp/slow.c", "slow\n")
         process = self.start()
-        wait_until(lambda: bool(list(self.cache.glob("trees/*/lab/pids"))))
-        pids = self.tree / "lab/pids"
-        wait_until(lambda: pids.read_text().endswith("\n"))
+        (pids,) = until(lambda: [*self.cache.glob("trees/*/lab/pids")])
+        until(lambda: pids.read_text().endswith("\n"))
         return process, [int(pid) for pid in pids.read_text().split()]
 
     def mend(self) -> None:
@@ -186,14 +185,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     return made
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.01)
-    pytest.fail("waited in vain")
 
 
 def is_running(pid: int) -> bool:
@@ -212,16 +203,13 @@ def test_a_build_holds_the_patched_source_and_our_files(repository: Repository) 
     assert built.image.stat().st_mode & 0o111
     assert "CONFIG_NET=y" in built.config.read_text()
     assert kernel.current() == built
-
-
-def test_nothing_is_built_twice(repository: Repository) -> None:
-    first = repository.build()
+    # nothing is built twice
     calls = repository.calls()
     for path in repository.own.rglob("*.c"):
         path.touch()
     for name in ("probe.c~", ".probe.c.swp"):  # an editor's
         repository.write(f"kernel/mptcp/{name}", "old")
-    assert repository.build() == first
+    assert repository.build() == built
     assert repository.calls() == calls
 
 
@@ -234,21 +222,21 @@ def test_nothing_is_built_twice(repository: Repository) -> None:
         "kernel/mptcp/sched/new.c",
         "kernel/precompiled/headers.h",
         "source/net/mptcp/protocol.c",
+        "the compiler",
     ],
 )
-def test_another_input_is_another_build(repository: Repository, changed: str) -> None:
+def test_another_input_is_another_build(
+    repository: Repository, changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = repository.build()
-    path = repository.root / changed
-    repository.write(changed, (path.read_text() if path.exists() else "") + "\n")
+    if changed == "the compiler":
+        monkeypatch.setattr(kernel, "compiler_version", lambda _name="gcc": "gcc 99")
+        assert kernel.current() is None
+    else:
+        path = repository.root / changed
+        repository.write(changed, (path.read_text() if path.exists() else "") + "\n")
     assert repository.build().id != first.id
     assert len(repository.finished()) == 2
-
-
-def test_the_compiler_counts_too(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = repository.build()
-    monkeypatch.setattr(kernel, "compiler_version", lambda _name="gcc": "gcc 99")
-    assert kernel.current() is None
-    assert repository.build().id != first.id
 
 
 def test_only_files_that_changed_are_written(repository: Repository) -> None:
@@ -261,6 +249,11 @@ def test_only_files_that_changed_are_written(repository: Repository) -> None:
     repository.build()
     assert (lab / "probe.c").stat().st_mtime > 1
     assert [path.stat().st_mtime for path in others] == [1, 1]
+    # a source that was unpacked in part is unpacked anew
+    (repository.tree / "source.json").unlink()
+    (repository.tree / "src/Makefile").unlink()
+    repository.write("kernel/mptcp/probe.c", "a third\n")
+    assert "a third" in repository.build().image.read_text()
 
 
 def test_a_cache_that_was_moved_is_built_in(
@@ -274,31 +267,23 @@ def test_a_cache_that_was_moved_is_built_in(
     assert "extra" in repository.build().image.read_text()
 
 
-def test_a_file_that_we_removed_is_gone_from_the_next_build(repository: Repository) -> None:
-    repository.write("kernel/mptcp/extra.c", "extra\n")
+def test_the_next_build_lacks_removed_files_and_former_patches(repository: Repository) -> None:
+    extra = repository.write("kernel/mptcp/extra.c", "extra\n")
+    new = "--- /dev/null\n+++ b/net/mptcp/new.c\n@@ -0,0 +1 @@\n+new\n"
+    patch = repository.write("kernel/patches/6.12/mptcp/0002-new.patch", new)
     assert "extra" in repository.build().image.read_text()
-    (repository.own / "extra.c").unlink()
+    extra.unlink()
     assert "extra" not in repository.build().image.read_text()
-
-
-def test_a_change_of_a_patch_starts_from_the_original(repository: Repository) -> None:
+    made = repository.tree / "src/net/mptcp/new.c"
+    assert made.read_text() == "new\n"
+    patch.unlink()
     repository.build()
+    assert not made.exists()
     patch = repository.patches / "0001-an-example.patch"
     patch.write_text(PATCH.replace("TWO", "2"))
     assert repository.build().image.read_text().startswith("one\n2\nthree\n")
     patch.unlink()
     assert repository.build().image.read_text().startswith("one\ntwo\nthree\n")
-
-
-def test_a_file_that_only_a_patch_had_is_gone_without_it(repository: Repository) -> None:
-    patch = "--- /dev/null\n+++ b/net/mptcp/new.c\n@@ -0,0 +1 @@\n+new\n"
-    path = repository.write("kernel/patches/6.12/mptcp/0002-new.patch", patch)
-    repository.build()
-    made = repository.tree / "src/net/mptcp/new.c"
-    assert made.read_text() == "new\n"
-    path.unlink()
-    repository.build()
-    assert not made.exists()
 
 
 def test_a_patch_that_does_not_apply_is_named_with_file_and_hunk(repository: Repository) -> None:
@@ -365,22 +350,6 @@ def test_an_option_without_effect_is_named_with_the_fragments(repository: Reposi
 )
 def test_options_are_compared_by_value(fragment: str, config: str, lost: list[str]) -> None:
     assert kernel_make.options_without_effect(fragment, config) == lost
-
-
-def test_the_schedulers_are_those_of_our_tree(repository: Repository) -> None:
-    repository.write("kernel/mptcp/sched/first.c", "")
-    assert kernel.schedulers() == ("default", "first", "roundrobin")
-
-
-def test_kunit_and_its_tests_are_compiled_when_they_are_asked_for(repository: Repository) -> None:
-    built = repository.build()
-    calls = repository.calls()
-    modules = kernel.kunit_modules(built, quiet=True)
-    assert [path.name for path in modules.iterdir()] == ["kunit.ko"]
-    assert repository.calls() == [*calls, "modules"]
-    # once
-    assert kernel.kunit_modules(built, quiet=True) == modules
-    assert repository.calls() == [*calls, "modules"]
 
 
 # --- variants
@@ -462,21 +431,6 @@ def test_the_parts_of_a_kernel_are_its_schedulers_and_all_else(repository: Repos
     assert (third.base != first.base, third.files) == (True, second.files)
 
 
-def test_a_kernel_lists_its_sources(repository: Repository) -> None:
-    build = repository.build()
-    for text in ("[]", "{}", "no"):
-        build.image.with_name("build.json").write_text(text)
-        with pytest.raises(MptcplabError, match=r"build\.json: does not list"):
-            kernel.parts(build)
-
-
-def test_a_variant_that_is_none_is_refused_with_those_that_are(repository: Repository) -> None:
-    with pytest.raises(
-        InputError, match="fast: unknown kernel variant; accepted is one of lab, cloud, debug"
-    ):
-        repository.build("fast")
-
-
 # --- a scheduler of a person's own
 
 SCHEDULER = """\
@@ -487,23 +441,18 @@ int start(void) { return mps_register(); }
 
 
 @pytest.mark.parametrize("name", ["mine", "a23456789012345"])
-def test_a_scheduler_is_compiled_to_a_module_of_its_name(repository: Repository, name: str) -> None:
-    file = repository.write(f"{name}.c", SCHEDULER.replace("mine", name))
-    made = kernel.module(repository.build(), file, quiet=True)
+def test_a_scheduler_is_compiled_once_for_each_kernel(repository: Repository, name: str) -> None:
+    built, text = repository.build(), SCHEDULER.replace("mine", name)
+    file = repository.write(f"{name}.c", text)
+    made = kernel.module(built, file, quiet=True)
     assert (made.name, made.path.name) == (name, f"{name}.ko")
     assert made.path.read_bytes().startswith(b"\x7fELF")
-
-
-def test_a_scheduler_is_compiled_once_for_each_kernel(repository: Repository) -> None:
-    built = repository.build()
-    file = repository.write("mine.c", SCHEDULER)
-    made = kernel.module(built, file, quiet=True)
     stamp = made.path.stat().st_mtime_ns
     file.touch()
-    elsewhere = repository.write("elsewhere/mine.c", SCHEDULER)
+    elsewhere = repository.write(f"elsewhere/{name}.c", text)
     assert kernel.module(built, elsewhere, quiet=True) == made
     assert made.path.stat().st_mtime_ns == stamp
-    repository.write("mine.c", SCHEDULER + "int x;\n")
+    file.write_text(text + "int x;\n")
     assert kernel.module(built, file, quiet=True).digest != made.digest
     other = kernel.module(repository.build("debug"), elsewhere, quiet=True)
     assert other.digest != made.digest
@@ -532,31 +481,12 @@ def test_a_kernel_whose_files_have_changed_takes_no_new_module(repository: Repos
         kernel.kunit_modules(built, quiet=True)
 
 
-def test_a_compile_error_has_a_place(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built = repository.build()
-    repository.write("mine.c", SCHEDULER + "int f(void) { return missing; }\n")
-    monkeypatch.chdir(repository.root)
-    with pytest.raises(MptcplabError) as failure:
-        kernel.module(built, Path("mine.c"), quiet=True)
-    lines = str(failure.value).splitlines()
-    assert lines[0] == "mine.c does not compile"
-    assert lines[2].startswith("  mine.c:4:22: error: ")
-    assert "return missing" in lines[3]
-    assert not list(repository.cache.glob("modules/*/*"))
-
-
 def test_warnings_are_shown(repository: Repository, capfd: pytest.CaptureFixture[str]) -> None:
     built = repository.build()
     file = repository.write("mine.c", "#warning look here\n" + SCHEDULER)
     kernel.module(built, file)
     assert f"{file}:1:2: warning: #warning look here" in capfd.readouterr().err
-
-
-def test_a_module_that_registers_no_scheduler_is_refused(repository: Repository) -> None:
-    built = repository.build()
-    file = repository.write("mine.c", "int f(void) { return 0; }\n")
+    file.write_text("int f(void) { return 0; }\n")
     with pytest.raises(MptcplabError, match=r"mine\.c registers no scheduler"):
         kernel.module(built, file, quiet=True)
 
@@ -586,12 +516,6 @@ def test_wrong_files_are_refused(repository: Repository, name: str, message: str
 
 
 # --- the source
-
-
-@pytest.mark.parametrize("top", ["linux-6.12.3", "."])
-def test_an_archive_will_do_as_the_source(repository: Repository, top: str) -> None:
-    archive = repository.packed("linux.tar.gz", top=top)
-    assert "TWO" in kernel.build(archive, quiet=True).image.read_text()
 
 
 def test_the_source_is_remembered(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -629,7 +553,7 @@ def test_each_series_has_its_own_patches(repository: Repository, packed: bool) -
     next_patch = PATCH.replace("TWO", "seven").replace("-two", "-7")
     repository.write("kernel/patches/7.3/engine/0002-another.patch", next_patch)
     repository.write("source/Makefile", MAKEFILE.replace("6", "7").replace("12", "3"))
-    path = repository.packed() if packed else repository.source
+    path = repository.packed("linux.tar.gz", top=".") if packed else repository.source
     # the last fragment: its options take precedence
     repository.write("kernel/patches/7.3/series.config", "# CONFIG_NET is not set\nCONFIG_N=y\n")
     made = kernel.build(path, quiet=True)
@@ -659,7 +583,7 @@ def test_each_series_has_its_own_patches(repository: Repository, packed: bool) -
         ("10.0.0", "7.3", False),
     ],
 )
-def test_older_versions_have_other_patches_and_more_of_them(
+def test_older_versions_have_other_patches(
     repository: Repository, version: str, place: str, more: bool
 ) -> None:
     example, another = "mptcp/0001-an-example.patch", "engine/0002-more.patch"
@@ -674,10 +598,6 @@ def test_older_versions_have_other_patches_and_more_of_them(
     assert names == [f"{place}/{example}", *[f"6.12/until-6.12.111/{another}"] * more]
 
 
-def test_a_version_of_two_numbers_is_the_first_of_its_series() -> None:
-    assert kernel_tree.version_of("VERSION = 6\nPATCHLEVEL = 13\n", Path()) == "6.13.0"
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_another_tree_is_refused(repository: Repository, packed: bool) -> None:
     repository.write("source/Makefile", "all:\n")
@@ -686,17 +606,25 @@ def test_another_tree_is_refused(repository: Repository, packed: bool) -> None:
     with pytest.raises(InputError, match=refused):
         kernel.build(path, quiet=True)
     assert repository.finished() == []
+    # a version of two numbers is the first of its series
+    assert kernel_tree.version_of("VERSION = 6\nPATCHLEVEL = 13\n", Path()) == "6.13.0"
 
 
-def test_other_files_are_refused(repository: Repository) -> None:
+def test_wrong_builds_are_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="not an archive"):
         kernel.build(repository.config, quiet=True)
     with pytest.raises(InputError, match="neither a file nor a directory"):
         kernel.build(repository.root / "nowhere", quiet=True)
+    accepted = "unknown kernel variant; accepted is one of lab, cloud, debug"
+    with pytest.raises(InputError, match=f"fast: {accepted}"):
+        repository.build("fast")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(repository.write("no-directory", "")))
+    with pytest.raises(MptcplabError, match="no-directory"):
+        repository.build()
 
 
 @pytest.mark.parametrize("tool", ["tar", "xz"])
-def test_what_an_archive_is_read_with_is_reported_to_be_missing(
+def test_a_missing_unpacker_is_reported(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
     path = repository.write("linux.tar.xz", "no archive, but that cannot be known")
@@ -779,17 +707,23 @@ def test_an_interrupt_ends_make(repository: Repository, number: signal.Signals) 
     process.send_signal(number)
     process.communicate()
     assert process.returncode != 0
-    assert not any(is_running(pid) for pid in pids)
+    until(lambda: not any(is_running(pid) for pid in pids))
     assert repository.finished() == []
     repository.mend()
     assert repository.build().image.exists()
 
 
-def test_a_build_that_was_killed_goes_on_where_it_was(repository: Repository) -> None:
-    """make is there to delete what it was making, and nothing else is made anew."""
+@pytest.mark.parametrize("with_make", [False, True])
+def test_a_killed_build_goes_on_where_it_was(repository: Repository, with_make: bool) -> None:
+    """make is there to delete what it was making, and nothing else is made anew. If it was killed,
+    too, none of its objects is trusted.
+    """
     process, pids = repository.start_and_hang()
-    whole = repository.tree / "lab/obj/whole.o"
-    whole.touch()
+    written = repository.tree / "lab/obj/written.o"
+    written.touch()
+    if with_make:
+        process.send_signal(signal.SIGSTOP)  # it ends nothing in an orderly way
+        os.killpg(os.getpgid(pids[0]), signal.SIGKILL)
     process.kill()
     process.communicate()
     assert repository.finished() == []
@@ -797,32 +731,8 @@ def test_a_build_that_was_killed_goes_on_where_it_was(repository: Repository) ->
     calls = repository.calls()
     assert repository.build().image.exists()
     assert not any(is_running(pid) for pid in pids)
-    assert repository.calls() == [*calls, "linux"]
-    assert whole.exists()
-
-
-def test_objects_of_a_make_that_was_killed_are_not_trusted(repository: Repository) -> None:
-    process, pids = repository.start_and_hang()
-    half_written = repository.tree / "lab/obj/half-written.o"
-    half_written.touch()
-    group = os.getpgid(pids[0])
-    process.send_signal(signal.SIGSTOP)  # it ends nothing in an orderly way
-    os.killpg(group, signal.SIGKILL)
-    process.kill()
-    process.communicate()
-    assert repository.finished() == []
-    repository.mend()
-    assert repository.build().image.exists()
-    assert not any(is_running(pid) for pid in pids)
-    assert not half_written.exists()
-
-
-def test_a_source_that_was_unpacked_in_part_is_unpacked_anew(repository: Repository) -> None:
-    repository.build()
-    (repository.tree / "source.json").unlink()
-    (repository.tree / "src/Makefile").unlink()
-    repository.write("kernel/mptcp/probe.c", "another\n")
-    assert "another" in repository.build().image.read_text()
+    assert written.exists() != with_make
+    assert with_make or repository.calls() == [*calls, "linux"]
 
 
 def test_two_builds_at_once_are_one(repository: Repository) -> None:
@@ -836,10 +746,3 @@ def test_two_builds_at_once_are_one(repository: Repository) -> None:
     assert (first.returncode, second.returncode) == (0, 0)
     assert len(ids) == 1
     assert repository.calls().count("linux") == 1
-
-
-def test_an_unwritable_cache(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = repository.write("no-directory", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
-    with pytest.raises(MptcplabError, match="no-directory"):
-        repository.build()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ CURRENT = replace(OLD, id="k0", name="")
 KERNELS = {build.name: build for build in (CURRENT, OLD, NEW, PLAIN)}
 GUEST = Guest("g1", Path("/guest"))
 PATHS = ("wifi:50mbit,5ms", "lte:20mbit,20ms")
+#: The rows of a comparison: two schedulers with two kernels.
+EACH_WITH_EACH = [(name, kernel) for kernel in ("6.12", "7.3") for name in ("default", "minrtt")]
 
 
 def request(**flags: Any) -> Request:
@@ -56,6 +59,15 @@ def test_kernels_are_asked_for_in_flags_and_files(tmp_path: Path) -> None:
     assert resolve.load_file(file, Flags(kernel="6.12")).kernels == ("6.12",)
     # which does not make it another scenario
     assert request(kernel="6.12").base == request().base
+    # a stored scenario is run with another kernel
+    file = tmp_path / "scenario.json"
+    store.write_json(file, request().base)
+    assert resolve.load_file(file, Flags(kernel="7.3")).kernels == ("7.3",)
+    # a single run has a single kernel
+    with pytest.raises(InputError, match="2 kernels, where one is expected"):
+        resolve.load_file(file, Flags(kernel="6.12,7.3"), single=True)
+    with pytest.raises(InputError, match="2 kernels, where one is expected"):
+        resolve.from_flags(Flags(path=PATHS, kernel="6.12,7.3"), single=True)
 
 
 @pytest.mark.parametrize(
@@ -66,17 +78,6 @@ def test_wrong_names_are_refused_in_runs_and_papers(kernel: str, message: str) -
         request(kernel=kernel)
     with pytest.raises(InputError, match=message):
         papers._builds(kernel, None)
-
-
-def test_a_stored_scenario_is_run_with_another_kernel(tmp_path: Path) -> None:
-    file = tmp_path / "scenario.json"
-    store.write_json(file, request().base)
-    assert resolve.load_file(file, Flags(kernel="7.3")).kernels == ("7.3",)
-    # a single run has a single kernel
-    with pytest.raises(InputError, match="2 kernels, where one is expected"):
-        resolve.load_file(file, Flags(kernel="6.12,7.3"), single=True)
-    with pytest.raises(InputError, match="2 kernels, where one is expected"):
-        resolve.from_flags(Flags(path=PATHS, kernel="6.12,7.3"), single=True)
 
 
 @pytest.mark.parametrize(
@@ -160,25 +161,14 @@ def _entry(item: Any, build: KernelBuild, goodput_bps: float) -> Entry:
 
 
 def test_rows_say_of_which_kernel_they_are_if_there_are_several() -> None:
-    made, _ = runs()
-    assert list(entries.compared(made)) == [
-        "default, 6.12",
-        "minrtt, 6.12",
-        "default, 7.3",
-        "minrtt, 7.3",
-    ]
-    assert list(entries.compared(made[:2])) == ["default", "minrtt"]
-
-
-def test_a_benefit_is_over_plain_tcp_of_the_same_kernel() -> None:
     made, alone = runs()
+    assert list(entries.compared(made)) == [", ".join(both) for both in EACH_WITH_EACH]
+    assert list(entries.compared(made[:2])) == ["default", "minrtt"]
+    # a benefit is over plain TCP of the same kernel: with 20 Mbit/s over each path, 30 are half of
+    # what is to be gained; 60 of 40 as well
     found = entries.with_benefits(made, alone, request().base)
-    # with 20 Mbit/s over each path, 30 are half of what is to be gained; 60 of 40 as well
     assert [each.metrics.aggregation_benefit for each in found] == [0.5] * 4
-
-
-def test_the_name_of_a_kernel_is_no_part_of_the_result_of_a_run() -> None:
-    made, _ = runs()
+    # the name of a kernel is no part of the result of a run
     assert "kernel" not in made[0].result()
     assert made[0].model_dump(mode="json")["kernel"] == "6.12"
     assert "kernel" not in made[0].model_copy(update={"kernel": None}).model_dump(mode="json")
@@ -220,18 +210,9 @@ def test_all_runs_are_made_with_each_kernel(tmp_path: Path) -> None:
     wanted = replace(request(scheduler="default,minrtt"), repeat=1)
     rigs = [Rig(each, GUEST) for each in (OLD, NEW)]
     made = experiment.compare(wanted, rigs, Runner(tmp_path, workers=Fake()))
-    assert [(each.label, each.kernel) for each in made.runs] == [
-        ("default", "6.12"),
-        ("minrtt", "6.12"),
-        ("default", "7.3"),
-        ("minrtt", "7.3"),
-    ]
-    assert [(each.path, each.kernel) for each in made.baselines] == [
-        ("wifi", "6.12"),
-        ("lte", "6.12"),
-        ("wifi", "7.3"),
-        ("lte", "7.3"),
-    ]
+    assert [(each.label, each.kernel) for each in made.runs] == EACH_WITH_EACH
+    alone = itertools.product(("6.12", "7.3"), ("wifi", "lte"))
+    assert [(each.kernel, each.path) for each in made.baselines] == [*alone]
     assert (made.build["kernel"], made.build["kernel_name"]) == ("k1, k2", "6.12, 7.3")
     assert len(Store(tmp_path).keys()) == 8
 
@@ -255,6 +236,9 @@ def test_a_sweep_has_all_points_with_each_kernel(tmp_path: Path) -> None:
     for point in both.points:
         assert point["kernel_name"] == both.runs[point["key"]].kernel.name
     assert all("kernel_name" not in point for point in usual.points)
+    # which a kernel must be able to have
+    with pytest.raises(InputError, match="plain is built without our schedulers"):
+        swept(tmp_path, FILE, "6.12", "plain")
 
 
 @pytest.mark.parametrize("names", ["", "6.12,,7.3"])
@@ -273,22 +257,12 @@ def test_the_kernel_can_be_an_axis_of_a_sweep(tmp_path: Path) -> None:
         swept(tmp_path, FILE + 'kernel = ["6.12"]\n', "7.3")
 
 
-def test_a_sweep_refuses_schedulers_that_a_kernel_cannot_have(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="plain is built without our schedulers"):
-        swept(tmp_path, FILE, "6.12", "plain")
-
-
 def test_the_summary_of_a_sweep_tells_kernels_apart(tmp_path: Path) -> None:
     planned = swept(tmp_path, FILE, "6.12", "7.3")
     sweep.run(planned, Runner(tmp_path / "out", workers=Fake(), keep_records=False), How())
     made = index.read(tmp_path / "out")
     found = sweep.summary(planned, made)
-    assert [(row["scheduler"], row["kernel"]) for row in found] == [
-        ("default", "6.12"),
-        ("minrtt", "6.12"),
-        ("default", "7.3"),
-        ("minrtt", "7.3"),
-    ]
+    assert [(row["scheduler"], row["kernel"]) for row in found] == EACH_WITH_EACH
     assert set(made["kernel_name"]) == {"6.12", "7.3"}
 
 

@@ -99,25 +99,18 @@ def test_the_kernel_of_the_tree_is_not_that_of_other_commands(checking: Checking
     assert all("--kernel kernel-ci" in call for call in others)
 
 
-def test_what_is_left_is_of_this_tree(checking: Checking) -> None:
+@pytest.mark.parametrize("status", [1, 2, 3])
+def test_what_is_left_is_of_this_tree(checking: Checking, status: int) -> None:
     assert checking.run({"stream": 4}) == 4
     assert {"stream/runs", "stream.html", "stream.xml"} <= files(checking.out)
     assert checking.run() == 0
     assert {"stream.txt", "stream.xml"} <= files(checking.out)
     assert not {"stream", "stream.html"} & files(checking.out)
-
-
-def test_nothing_is_left_of_the_tree_before_one_that_does_not_build(checking: Checking) -> None:
-    checking.run({"stream": 4, "selftests": 4})
+    # nothing is run or left if the tree does not build
     (checking.out / "of somebody else.xml").touch()
-    assert checking.run({"build": 1}, selftests="") == 1
-    assert files(checking.out) == {"build.txt", "of somebody else.xml"}
-
-
-@pytest.mark.parametrize("status", [1, 2, 3])
-def test_nothing_is_run_without_a_kernel(checking: Checking, status: int) -> None:
-    assert checking.run({"build": status}) == status
+    assert checking.run({"build": status}, selftests="") == status
     assert len(checking.calls()) == 1
+    assert files(checking.out) == {"build.txt", "of somebody else.xml"}
 
 
 @pytest.mark.parametrize(

@@ -107,13 +107,14 @@ def test_headers_are_made_anew_only_if_they_may_differ(repository: Repository, l
 
 @pytest.mark.usefixtures("repository")
 def test_a_commit_that_the_patches_do_not_fit_is_refused(linux: Path) -> None:
-    good, unfit, gone, other, back = commits(
+    good, unfit, gone, other, leads_out, back = commits(
         linux,
         {},
         {"net/mptcp/protocol.c": "five\nsix\n"},
         {"net/mptcp/protocol.c": None},
         {"Makefile": "all:\n"},
-        {"Makefile": MAKEFILE, "net/mptcp/protocol.c": "zero\none\ntwo\nthree\n"},
+        {**BASE, "net/a": ("120000", "../../../../etc")},
+        {"net/a": None, "net/mptcp/protocol.c": "zero\none\ntwo\nthree\n"},
     )
     image(good)
     for commit in (unfit, gone):
@@ -121,6 +122,8 @@ def test_a_commit_that_the_patches_do_not_fit_is_refused(linux: Path) -> None:
             image(commit)
     with pytest.raises(SourceError, match=r"^not a kernel source: no Makefile with VERSION"):
         image(other)
+    with pytest.raises(InputError, match="its net/a is a link that leads out of it"):
+        image(leads_out)
     assert image(back) == "zero\none\nTWO\nthree\nprobe\n"
     assert image(good) == "one\nTWO\nthree\nprobe\n"
 
@@ -156,7 +159,9 @@ def test_a_full_disk_is_not_the_commits_fault(repository: Repository, linux: Pat
     assert not isinstance(caught.value, SourceError)
 
 
-def test_nothing_is_written_to_the_repository(repository: Repository, tmp_path: Path) -> None:
+def test_nothing_is_written_to_the_repository(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bare = empty_repository(tmp_path / "linux.git")
     commits(bare, {"net/a.c": "a"}, {"net/a.c": "b"})
     work = tmp_path / "work"
@@ -170,6 +175,10 @@ def test_nothing_is_written_to_the_repository(repository: Repository, tmp_path: 
         }
 
     before = state()
+    # it is the one that is named
+    monkeypatch.setenv("GIT_DIR", str(empty_repository(tmp_path / "other")))
+    with pytest.raises(MptcplabError, match="not a git repository"):
+        Git(tmp_path)
     found = Git(work)
     head = found.commit("HEAD")
     assert head
@@ -178,16 +187,6 @@ def test_nothing_is_written_to_the_repository(repository: Repository, tmp_path: 
     assert found.changed(head) == ["net/a.c"]
     assert (source(repository) / "net/a.c").read_text() == "b"
     assert state() == before
-
-
-def test_a_repository_is_the_one_that_is_named(
-    linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (commit,) = commits(linux, {})
-    monkeypatch.setenv("GIT_DIR", str(empty_repository(tmp_path / "other")))
-    assert Git(linux).commit("main") == commit.id
-    with pytest.raises(MptcplabError, match="not a git repository"):
-        Git(tmp_path)
 
 
 def drawn_files(draw: random.Random) -> dict[str, str | tuple[str, str]]:
@@ -261,15 +260,6 @@ def test_a_checkout_that_is_killed_anywhere_is_mended(repository: Repository, li
         assert everything(source(repository)) == wanted
         count += 5
     assert count > 10
-
-
-@pytest.mark.usefixtures("repository")
-def test_links_that_lead_out_are_refused(linux: Path) -> None:
-    one, other = commits(linux, {}, {"net/a": ("120000", "../../../../etc")})
-    image(one)
-    with pytest.raises(InputError, match="its net/a is a link that leads out of it"):
-        image(other)
-    assert image(one) == "one\nTWO\nthree\nprobe\n"
 
 
 @pytest.mark.parametrize(

@@ -40,19 +40,13 @@ from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import RESULT, Store, write_json
 from mptcplab.runs.tasks import Task
 from mptcplab.scenario.model import Scenario
-from tests.packets import Datagram, Packet, write_pcapng
+from tests.packets import Datagram, write_pcapng
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 from tests.unit.test_analyze import Talk
+from tests.unit.test_difference import talk
 
 SCENARIO = synthetic.scenario(duration_ns=2 * SECOND).model_copy(update={"pcap": True})
-
-
-def talk(**random: Any) -> Talk:
-    """100 bytes on each of two subflows, twice."""
-    made = Talk(**random).handshake(1).handshake(2, 20, to_server=40)
-    made.data(100, 1, 0, 100, 0).data(101, 2, 0, 100, 100).ack(110, 1, 100, 100)
-    return made.data(112, 1, 100, 100, 200).data(143, 2, 100, 100, 300)
 
 
 def leave(directory: Path, made: Talk, scenario: Scenario = SCENARIO) -> Path:
@@ -81,56 +75,23 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return leave(tmp_path / "one", talk()), leave(tmp_path / "another", other)
 
 
-def change_packet(directory: Path, at_ms: float, change: Callable[[Packet], Packet]) -> None:
-    made = talk()
-    (number,) = (n for n, each in enumerate(made.packets) if each.time_ns == at_ms * MS)
-    made.packets[number] = change(made.packets[number])
-    shutil.rmtree(directory)
-    leave(directory, made)
-
-
 # --- files of runs
 
 
-def test_what_is_random_is_no_difference(pair: tuple[Path, Path]) -> None:
-    assert compare.differences(SCENARIO, *pair) == ([], [])
-
-
-def test_a_packet_that_differs_is_named(pair: tuple[Path, Path]) -> None:
-    # the second data on the slow path, after a SYN, an ACK and the first data: 93 ms after T0
-    change_packet(pair[1], 143, lambda packet: replace(packet, window=1000))
-    packets, recorded = compare.differences(SCENARIO, *pair)
-    assert recorded == []
-    first = packets[0]
-    assert (first.capture, first.path, first.direction) == ("client.pcapng", "slow", "up")
-    assert (first.number, first.time_s, first.a, first.b) == (4, 0.093, "data", "data")
-    assert first.fields == {"window": ("65535", "1000")}
-    # then where it comes 5 ms later
-    assert [each.capture for each in packets] == [
-        *("client.pcapng", "server.pcapng", "router-fast.pcapng", "router-slow.pcapng")
-    ]
-    assert {each.time_s for each in packets[1:]} == {0.098}
-    of = Compared(scenario="x", workload="bulk", verdict="differs", packets=tuple(packets))
-    assert terminal.verdict(of) == (
-        "differs: 93.000000 ms, slow up at client, packet 4 (data): window 65535 / 1000"
-    )
-
-
 def test_a_path_is_named_by_its_addresses_of_both_versions(pair: tuple[Path, Path]) -> None:
-    def of_ipv6(packet: Packet) -> Packet:
-        def ip(end: tuple[str, int]) -> tuple[str, int]:
-            side, number = map(int, end[0].split(".")[1:3])
-            of = testbed.client if side == testbed.CLIENT_END else testbed.server
-            return of(number).ip("6"), end[1]
+    def ip(end: tuple[str, int]) -> tuple[str, int]:
+        side, number = map(int, end[0].split(".")[1:3])
+        of = testbed.client if side == testbed.CLIENT_END else testbed.server
+        return of(number).ip("6"), end[1]
 
-        return replace(packet, source=ip(packet.source), target=ip(packet.target))
-
-    made = [talk(), talk()]
-    made[1].packets[-1] = replace(made[1].packets[-1], window=1000)
-    for directory, each in zip(pair, made, strict=True):
-        each.packets = [of_ipv6(packet) for packet in each.packets]
+    for directory, window in zip(pair, (65535, 1000), strict=True):
+        made = talk()
+        made.packets = [
+            replace(each, source=ip(each.source), target=ip(each.target)) for each in made.packets
+        ]
+        made.packets[-1] = replace(made.packets[-1], window=window)
         shutil.rmtree(directory)
-        leave(directory, each)
+        leave(directory, made)
     packets, _ = compare.differences(SCENARIO, *pair)
     assert (packets[0].path, packets[0].direction, packets[0].number) == ("slow", "up", 4)
 
@@ -144,16 +105,12 @@ def test_packets_that_are_not_tcp_are_counted(pair: tuple[Path, Path]) -> None:
     packets, recorded = compare.differences(SCENARIO, *pair)
     assert [each.fields for each in recorded] == [{"packets": ("0", "1")}]
     assert packets[0].capture == "server.pcapng"
-
-
-def test_so_are_those_of_udp(tmp_path: Path) -> None:
-    one, other = talk(), talk()
-    ends = ("10.0.1.1", 40_000), ("10.1.1.1", 9)
-    other.packets.append(Datagram(150 * MS, *ends))  # type: ignore[arg-type]
-    pair = leave(tmp_path / "one", one), leave(tmp_path / "other", other)
-    packets, recorded = compare.differences(SCENARIO, *pair)
+    # so are those of UDP, one in each of the captures
+    made = talk()
+    made.packets.append(Datagram(150 * MS, ("10.0.1.1", 40_000), ("10.1.1.1", 9)))  # type: ignore[arg-type]
+    shutil.rmtree(pair[1])
+    packets, recorded = compare.differences(SCENARIO, pair[0], leave(pair[1], made))
     assert packets == []
-    # one in each of the captures
     count = str(len(plan.capture_files(SCENARIO)))
     assert [each.fields for each in recorded] == [{"packets": ("0", count)}]
 
@@ -250,9 +207,7 @@ def test_figures_that_differ_are_listed_with_their_change() -> None:
     ]
     # as a part of the larger one
     assert [each.size for each in found[:4]] == [0.2, 1, 0.5, 1 / 3]
-
-
-def test_rounding_is_no_difference_of_figures() -> None:
+    # rounding is no difference
     assert compare.figures(entry(20e6), entry(20e6 * (1 + 1e-12))) == []
     (only, *_) = compare.figures(entry(waits=0), entry(waits=3))
     assert (only.a, only.b, only.change, only.size) == (0, 3, None, 1)
@@ -372,9 +327,11 @@ class Runs:
         self.made.append(build.id)
         if build.name in self.failing:
             return run_entry(task.scenario, reason="the kernel crashed\nbelow")
-        leave(directory, talk(key=f"{build.id:8}"[:8].encode()), task.scenario)
+        sent = talk(key=f"{build.id:8}"[:8].encode())
         if build.name == "new":
-            change_packet(directory, 112, lambda each: replace(each, window=1))
+            (at,) = (n for n, each in enumerate(sent.packets) if each.time_ns == 112 * MS)
+            sent.packets[at] = replace(sent.packets[at], window=1)
+        leave(directory, sent, task.scenario)
         made = entry(10e6 if build.name == "new" else 20e6)
         made = made.model_copy(update={"directory": f"runs/{task.key}", "connections": ()})
         write_json(directory / RESULT, made.result())
@@ -417,10 +374,11 @@ def call(*words: str | Path) -> int:
     return 0
 
 
-def test_kernels_that_differ(
-    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = scenario_file(tmp_path, 'scheduler = ["default", "minrtt"]')
+TWO_SCHEDULERS = 'scheduler = ["default", "minrtt"]'
+
+
+def test_kernels_differ(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = scenario_file(tmp_path, TWO_SCHEDULERS)
     assert call("current", "new", file) == 4
     assert len(runs.made) == 4
     shown = capsys.readouterr()
@@ -431,6 +389,12 @@ def test_kernels_that_differ(
     document = json.loads(Path("kernel-compare-out/kernel-compare.json").read_text())
     first = document["scenarios"][0]
     assert document["b"] == {"name": "new", "kernel": "new1", "variant": "lab", "guest": "guest"}
+    # where it is sent, and then where it comes 5 ms later
+    places = [(each["capture"], each["time_s"]) for each in first["packets"]]
+    assert places == [
+        ("client.pcapng", 0.062),
+        *((f"{place}.pcapng", 0.067) for place in ("server", "router-fast", "router-slow")),
+    ]
     assert first["packets"][0]["fields"] == {"window": ["65535", "1"]}
     assert first["figures"][0]["change"] == -0.5
     assert all(Path("kernel-compare-out", run, "client.pcapng").exists() for run in first["runs"])
@@ -445,9 +409,7 @@ def test_kernels_that_differ(
         call("current", "new", file)
 
 
-def test_fields_can_be_left_out(
-    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_left_out_fields(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = scenario_file(tmp_path)
     # the windows of packets differ, and then a figure
     assert call("current", "new", file, "--but", "window, TTL") == 4
@@ -464,39 +426,21 @@ def test_fields_can_be_left_out(
     assert len(runs.made) == 2
 
 
-def test_kernels_that_do_not_differ(
-    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = scenario_file(tmp_path)
-    assert call("0123456789ab", "current", file) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "0123456789ab and current (now1): of 1 scenario, 1 same, 0 differ",
-        "document: kernel-compare-out/kernel-compare.json",
-    ]
-    assert len(runs.made) == 2
-
-
-def test_a_run_that_fails_is_said(
-    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs.failing = {"new"}
-    assert call("current", "new", scenario_file(tmp_path)) == 1
-    assert f"failed:  {tmp_path}/mine.toml: new: the kernel crashed" in capsys.readouterr().out
-
-
-def test_what_a_kernel_lacks_is_skipped(
-    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    both = scenario_file(tmp_path, 'scheduler = ["default", "minrtt"]')
+def test_skipped_and_failed(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = scenario_file(tmp_path, TWO_SCHEDULERS)
     assert call("current", "plain", both) == 0
     assert "skipped: 1 scenario: plain lacks the scheduler minrtt" in capsys.readouterr().out
     assert len(runs.made) == 2
     with pytest.raises(MptcplabError, match="nothing was compared"):
         call("current", "plain", both, "--only", "minrtt")
+    # a run that fails is reported
+    runs.failing = {"new"}
+    assert call("current", "new", scenario_file(tmp_path)) == 1
+    assert f"failed:  {tmp_path}/mine.toml: new: the kernel crashed" in capsys.readouterr().out
 
 
 def test_it_goes_on_after_an_interrupt(runs: Runs, tmp_path: Path) -> None:
-    file = scenario_file(tmp_path, 'scheduler = ["default", "minrtt"]')
+    file = scenario_file(tmp_path, TWO_SCHEDULERS)
     runs.interrupted_after = 3
     with pytest.raises(click.Abort):
         call("current", "0123456789ab", file)
@@ -507,30 +451,35 @@ def test_it_goes_on_after_an_interrupt(runs: Runs, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("runs")
 def test_wrong_comparisons_are_refused(tmp_path: Path) -> None:
+    file = str(scenario_file(tmp_path))
+    for words, message in (
+        (("new", file, "--only", "nothing"), "no name of a scenario contains this"),
+        (("0123456789ab+abc", file), "no guest program of this id"),
+        (("stock:linux.deb", file), "package, which only --kernel of runs takes"),
+        (("new", file, "--but", "TTL,windows"), "windows: no field of a packet; accepted are time"),
+        (("new", "--equal", "equal.json", "--but", "TTL"), "--equal is for all fields"),
+        (("new", file, "--equal", "equal.json"), "--equal is for the project's own set"),
+        (("new", "nowhere.toml"), r"nowhere\.toml"),
+    ):
+        with pytest.raises((InputError, click.UsageError), match=message):
+            call("current", *words)
+
+
+def test_kernels_are_alike(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = scenario_file(tmp_path)
-    with pytest.raises(InputError, match="no name of a scenario contains this"):
-        call("current", "new", file, "--only", "nothing")
-    with pytest.raises(InputError, match="no guest program of this id"):
-        call("0123456789ab+abc", "current", file)
-    with pytest.raises(InputError, match="package, which only --kernel of runs takes"):
-        call("current", "stock:linux-image-6.12.1+deb12-amd64.deb", file)
-    with pytest.raises(InputError, match="windows: no field of a packet; accepted are time, fla"):
-        call("current", "new", file, "--but", "TTL,windows")
-    with pytest.raises(Exception, match="--equal is for all fields"):
-        call("current", "new", "--equal", "equal.json", "--but", "TTL")
-    with pytest.raises(Exception, match="--equal is for the project's own set"):
-        call("current", "new", file, "--equal", "equal.json")
-    with pytest.raises(InputError, match=r"nowhere\.toml"):
-        call("current", "new", "nowhere.toml")
-
-
-def test_an_old_kernel_runs_its_own_guest(runs: Runs, tmp_path: Path) -> None:
+    assert call("0123456789ab", "current", file) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "0123456789ab and current (now1): of 1 scenario, 1 same, 0 differ",
+        "document: kernel-compare-out/kernel-compare.json",
+    ]
+    assert len(runs.made) == 2
+    # an old kernel runs its own guest
     (tmp_path / "cache" / "guest").mkdir(parents=True)
     (tmp_path / "cache" / "guest" / "g0").write_text("")
-    assert call("0123456789ab+g0", "current", scenario_file(tmp_path)) == 0
+    assert call("0123456789ab+g0", "current", file) == 0
     document = json.loads(Path("kernel-compare-out/kernel-compare.json").read_text())
     assert (document["a"]["guest"], document["b"]["guest"]) == ("g0", "guest")
-    assert len(runs.made) == 2
+    assert len(runs.made) == 3
 
 
 @pytest.mark.usefixtures("runs")

@@ -44,10 +44,7 @@ def test_every_case_has_its_result() -> None:
         ("one", "has_parameters"): False,
         ("two", "may_be_slow"): True,
     }
-
-
-def test_a_failure_comes_with_its_lines_and_no_others() -> None:
-    results = ktap.results(CONSOLE)
+    # a failure comes with its lines and no others
     assert [line.strip() for line in results["one", "fails"].lines] == [
         "# fails: EXPECTATION FAILED at one_test.c:7",
         "Expected a == 3, but",
@@ -55,10 +52,6 @@ def test_a_failure_comes_with_its_lines_and_no_others() -> None:
         "not ok 2 fails",
     ]
     assert "not ok 2 large" in [line.strip() for line in results["one", "has_parameters"].lines]
-
-
-def test_what_is_skipped_says_why() -> None:
-    results = ktap.results(CONSOLE)
     assert results["one", "is_skipped"].skipped == "no such device"
     assert results["one", "passes"].skipped == ""
 

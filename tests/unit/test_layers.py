@@ -48,8 +48,9 @@ def imported(module: str) -> set[str]:
     return {name.removeprefix("mptcplab.") for name in found} & set(MODULES)
 
 
-def test_every_package_is_in_the_table_once() -> None:
+def test_every_package_is_in_the_table_once_and_no_module_imports_in_a_circle() -> None:
     assert sorted(layers()) == sorted({layer(module) for module in MODULES})
+    assert_no_circle({module: imported(module) for module in MODULES})
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -65,10 +66,6 @@ def assert_no_circle(below: dict[str, set[str]]) -> None:
         assert free, f"a circle among {sorted(below)}"
         for module in free:
             del below[module]
-
-
-def test_no_module_imports_in_a_circle() -> None:
-    assert_no_circle({module: imported(module) for module in MODULES})
 
 
 #: The guest program's files by what they are for, such as `ip`: `ip.c` and `ip.h`.

@@ -114,14 +114,30 @@ def test_the_catalogue_and_ones_own_run_the_same_scenarios(tmp_path: Path) -> No
     assert {each.seed for each in tcp} == {each.seed for each in at_once}
     # each run can be made: its own scheduler has a file
     assert all("mine" in run.request.sources for run in planned.runs.values())
-
-
-def test_only_some_run(tmp_path: Path) -> None:
+    # some alone
     what = play.asked("judged", 1, [mine(tmp_path), "ecf"], only=True)
     assert [each.label for each in what.request.schedulers] == ["default", "mine", "ecf"]
     assert what.catalogue == ["default", "ecf"]
     everything = play.asked("judged", 1, ["all", "minrtt:rp=off"], only=True)
     assert len(everything.request.schedulers) == len(scheduler.known()) + 1
+    wrong = {"minrt": 'did you mean "minrtt"', "./no.c": "no.c", "minrtt:rp=on": "named twice"}
+    for spec, message in wrong.items():
+        with pytest.raises(InputError, match=message) as said:
+            play.asked("judged", 1, [spec])
+        assert said.value.problems[0].where == "--scheduler"
+
+
+def test_every_workload_is_judged_by_its_figure() -> None:
+    for kind in ("bulk", "cbr", "requests", "transfers", "web", "video", "frames"):
+        figure = goals.figure_of(kind)
+        high, low = (play.merit(figure, figure.of(figures(speed))) or 0.0 for speed in (40, 20))
+        assert high == pytest.approx(2 * low) != 0, kind
+    assert play.merit(goals.figure_of("web"), None) is None
+    frames = goals.figure_of("frames")
+    assert play.merit(frames, frames.of(figures(40))) == pytest.approx(0.4)
+    # frames of which none is in time, and a video that never makes anybody wait
+    assert play.merit(frames, 0.0) == 0
+    assert play.merit(goals.figure_of("video"), 0.0)
 
 
 def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
@@ -168,33 +184,13 @@ def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
     assert row.startswith("| ecf, one of 3 runs | 60 ")
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [("minrt", 'did you mean "minrtt"'), ("./no.c", "no.c"), ("minrtt:rp=on", "named twice")],
-)
-def test_a_wrong_scheduler_is_reported(spec: str, expected: str) -> None:
-    with pytest.raises(InputError) as said:
-        play.asked("judged", 1, [spec])
-    assert expected in str(said.value)
-    assert said.value.problems[0].where == "--scheduler"
+def table(board: Board) -> str:
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(outputs.table(board))
+    return console.export_text()
 
 
-def test_every_workload_is_judged_by_its_figure() -> None:
-    better, worse = figures(40), figures(20)
-    for kind in ("bulk", "cbr", "requests", "transfers", "web", "video", "frames"):
-        figure = goals.figure_of(kind)
-        high, low = (play.merit(figure, figure.of(each)) or 0.0 for each in (better, worse))
-        assert high == pytest.approx(2 * low), kind
-        assert low > 0
-    assert play.merit(goals.figure_of("web"), None) is None
-    frames = goals.figure_of("frames")
-    assert play.merit(frames, frames.of(better)) == pytest.approx(0.4)
-    # frames of which none is in time, and a video that never makes anybody wait
-    assert play.merit(frames, 0.0) == 0
-    assert play.merit(goals.figure_of("video"), 0.0)
-
-
-def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> None:
+def test_what_is_in_the_store_is_ranked_and_shown_with_what_failed(tmp_path: Path) -> None:
     what = play.asked("training", 12, [mine(tmp_path)])
     planned, board = ranked(tmp_path / "out", what)
     first, *others = board.standings
@@ -213,17 +209,6 @@ def test_what_is_in_the_store_is_ranked_and_failures_count(tmp_path: Path) -> No
     assert beside(board.standing("default").tcp)[2] == pytest.approx(28 / 31)
     (failure,) = play.failures(planned, Store(tmp_path / "out")).values()
     assert failure == "scenario 3, mine: no power"
-
-
-def table(board: Board) -> str:
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(outputs.table(board))
-    return console.export_text()
-
-
-def test_the_table_has_no_more_than_100_columns_and_says_what_failed(tmp_path: Path) -> None:
-    what = play.asked("training", 12, [mine(tmp_path)])
-    _, board = ranked(tmp_path / "out", what)
     shown = table(board)
     assert max(map(len, shown.splitlines())) <= 100
     lines = shown.splitlines()
@@ -283,9 +268,7 @@ def test_the_document_and_the_chart(tmp_path: Path) -> None:
     first = pictures[1].read_bytes()
     outputs.write_chart(board, what, pictures)
     assert pictures[1].read_bytes() == first
-
-
-def test_a_single_scenario_has_no_intervals_and_is_shown(tmp_path: Path) -> None:
+    # a single scenario has no intervals, and is shown
     what = replace(play.asked("training", 1, []), asked=["ecf"])
     _, board = ranked(tmp_path / "out", what)
     assert "1 scenarios" not in table(board)
@@ -335,13 +318,11 @@ def test_failed_runs_are_counted_with_their_reasons_and_the_status_says_so(
 
     with pytest.raises(MptcplabError, match=r"every run failed(.|\n)*no power"):
         call(tmp_path / "dead", all_fail, monkeypatch, *few)
-
-
-def test_killed_runs_are_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = ("--set", "training", "--count", "2")
+    # killed runs are no result
+    killed = {"key": "out of memory"}
     with pytest.raises(MptcplabError, match="killed:  1: out of memory"):
-        call(tmp_path, lambda _: 1.0, monkeypatch, *few, killed={"key": "out of memory"})
-    assert not (tmp_path / outputs.DOCUMENT).exists()
+        call(tmp_path / "killed", lambda _: 1.0, monkeypatch, *few, killed=killed)
+    assert not (tmp_path / "killed" / outputs.DOCUMENT).exists()
 
 
 def test_the_page_is_written_with_a_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,9 +338,6 @@ def test_the_page_is_written_with_a_chart(tmp_path: Path, monkeypatch: pytest.Mo
         'make leaderboard LEADERBOARD_ARGS="--chance 1 --scheduler ecf"`: the first 150 of the 600'
         in text
     )
-
-
-def test_the_page_of_the_docs_has_the_marks() -> None:
     text = (TEMPLATE.parents[2] / "docs" / "leaderboard.md").read_text()
     assert text.count(f"<!-- begin: {outputs.MARK} -->\n") == 1
     assert text.count(f"<!-- end: {outputs.MARK} -->\n") == 1

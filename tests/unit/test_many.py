@@ -17,9 +17,7 @@ from mptcplab.lab.engine import Watch
 from mptcplab.runs import experiment
 
 
-def test_an_interrupt_between_two_results_waits_for_runs_before_it_cleans_up(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_interrupt_waits_for_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     running = threading.Event()
     found_its_directory = []
 

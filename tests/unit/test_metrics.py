@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mptcplab.errors import RunError
-from mptcplab.metrics import compute, docs_pages, recorded
+from mptcplab.errors import MptcplabError, RunError
+from mptcplab.metrics import compute, docs_pages, recorded, series
 from mptcplab.metrics.compute import (
     STATE_METRICS,
     RunMetrics,
     aggregation_benefit,
-    goodput_series,
     jain_index,
     queue_metrics,
     run_metrics,
@@ -34,7 +33,7 @@ from mptcplab.scenario.model import Event, Scenario
 from mptcplab.scenario.resolve import from_flags
 from mptcplab.scenario.workload import Program
 from tests.unit import synthetic
-from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
+from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0, Flow
 
 
 def measured(client: Samples, server: Samples, scenario: Scenario | None = None) -> RunMetrics:
@@ -46,29 +45,13 @@ def figures(*flows: synthetic.Flow, **options: Any) -> Any:
     return measured(*synthetic.run(*flows, **options)).metrics
 
 
-def test_goodput_is_what_arrives_per_second() -> None:
-    # 4000 + 1000 bytes per ms = 40 Mbit/s
-    assert figures(FAST, SLOW)["goodput_bps"] == 40e6
-
-
-def test_goodput_leaves_the_warm_up_out() -> None:
-    client, server = synthetic.run(FAST, SLOW)
+def test_goodput_leaves_out_what_came_or_waited_before_the_measured_time() -> None:
     # Nothing arrives in the first half of the warm-up of 1 s; the rest is as before.
-    still = server.connection["time_ns"] < T0 + 500 * MS
-    server.connection["delivered_bytes"][still] = 0
-    assert measured(client, server).metrics.goodput_bps == 40e6
-
-
-def test_a_warm_up_between_two_samples_does_not_distort_goodput() -> None:
-    # The interval starts at the sample at 1010 ms, not at 1003 ms: bytes and time both move.
-    scenario = synthetic.scenario(warmup_ns=1003 * MS)
-    assert measured(*synthetic.run(FAST, SLOW), scenario).metrics.goodput_bps == 40e6
-
-
-def test_a_gap_that_is_filled_after_the_warm_up_brings_no_goodput() -> None:
-    # until 1.5 s all that arrived, at 5000 bytes per ms, waited for the first byte
     client, server = synthetic.run(FAST, SLOW)
     came = server.connection["delivered_bytes"].copy()
+    server.connection["delivered_bytes"][server.connection["time_ns"] < T0 + 500 * MS] = 0
+    assert measured(client, server).metrics.goodput_bps == 40e6
+    # until 1.5 s all that arrived, at 5000 bytes per ms, waited for the first byte
     waits = server.connection["time_ns"] < T0 + 1500 * MS
     server.connection["ofo_bytes"][waits] = came[waits]
     server.connection["delivered_bytes"][waits] = 0
@@ -98,51 +81,34 @@ def test_counters_of_a_closed_subflow_count_that_are_0_in_the_end() -> None:
     assert slow["goodput_bps"] == 4e6
 
 
-def test_goodput_of_a_size_is_size_over_time_to_completion() -> None:
-    # 5000 bytes per ms: 1,000,000 bytes take 200 ms, slow start and all.
-    scenario = synthetic.scenario(size_bytes=1_000_000)
-    client, server = synthetic.run(FAST, SLOW, duration_ns=200 * MS)
-    metrics = run_metrics(scenario, client, server, synthetic.guest(200 * MS)).metrics
-    assert metrics["goodput_bps"] == 40e6
-    assert metrics["completion_s"] == 0.2
-
-
-def test_a_size_that_completes_between_two_samples_counts_its_last_bytes() -> None:
-    # Complete at 195 ms, when 975,000 bytes are there; the sample at 200 ms is the next one.
-    scenario = synthetic.scenario(size_bytes=975_000)
-    client, server = synthetic.run(FAST, SLOW, duration_ns=200 * MS)
-    server.subflow["received_bytes"] = np.minimum(
-        server.subflow["received_bytes"], np.where(server.subflow["n"] == 0, 780_000, 195_000)
-    )
-    result = run_metrics(scenario, client, server, synthetic.guest(195 * MS))
-    assert result.metrics.goodput_bps == 40e6
+@pytest.mark.parametrize(
+    ("size_bytes", "duration_ns"),
+    [
+        # 5000 bytes per ms, slow start and all
+        (1_000_000, 200 * MS),
+        # complete between two samples; that at 200 ms is the next one
+        (975_000, 195 * MS),
+        # the sample at T0 is the only one until completion
+        (15_000, 3 * MS),
+    ],
+)
+def test_goodput_of_a_size_is_size_over_completion_time(size_bytes: int, duration_ns: int) -> None:
+    client, server = synthetic.run(FAST, SLOW, duration_ns=-(-duration_ns // (10 * MS)) * 10 * MS)
+    all_of_it = np.where(server.subflow["n"] == 0, size_bytes * 4 // 5, size_bytes // 5)
+    server.subflow["received_bytes"] = np.minimum(server.subflow["received_bytes"], all_of_it)
+    scenario = synthetic.scenario(size_bytes=size_bytes)
+    result = run_metrics(scenario, client, server, synthetic.guest(duration_ns))
+    assert (result.metrics.goodput_bps, result.metrics.completion_s) == (40e6, duration_ns / 1e9)
     assert [path["goodput_bps"] for path in result.paths] == [32e6, 8e6]
 
 
-def test_a_size_smaller_than_a_sample_interval_has_figures() -> None:
-    # 3 ms at 5000 bytes per ms; the sample at T0 is the only one until completion.
-    scenario = synthetic.scenario(size_bytes=15_000)
-    client, server = synthetic.run(FAST, SLOW, duration_ns=3 * MS)
-    result = run_metrics(scenario, client, server, synthetic.guest(3 * MS))
-    assert result.metrics.goodput_bps == 40e6
-    assert result.metrics.completion_s == 0.003
-
-
-def test_completion_of_a_duration_does_not_exist() -> None:
-    assert figures(FAST, SLOW)["completion_s"] is None
-
-
-def test_shares_add_up_to_one() -> None:
-    paths = measured(*synthetic.run(FAST, SLOW)).paths
+@pytest.mark.parametrize("flows", [(FAST, SLOW), (SLOW, FAST)])
+def test_shares_add_up_to_one_whatever_the_order_of_subflows(flows: tuple[Flow, Flow]) -> None:
+    paths = measured(*synthetic.run(*flows)).paths
     # 4000 and 1000 of 5000; 32 of 40 and 8 of 10 Mbit/s
-    assert [path["share"] for path in paths] == [0.8, 0.2]
+    assert [(path.name, path.share) for path in paths] == [("fast", 0.8), ("slow", 0.2)]
     assert [path["utilisation"] for path in paths] == [0.8, 0.8]
     assert [path["goodput_bps"] for path in paths] == [32e6, 8e6]
-
-
-def test_addresses_identify_paths_not_the_order_of_subflows() -> None:
-    paths = measured(*synthetic.run(SLOW, FAST)).paths
-    assert [(path.name, path.share) for path in paths] == [("fast", 0.8), ("slow", 0.2)]
 
 
 def test_a_path_without_traffic_has_share_0_and_no_round_trip() -> None:
@@ -155,9 +121,6 @@ def test_a_path_without_traffic_has_share_0_and_no_round_trip() -> None:
         "limited_by_scheduler": 0.0, "limited_by_send_buffer": 0.0,
         "limited_by_application": 0.0, "absent": 1.0,
     }  # fmt: skip
-
-
-def test_shares_do_not_exist_when_nothing_arrives() -> None:
     result = measured(*synthetic.run(replace(FAST, bytes_per_ms=0), replace(SLOW, bytes_per_ms=0)))
     assert [path["share"] for path in result.paths] == [None, None]
     assert result.metrics.goodput_bps == 0
@@ -187,6 +150,10 @@ def test_round_trip_window_and_flight_are_means_over_the_measured_time() -> None
         client.subflow[field][warmup] *= 2
     fast = measured(client, server).paths[0]
     assert (fast["srtt_ms_mean"], fast["cwnd_mean"], fast["in_flight_mean"]) == (30.0, 40.0, 36.0)
+    # and buffers and the receive window
+    metrics = figures(FAST, SLOW, sndbuf_used=3000, rcvbuf_used=2000, window_bytes=2**40)
+    names = ("send_buffer", "receive_buffer", "receive_window")
+    assert [metrics[f"{name}_bytes_mean"] for name in names] == [3000, 2000, 2**40]
 
 
 def test_the_out_of_order_queue_has_mean_and_percentiles_over_time() -> None:
@@ -199,19 +166,9 @@ def test_the_out_of_order_queue_has_mean_and_percentiles_over_time() -> None:
     assert metrics["ofo_bytes_p99"] == 991
     # 475.5 and 903.45 of them
     assert (metrics["ofo_bytes_p50"], metrics["ofo_bytes_p95"]) == (525, 953)
-
-
-def test_the_99th_percentile_ignores_a_shorter_peak_than_a_hundredth() -> None:
     # 901 measured samples: a peak of 9 is within the 1 %, 9.01, one of 10 is not.
     assert figures(FAST, SLOW, ofo_bytes=[0] * 992 + [5000] * 9)["ofo_bytes_p99"] == 0
     assert figures(FAST, SLOW, ofo_bytes=[0] * 991 + [5000] * 10)["ofo_bytes_p99"] == 5000
-
-
-def test_buffers_and_window_are_means_over_time() -> None:
-    metrics = figures(FAST, SLOW, sndbuf_used=3000, rcvbuf_used=2000, window_bytes=2**40)
-    assert metrics["send_buffer_bytes_mean"] == 3000
-    assert metrics["receive_buffer_bytes_mean"] == 2000
-    assert metrics["receive_window_bytes_mean"] == 2**40
 
 
 def test_retransmissions_and_packets_are_counted_over_the_whole_run() -> None:
@@ -229,6 +186,7 @@ def test_duplicates_are_what_the_paths_carried_twice() -> None:
     metrics = figures(FAST, SLOW, duplicate_bytes_per_ms=200, ofo_bytes=9000)
     assert metrics["duplicate_bytes"] == 200 * 10_000
     assert metrics["goodput_bps"] == 4800 * 8 * 1000
+    assert figures(FAST, SLOW, ofo_bytes=9000)["duplicate_bytes"] == 0
 
 
 def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
@@ -257,17 +215,11 @@ def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
 
 
 @pytest.mark.parametrize(("transport", "scheduler"), [("mptcp", "default"), ("tcp", "default")])
-def test_who_is_not_asked_segment_by_segment_has_decided_nothing(
-    transport: str, scheduler: str
-) -> None:
+def test_who_is_not_asked_for_each_segment_decides_nothing(transport: str, scheduler: str) -> None:
     scenario = synthetic.scenario(transport=transport, scheduler=scheduler)
     result = measured(*synthetic.run(FAST, SLOW), scenario)
     assert result.metrics.waits is result.metrics.duplicate_segments is None
     assert [path["new_segments"] for path in result.paths] == [None, None]
-
-
-def test_there_are_no_duplicates_without_reinjection() -> None:
-    assert figures(FAST, SLOW, ofo_bytes=9000)["duplicate_bytes"] == 0
 
 
 def test_the_sample_interval_does_not_change_what_counters_tell() -> None:
@@ -275,29 +227,31 @@ def test_the_sample_interval_does_not_change_what_counters_tell() -> None:
         scenario = synthetic.scenario(sample_interval_ns=interval_ns)
         result = measured(*synthetic.run(FAST, SLOW, interval_ns=interval_ns), scenario)
         assert result.metrics.goodput_bps == 40e6
+        assert result.metrics.completion_s is None  # a duration has none
         assert [path["share"] for path in result.paths] == [0.8, 0.2]
+    # nor does a warm-up between two samples: the interval starts at that at 1010 ms, not at 1003
+    scenario = synthetic.scenario(warmup_ns=1003 * MS)
+    assert measured(*synthetic.run(FAST, SLOW), scenario).metrics.goodput_bps == 40e6
 
 
-def test_records_that_end_early_fail_the_run() -> None:
-    client, server = synthetic.run(FAST, SLOW, duration_ns=4 * SECOND)
-    with pytest.raises(RunError, match=r"server end 4s after the start .* after 10s"):
-        measured(client, server)
-
-
-def test_an_interval_with_a_single_sample_fails_with_a_way_out() -> None:
-    scenario = synthetic.scenario(warmup_ns=9 * SECOND, sample_interval_ns=20 * SECOND)
-    client, server = synthetic.run(FAST, SLOW, interval_ns=20 * SECOND)
-    with pytest.raises(RunError, match="choose a sample_interval shorter than 20s"):
-        measured(client, server, scenario)
-
-
-@pytest.mark.parametrize("name", ["client", "server"])
-def test_a_side_without_a_connection_fails_the_run(name: str) -> None:
+def test_records_without_what_figures_need_fail_the_run() -> None:
     client, server = synthetic.run(FAST, SLOW)
-    sides = {"client": client, "server": server}
-    sides[name] = Samples(sides[name].connection[:0], sides[name].subflow[:0])
-    with pytest.raises(RunError, match=f"records of the {name} have 0 connections"):
-        run_metrics(synthetic.scenario(), sides["client"], sides["server"], synthetic.guest())
+    short = synthetic.run(FAST, SLOW, duration_ns=4 * SECOND)
+    with pytest.raises(RunError, match=r"server end 4s after the start .* after 10s"):
+        measured(*short)
+    scenario = synthetic.scenario(warmup_ns=9 * SECOND, sample_interval_ns=20 * SECOND)
+    with pytest.raises(RunError, match="choose a sample_interval shorter than 20s"):
+        measured(*synthetic.run(FAST, SLOW, interval_ns=20 * SECOND), scenario)
+    none = Samples(server.connection[:0], server.subflow[:0])
+    with pytest.raises(RunError, match="records of the client have 0 connections"):
+        measured(none, server)
+    with pytest.raises(RunError, match="records of the server have 0 connections"):
+        measured(client, none)
+    with pytest.raises(RunError, match=r"from 10\.0\.3\.1 to 10\.1\.3\.1, which is no path"):
+        measured(*synthetic.run(FAST, replace(SLOW, path=3)))
+    client.subflow["remote_addr"][:] = [10, 2, 1, 1]
+    with pytest.raises(RunError, match=r"from 10\.0\.1\.1 to 10\.2\.1\.1, which is no path"):
+        measured(client, server)
 
 
 def test_one_of_several_connections_may_come_up_after_the_last_sample() -> None:
@@ -348,7 +302,7 @@ def test_connections_are_summed_over() -> None:
     assert metrics["fairness"] == 1
     assert [path["goodput_bps"] for path in result.paths] == [32e6, 8e6]
     assert [path["cwnd_mean"] for path in result.paths] == [10, 10]
-    total = goodput_series(synthetic.scenario(), server).total
+    total = over_time(server)[None]
     # in the first bin, what waits out of order is missing
     assert total[1:] == pytest.approx(np.full(99, 40e6))
 
@@ -514,10 +468,8 @@ def test_queues_have_a_length_and_the_delay_that_follows() -> None:
     # 20 packets of 1000 bytes leave at 4000 and at 1000 bytes per ms
     assert (fast["queue_delay_ms_mean"], slow["queue_delay_ms_mean"]) == (5, 20)
     assert (fast["queue_dropped_packets"], fast["lost_packets"]) == (7, 5)
-
-
-def test_without_records_of_links_queues_are_missing() -> None:
-    fast = measured(*synthetic.run(FAST, SLOW)).paths[0]
+    # without records of links these are missing
+    fast, _ = measured(client, server).paths
     assert fast["queue_packets_mean"] is fast["queue_delay_ms_mean"] is fast["lost_packets"] is None
 
 
@@ -550,17 +502,6 @@ def test_figures_of_a_queue_cover_the_measured_time() -> None:
     assert queue_metrics(None, Interval(0, 1)) == nothing
 
 
-def test_what_was_never_sampled_has_no_figures() -> None:
-    none = np.zeros(0, np.int64)
-    assert compute._mean(none) is compute._percentile(none, 50) is None
-    assert compute._share(none.astype(np.bool_)) is None
-
-
-def test_what_several_dips_took_has_a_mean_and_a_maximum() -> None:
-    assert compute._of_several("x", [SECOND, None, 4 * SECOND]) == {"x_mean": 2.5, "x_max": 4}
-    assert compute._of_several("x", [None]) == {"x_mean": None, "x_max": None}
-
-
 def test_a_path_has_the_times_to_notice_and_overcome_a_dip() -> None:
     """The path is down from 4 to 5 s, and the sender goes on as if it were not."""
     client, server = synthetic.run(FAST, SLOW)
@@ -573,6 +514,8 @@ def test_a_path_has_the_times_to_notice_and_overcome_a_dip() -> None:
     assert slow.detection_s_mean is slow.recovery_s_max is None
     # 32 Mbit/s of 40 in 8 of 9 s
     assert fast.utilisation == pytest.approx(0.9)
+    assert compute._of_several("x", [SECOND, None, 4 * SECOND]) == {"x_mean": 2.5, "x_max": 4}
+    assert compute._of_several("x", [None]) == {"x_mean": None, "x_max": None}
 
 
 def test_all_that_is_decided_counts_over_the_time_of_all_connections() -> None:
@@ -603,48 +546,46 @@ def of_waits(blocked_us: list[int], *blocking_us: list[int]) -> Any:
     return connection, subflows
 
 
+WAITS = ([0, 5, 10, 14, 30], [0, 0, 8, 8, 8], [0, 0, 0, 0, 9])
+
+
 @pytest.mark.parametrize(
-    ("at_ns", "caused"),
+    ("waits", "at_ns", "caused"),
     [
-        (0, [0, 0]),
-        (5, [0, 0]),
-        (10, [5, 0]),  # that goes on, and the first one ends it at 20
-        (20, [8, 2]),  # the second ends the next one at 40
-        (30, [8, 6]),
-        (40, [8, 9]),  # what goes on is ended by none
+        (WAITS, 0, [0, 0]),
+        (WAITS, 5, [0, 0]),
+        (WAITS, 10, [5, 0]),  # that goes on, and the first one ends it at 20
+        (WAITS, 20, [8, 2]),  # the second ends the next one at 40
+        (WAITS, 30, [8, 6]),
+        (WAITS, 40, [8, 9]),  # what goes on is ended by none
+        # of several ends the longest counts
+        (([0, 5, 10], [0, 0, 3], [0, 0, 7], [0, 0, 0]), 10, [0, 5, 0]),
+        (([0, 5, 10], [0, 6, 7]), 10, [6]),  # all that is reported has ended
+        # until 10 ns 5 of 15 us have no cause yet; at 20 ns the first has 3 us more, the second 7
+        (([10, 15, 20], [10, 10, 13], [0, 0, 7]), 10, [10, 5]),
     ],
 )
-def test_a_wait_belongs_to_the_subflow_that_ends_it(at_ns: int, caused: list[int]) -> None:
-    connection, subflows = of_waits([0, 5, 10, 14, 30], [0, 0, 8, 8, 8], [0, 0, 0, 0, 9])
+def test_a_wait_belongs_to_the_subflow_that_ends_it(
+    waits: tuple[list[int], ...], at_ns: int, caused: list[int]
+) -> None:
+    connection, subflows = of_waits(*waits)
     assert compute._caused_us(connection, subflows, at_ns) == caused
 
 
-def test_of_several_ends_of_a_wait_the_longest_counts() -> None:
-    connection, subflows = of_waits([0, 5, 10], [0, 0, 3], [0, 0, 7], [0, 0, 0])
-    assert compute._caused_us(connection, subflows, 10) == [0, 5, 0]
-    # all that is told has ended
-    connection, subflows = of_waits([0, 5, 10], [0, 6, 7])
-    assert compute._caused_us(connection, subflows, 10) == [6]
-
-
-def test_the_longest_wait_is_that_since_then() -> None:
-    # until 10 ns 5 of 15 us have no cause yet; at 20 ns the first has 3 us more, the second 7
-    connection, subflows = of_waits([10, 15, 20], [10, 10, 13], [0, 0, 7])
-    assert compute._caused_us(connection, subflows, 10) == [10, 5]
-
-
-def test_a_connection_that_was_seen_once_has_kept_nothing_waiting() -> None:
+def test_what_there_is_at_the_end_is_of_the_last_sample() -> None:
+    connection, _ = of_waits([1, 2, 4])
+    assert compute._at_the_end([connection, connection[:2]], "blocked_us") == 4 + 2
+    # a connection that was seen once has kept nothing waiting
     connection, subflows = of_waits([5], [5])
     connection["connection"] = 1
     receiver = HostRecords([connection], subflows)
     times = np.array([0])
     flow = recorded.Flow("up", HostRecords([], []), receiver, {}, Interval(0, 10), times)
     assert compute._blocking_us(synthetic.scenario(), flow) == [[0], []]
-
-
-def test_what_there_is_at_the_end_is_of_the_last_sample() -> None:
-    connection, _ = of_waits([1, 2, 4])
-    assert compute._at_the_end([connection, connection[:2]], "blocked_us") == 4 + 2
+    # and without one there is nothing
+    none = np.zeros(0, np.int64)
+    assert compute._mean(none) is compute._percentile(none, 50) is None
+    assert compute._share(none.astype(np.bool_)) is None
 
 
 def test_each_path_has_the_out_of_order_queue_of_its_own_subflows() -> None:
@@ -672,21 +613,6 @@ def test_utilisation_is_of_the_link_in_the_direction_of_the_data() -> None:
     assert [path.utilisation for path in paths] == [0.4, None]
 
 
-def test_a_subflow_beside_the_paths_fails_the_run() -> None:
-    client, server = synthetic.run(FAST, SLOW)
-    client.subflow["remote_addr"][:] = [10, 2, 1, 1]
-    with pytest.raises(
-        RunError, match=r"subflow from 10\.0\.1\.1 to 10\.2\.1\.1, which is no path"
-    ):
-        measured(client, server)
-
-
-def test_a_subflow_on_a_path_beyond_the_scenario_fails_the_run() -> None:
-    client, server = synthetic.run(FAST, replace(SLOW, path=3))
-    with pytest.raises(RunError, match=r"from 10\.0\.3\.1 to 10\.1\.3\.1, which is no path"):
-        measured(client, server)
-
-
 def test_metrics_are_those_of_the_schema_and_ready_for_json() -> None:
     result = measured(*synthetic.run(FAST, SLOW))
     # the benefit takes further runs
@@ -709,9 +635,10 @@ def test_metrics_are_those_of_the_schema_and_ready_for_json() -> None:
         (44.0, [30.0, 10.0], 1.4),  # more than the baselines had
         (45.0, [10.0, 30.0, 20.0], 0.5),  # (45 - 30) / (60 - 30)
         (30.25, [30.0, 0.5], 0.5),  # a path that carries next to nothing is one
+        *((30.0, alone, None) for alone in ([], [30.0], [30.0, 0.0], [0.0, 0.0])),
     ],
 )
-def test_aggregation_benefit_is_kaspars(goodput: float, alone: list[float], benefit: float) -> None:
+def test_the_benefit_is_kaspars(goodput: float, alone: list[float], benefit: float | None) -> None:
     assert aggregation_benefit(goodput, alone) == benefit
 
 
@@ -731,66 +658,58 @@ def test_jains_index(goodputs: list[float], index: float | None) -> None:
     assert jain_index(goodputs) == index
 
 
-@pytest.mark.parametrize("alone", [[], [30.0], [30.0, 0.0], [0.0, 0.0]])
-def test_there_is_no_benefit_without_two_paths_to_aggregate(alone: list[float]) -> None:
-    assert aggregation_benefit(30.0, alone) is None
+def over_time(receiver: Samples, bin_ns: int = 100 * MS) -> dict[str | None, Any]:
+    times = receiver.connection["time_ns"]
+    samples = {"server": receiver, "client": receiver}
+    span_ns = int(times[0]), int(times[-1])
+    return series.goodput(synthetic.scenario(), samples, span_ns, bin_ns)
 
 
-def test_goodput_over_time_of_a_steady_run_is_steady() -> None:
-    _, server = synthetic.run(FAST, SLOW, duration_ns=SECOND)
-    series = goodput_series(synthetic.scenario(), server)
-    # 10 bins of 100 ms, named by their middle
-    assert series.time_s == pytest.approx(np.arange(0.05, 1.0, 0.1))
-    assert series.paths["fast"] == pytest.approx(np.full(10, 32e6))
-    assert series.paths["slow"] == pytest.approx(np.full(10, 8e6))
-    assert series.total == pytest.approx(np.full(10, 40e6))
+@pytest.mark.parametrize(
+    ("duration_ms", "interval_ms", "bins"),
+    [
+        (1000, 10, 10),  # of 100 ms
+        (250, 10, 2),  # without the last one, which is incomplete
+        (900, 30, 9),  # without interpolation bins would hold 3 or 4 samples
+    ],
+)
+def test_goodput_of_a_steady_run_is_steady(duration_ms: int, interval_ms: int, bins: int) -> None:
+    times = {"duration_ns": duration_ms * MS, "interval_ns": interval_ms * MS}
+    found = over_time(synthetic.run(FAST, SLOW, **times)[1])
+    assert found["fast"] == pytest.approx(np.full(bins, 32e6))
+    assert found["slow"] == pytest.approx(np.full(bins, 8e6))
+    assert found[None] == pytest.approx(np.full(bins, 40e6))
 
 
 def test_goodput_over_time_may_have_other_bins_and_paths_without_a_subflow() -> None:
     _, server = synthetic.run(FAST, duration_ns=SECOND)
-    series = goodput_series(synthetic.scenario(), server, 250 * MS)
-    assert series.time_s == pytest.approx([0.125, 0.375, 0.625, 0.875])
-    assert series.paths["slow"].tolist() == [0, 0, 0, 0]
-    assert series.paths["fast"] == pytest.approx(np.full(4, 32e6))
+    found = over_time(server, 250 * MS)
+    assert found["slow"].tolist() == [0, 0, 0, 0]
+    assert found["fast"] == pytest.approx(np.full(4, 32e6))
     # two subflows of one path, of which there is a single sample
     _, server = synthetic.run(FAST, replace(SLOW, path=1), duration_ns=SECOND)
-    series = goodput_series(synthetic.scenario(), server, SECOND)
-    assert (series.paths["fast"].tolist(), series.total.tolist()) == ([40e6], [40e6])
+    found = over_time(server, SECOND)
+    assert (found["fast"].tolist(), found[None].tolist()) == ([40e6], [40e6])
     for bin_ns in (SECOND + 1, 2 * SECOND):
-        series = goodput_series(synthetic.scenario(), server, bin_ns)
-        each = series.time_s, series.paths["fast"], series.total
-        assert [len(values) for values in each] == [0] * 3
+        found = over_time(server, bin_ns)
+        assert [len(found["fast"]), len(found[None])] == [0, 0]
 
 
 @pytest.mark.parametrize(("direction", "name"), [("up", "server"), ("down", "client")])
 def test_goodput_over_time_is_that_of_the_receiver(direction: str, name: str) -> None:
-    _, receiver = synthetic.run(FAST, SLOW, duration_ns=SECOND)
+    _, sender = synthetic.run(FAST, SLOW, duration_ns=SECOND)
+    receiver = Samples(sender.connection, sender.subflow.copy())
     receiver.subflow["local_addr"] = (10, 7, 1, 1)
-    with pytest.raises(RunError, match=f"the {name} has a subflow from 10"):
-        goodput_series(directed(direction, synthetic.scenario()), receiver)
+    samples = {"server": sender, "client": sender, name: receiver}
+    with pytest.raises(MptcplabError, match="a subflow that is on no path"):
+        series.goodput(directed(direction, synthetic.scenario()), samples, (T0, T0 + SECOND), MS)
 
 
-def test_goodput_over_time_leaves_an_incomplete_last_bin_out() -> None:
-    _, server = synthetic.run(FAST, SLOW, duration_ns=250 * MS)
-    series = goodput_series(synthetic.scenario(), server)
-    assert series.time_s == pytest.approx([0.05, 0.15])
-
-
-def test_goodput_over_time_does_not_beat_against_the_sample_interval() -> None:
-    # Samples every 30 ms, bins of 100 ms: without interpolation bins would hold 3 or 4 samples.
-    _, server = synthetic.run(FAST, SLOW, duration_ns=900 * MS, interval_ns=30 * MS)
-    series = goodput_series(synthetic.scenario(), server)
-    assert series.total == pytest.approx(np.full(9, 40e6))
-
-
-def test_every_metric_says_what_it_is_and_where_it_comes_from() -> None:
+def test_the_page_on_metrics_is_current_and_says_what_each_is() -> None:
     for metric in (*RUN_METRICS, *PATH_METRICS):
         assert metric.meaning.endswith(".")
         assert metric.source
         assert metric.formula or metric.name == "name"
-
-
-def test_the_page_on_metrics_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "metrics.md"
     assert page.read_text() == docs_pages.metrics_page(), (
         "write it with python -m mptcplab.metrics.docs_pages metrics"

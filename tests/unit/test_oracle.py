@@ -15,14 +15,12 @@ from checks.oracle.backup import Backup
 from checks.oracle.blest import Blest
 from checks.oracle.burst import Burst
 from checks.oracle.daps import Daps
-from checks.oracle.dems import Dems
-from checks.oracle.earliest import Earliest
 from checks.oracle.ecf import Ecf, complete_earlier, queued_bytes
 from checks.oracle.first import First
 from checks.oracle.inorder import InOrder
 from checks.oracle.minrtt import MinRtt
 from checks.oracle.musher import Control, Musher
-from checks.oracle.ols import Exp3, Interval, Learner, Ols, activated
+from checks.oracle.ols import Interval, Learner, Ols
 from checks.oracle.otias import Otias, metric_8us
 from checks.oracle.raven import Mean, Raven
 from checks.oracle.redundant import Redundant
@@ -41,7 +39,6 @@ from checks.oracle.state import (
     Segment,
     Subflow,
 )
-from checks.oracle.stms import Stms
 from checks.oracle.sttf import Sttf, transfer_time
 from checks.oracle.thinstream import ThinStream
 from checks.oracle.v09x import Model
@@ -60,10 +57,9 @@ def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
         "can_send": True,
         "mss": MSS,
         **dict.fromkeys(("srtt_8us", "last_rtt_8us"), rtt_us * 8),
-        **dict.fromkeys(("min_rtt_us", "last_rtt_us"), rtt_us),
+        "last_rtt_us": rtt_us,
         "cwnd": 10,
         "ssthresh": 10,
-        "limit": 0xFFFFFFFF,
         "packets_out": more.get("in_flight", 0),
         "window_bytes": 1 << 20,
         "pacing_rate": (1 << 64) - 1,
@@ -290,14 +286,11 @@ def test_burst_sends_again_what_is_on_stale_subflows_alone() -> None:
 def test_roundrobin_begins_with_the_oldest_subflow() -> None:
     three = question(subflow(1, 10_000), subflow(2, 20_000), subflow(3, 30_000))
     assert picks(RoundRobin({}), three, 7) == [1, 2, 3, 1, 2, 3, 1]
-    assert picks(RoundRobin({"num_segments": 2}), three, 7) == [1, 1, 2, 2, 3, 3, 1]
     full = question(subflow(1, 10_000, in_flight=10), subflow(2, 20_000), subflow(3, 30_000))
     assert picks(RoundRobin({}), full, 4) == [2, 3, 2, 3]
     # what is queued would be in flight by now
     queued = subflow(1, 10_000, in_flight=8, unsent_bytes=2 * MSS)
     assert picks(RoundRobin({}), question(queued, subflow(2, 20_000)), 2) == [2, 2]
-    # strictly: nothing is sent while it is the full one's turn
-    assert picks(RoundRobin({"cwnd_limited": 0}), full, 2) == [0, 0]
 
 
 def test_redundant_walks_the_queue_on_each_subflow() -> None:
@@ -379,7 +372,7 @@ def test_lambda_of_blest_falls_once_in_a_round_trip() -> None:
 )
 def test_ecf(queued: int, waiting: int, verdict: int) -> None:
     fast, slow = subflow(1, 20_000), subflow(2, 100_000)
-    found = complete_earlier(fast, slow, queued * MSS, 0, waiting, 4, at_least_window=True)
+    found = complete_earlier(fast, slow, queued * MSS, 0, waiting, at_least_window=True)
     assert found == verdict
 
 
@@ -482,8 +475,6 @@ def test_daps() -> None:
     # delays of 12 and 36 ms, so within 36 ms the first has three turns of 10, the second one of 4
     asked = question(subflow(1, 20_000), subflow(2, 68_000, cwnd=4))
     assert picks(Daps({}), asked, 40) == [1] * 30 + [2] * 4 + [1] * 6
-    # in us they are 10000 and 34000; after 34 ms the plan goes on
-    assert picks(Daps({"unit_us": 1}), asked, 40) == [1] * 30 + [2] * 4 + [1] * 6
 
 
 def test_daps_repeats_what_a_subflow_with_room_lacks() -> None:
@@ -689,57 +680,9 @@ def test_thinstream_takes_a_delay_that_is_not_known_for_the_least() -> None:
 # --- ols with Exp3
 
 
-def test_exp3_makes_low_rewards_lower() -> None:
-    # exp(4 (1/2 - 1)) = 0.135, of 8192: 1108.7; the series is cut, and rounded down
-    assert activated(4096) == pytest.approx(1108.7, abs=3)
-    assert activated(8192) == 8192
-    assert activated(9000) == 9000
-
-
-def test_exp3_weighs_the_arm_by_its_reward() -> None:
-    learner = Exp3(Interval(0))
-    # 0.8 / 3 + 0.2 / 3, in 1/8192: 2184 + 546
-    assert learner.probabilities == [2730] * 3
-    learner.arm = 2
-    learner.update(8192)
-    # exp(0.2 / 3 x 1 / (1/3)) = 1.2214; then 0.5 x 1.2214 / 3.2214 + 0.5 / 3 = 0.3562
-    assert learner.weights[:2] == [8192] * 2
-    assert learner.weights[2] == pytest.approx(1.2214 * 8192, abs=5)
-    assert learner.probabilities[2] == pytest.approx(0.3562 * 8192, abs=3)
-    assert (learner.high, learner.epoch) == (74, 74)
-    learner.high = 0
-    learner.arm = 0
-    learner.update(0)
-    # 0.8 x 1.2214 / 3.2214 + 0.2 / 3 = 0.37
-    assert learner.probabilities[2] == pytest.approx(0.37 * 8192, abs=3)
-
-
-def test_exp3_keeps_weights_within_36_bits() -> None:
-    learner = Exp3(Interval(0), weights=[1 << 35, 1 << 22, 8192])
-    learner.probabilities = [8192, 1, 1]
-    learner.update(80 * 8192)
-    # an eighth part of 80 x 0.2 / 3 is 5.33 e-folds: 207 x 2^35 does not fit, 207 x 2^27 does
-    assert learner.weights[1:] == [1 << 14, 8192]
-    assert learner.weights[0] == pytest.approx(207.1 * 2**27, rel=0.01)
-
-
-def test_exp3_forgets_after_four_rewards_that_differ_in_a_row() -> None:
-    learner = Exp3(Interval(0), weights=[8192, 9000, 7000], epoch=1, high=0)
-    for _ in range(4):
-        learner.means[0], learner.deviations[0] = 1000, 10
-        learner.arm = 0
-        assert learner.weights != [8192] * 3
-        learner.probabilities = [8192 * 8192] * 3
-        learner.update(8192)
-    # all weights are 1, and then that of the arm has grown by nearly nothing; g is 0.5
-    assert learner.weights == pytest.approx([8192] * 3, abs=2)
-    assert (learner.epoch, learner.high) == (74, 74)
-
-
 def test_ols_takes_the_arm_that_was_drawn_from_the_record() -> None:
     model = Ols({"exp3": 1})
     model.done(Done(0, 1, EVENT, 0, 0, 3))
-    assert isinstance(model.learner, Exp3)
     assert model.drawn == 2
 
 
@@ -869,209 +812,3 @@ def test_raven_copies_where_intervals_overlap() -> None:
     # 20 ms; 0.421959 x 47.3 ms = 19.96, x 47.5 ms = 20.04
     assert after_a_sample(47_300) == [(NEW, 1), (DUPLICATE, 2), (NEW, 1)]
     assert after_a_sample(47_500) == [(NEW, 1)] * 3
-
-
-# --- stms
-
-
-def acked(asked: Question, number: int, bytes_: int, una_seq: int | None = None) -> None:
-    flow = asked.subflow(number)
-    assert flow
-    flow.snd_una += bytes_
-    flow.outstanding_bytes -= bytes_
-    asked.una_seq = asked.una_seq if una_seq is None else una_seq
-
-
-def stms_with_a_sample(gap: int) -> tuple[Stms, Question]:
-    """The fast one has 10 segments on their way, and the slow one has left it so many more."""
-    model = Stms({})
-    fast = subflow(1, 20_000, in_flight=10, outstanding_bytes=10 * MSS)
-    asked = question(fast, subflow(2, 100_000), head=Segment(10 * MSS, MSS, NOTHING))
-    asked.nxt_seq = 10 * MSS
-    model.choose(asked)
-    model.state.gaps[2].bytes = gap * MSS
-    answer = model.choose(asked)
-    assert answer == Answer(NEW, 2, (10 + gap) * MSS)
-    model.took(Asked(asked, answer))
-    model.done(Done(asked.time_ns, 1, NEW, 2, answer.seq, MSS))
-    asked.subflows[1].outstanding_bytes = MSS
-    return model, asked
-
-
-def test_stms_grows_the_gap_by_what_came_before_a_late_sample() -> None:
-    model, asked = stms_with_a_sample(4)
-    # 10 + 4 segments were to come before it; with 17 the connection is beyond it
-    acked(asked, 1, 17 * MSS, una_seq=15 * MSS)
-    model.choose(asked)
-    assert model.state.gaps[2].bytes == 7 * MSS
-
-
-def test_stms_shrinks_the_gap_by_what_an_early_sample_was_before() -> None:
-    model, asked = stms_with_a_sample(4)
-    acked(asked, 1, 12 * MSS)
-    acked(asked, 2, MSS)
-    model.choose(asked)
-    assert model.state.gaps[2].bytes == 2 * MSS
-    # nothing beyond it has arrived when the connection is: a segment less
-    model, asked = stms_with_a_sample(4)
-    acked(asked, 1, 14 * MSS, una_seq=15 * MSS)
-    model.choose(asked)
-    assert model.state.gaps[2].bytes == 3 * MSS
-
-
-def test_stms_learns_nothing_from_a_sample_with_a_loss_or_a_timeout() -> None:
-    for change in ({"ca_state": 3}, {"ca_state": 4, "usable": False}):
-        model, asked = stms_with_a_sample(4)
-        for name, value in change.items():
-            setattr(asked.subflows[0], name, value)
-        acked(asked, 1, 17 * MSS, una_seq=15 * MSS)
-        model.choose(asked)
-        assert model.state.gaps[2].bytes == 4 * MSS
-
-
-# --- dems
-
-
-def test_dems_sends_a_chunk_from_both_ends() -> None:
-    model = Dems({"owd": 0})
-    asked = question(subflow(1, 20_000), subflow(2, 60_000), unsent_bytes=64 * MSS)
-    assert model.choose(asked) == Answer(NEW, 1, 0)
-    asked.subflows[0].in_flight = 10
-    assert model.choose(asked) == Answer(NEW, 2, 63 * MSS)
-    model.done(Done(0, 1, NEW, 2, 63 * MSS, MSS))
-    asked.unsent_bytes -= MSS
-    assert model.choose(asked) == Answer(NEW, 2, 62 * MSS)
-
-
-def test_dems_leaves_the_rest_to_the_nearer_path() -> None:
-    # n segments take n x 20 ms / 10 on the near one, which is (60 - 20) / 2 ms nearer: 10 of them
-    for number, answer in ((11, Answer(NEW, 2, 10 * MSS)), (10, Answer(WAIT))):
-        asked = question(subflow(1, 20_000, in_flight=10), subflow(2, 60_000))
-        asked.unsent_bytes = number * MSS
-        assert Dems({"owd": 0}).choose(asked) == answer
-
-
-def test_dems_goes_on_into_what_the_other_path_carries() -> None:
-    model = Dems({"owd": 0})
-    near, far = subflow(1, 20_000, rttvar_us=1000), subflow(2, 60_000, rttvar_us=3000)
-    asked = question(near, far, unsent_bytes=20 * MSS)
-    model.choose(asked)
-    for number in range(20):
-        model.done(Done(0, 1, NEW, 1 if number < 15 else 2, number * MSS, MSS))
-    asked.head, asked.unsent_bytes, asked.nxt_seq = None, 0, 20 * MSS
-    asked.oldest = Segment(0, MSS, frozenset({1}))
-    # 10 segments in 20 ms are 2 in the 4 ms that both deviate by; 10 % of the chunk are 2
-    assert model.choose(asked) == Answer(DUPLICATE, 1, 15 * MSS)
-    model.done(Done(0, 1, DUPLICATE, 1, 15 * MSS, MSS))
-    assert model.choose(asked) == Answer(DUPLICATE, 1, 16 * MSS)
-    model.done(Done(0, 1, DUPLICATE, 1, 16 * MSS, MSS))
-    assert model.choose(asked).what == WAIT
-    # on the far one the last that it does not carry; its 0.67 segments are too few
-    near.in_flight, model.copied = 10, 0
-    assert model.choose(asked).what == WAIT
-    far.cwnd = 15
-    assert model.choose(asked) == Answer(DUPLICATE, 2, 14 * MSS)
-
-
-# --- earliest: a window of 10 segments in 20 ms is 724000 bytes/s, a segment in 2 ms
-
-NOT_IN_SLOW_START = 2
-
-
-def earliest(*subflows: Subflow, **more: Any) -> Answer:
-    return Earliest({}).choose(question(*subflows, **more))
-
-
-def test_earliest_skips_what_a_faster_path_delivers_until_then() -> None:
-    # 10 and 50 ms: 20 segments in between, and 4 more in a variation of 8 ms
-    fast = subflow(1, 20_000, in_flight=10, ssthresh=NOT_IN_SLOW_START)
-    slow = subflow(2, 100_000)
-    assert earliest(fast, slow) == Answer(NEW, 2, 20 * MSS)
-    assert earliest(fast, slow, unsent_bytes=20 * MSS).what == WAIT
-    assert earliest(fast, slow, unsent_bytes=20 * MSS + 1) == Answer(NEW, 2, 20 * MSS)
-    assert earliest(fast, slow, window_end_seq=21 * MSS) == Answer(NEW, 2, 20 * MSS)
-    assert earliest(fast, slow, window_end_seq=21 * MSS - 1).what == WAIT
-    for varying in (replace(fast, rttvar_us=8000), slow), (fast, replace(slow, rttvar_us=8000)):
-        assert earliest(*varying) == Answer(NEW, 2, 24 * MSS)
-        assert earliest(*varying, unsent_bytes=20 * MSS).what == WAIT
-        assert earliest(*varying, unsent_bytes=21 * MSS) == Answer(NEW, 2, 20 * MSS)
-    assert earliest(replace(fast, in_flight=9), slow) == Answer(NEW, 1, 0)
-    # what is queued here: 10 + 5 * 2 ms, 15 segments in 30 ms
-    assert earliest(replace(fast, unsent_bytes=5 * MSS), slow) == Answer(NEW, 2, 15 * MSS)
-
-
-def test_earliest_leaves_out_backups_and_paths_in_trouble() -> None:
-    fast = subflow(1, 20_000, in_flight=10, ssthresh=NOT_IN_SLOW_START)
-    slow = subflow(2, 100_000)
-    for gone in ({"backup": True}, {"usable": False}, {"ca_state": 4}):
-        assert earliest(replace(fast, **gone), slow) == Answer(NEW, 2, 0)
-    assert earliest(replace(fast, backup=True), replace(slow, backup=True)).seq == 20 * MSS
-
-
-def test_slow_start_of_earliest() -> None:
-    # 10 segments in the first 20 ms; then 20, or 15; not with 4 ms of queue, nor paced at 6/5
-    slow = subflow(2, 100_000)
-    begins = subflow(1, 20_000, in_flight=10, ssthresh=0x7FFFFFFF)
-    assert earliest(begins, slow).seq == 30 * MSS
-    assert earliest(replace(begins, ssthresh=15), slow).seq == 25 * MSS
-    assert earliest(replace(begins, ssthresh=10), slow).seq == 20 * MSS
-    assert earliest(replace(begins, min_rtt_us=16_001), slow).seq == 30 * MSS
-    assert earliest(replace(begins, min_rtt_us=16_000), slow).seq == 20 * MSS
-    assert earliest(replace(begins, pacing_rate=868_800), slow).seq == 20 * MSS
-    assert earliest(replace(begins, pacing_rate=1_448_000), slow).seq == 30 * MSS
-
-
-def test_pacing_of_earliest() -> None:
-    # more than two packets, or 1/1024 s: 7070 bytes; then it has 10 + 6 ms, 17 segments in 34 ms
-    paced = subflow(1, 20_000, cwnd=200, ssthresh=NOT_IN_SLOW_START, pacing_rate=724_000)
-    assert earliest(replace(paced, unsent_bytes=2 * MSS)).what == NEW
-    assert earliest(replace(paced, unsent_bytes=2 * MSS + 1)).what == WAIT
-    quick = replace(paced, pacing_rate=7_240_000)
-    assert earliest(replace(quick, unsent_bytes=7070)).what == NEW
-    assert earliest(replace(quick, unsent_bytes=7071)).what == WAIT
-    busy = replace(paced, unsent_bytes=3 * MSS)
-    assert earliest(busy, subflow(2, 100_000)) == Answer(NEW, 2, 17 * MSS)
-
-
-def test_earliest_measures_how_long_a_queue_is() -> None:
-    # 20 segments in 40 ms, of which 20 are a queue: 30 of them take 60 - 10 ms, 20 take 30. Then
-    # 4 in 40 ms, less than 7/8: 35 take 35 * 1448 / 633500 s, 80 - 10 ms.
-    model = Earliest({})
-    queued = subflow(1, 40_000, min_rtt_us=20_000, cwnd=50, ssthresh=NOT_IN_SLOW_START)
-
-    def hears(ms: int, una: int, in_flight: int, **more: Any) -> None:
-        now = replace(queued, snd_una=una * MSS, in_flight=in_flight)
-        model.choose(question(now, time_ns=10**9 + ms * 10**6, **more))
-
-    def delay_ms(una: int, in_flight: int, other_ms: int) -> float:
-        now = replace(queued, snd_una=una * MSS, in_flight=in_flight)
-        fast, slow = 2 * other_ms * 1000 - 2, 2 * other_ms * 1000 + 2
-        found = [model.choose(question(now, subflow(2, rtt))).subflow for rtt in (fast, slow)]
-        return other_ms if found == [2, 1] else float("nan")
-
-    hears(0, 0, 31)
-    hears(0, 1, 30)
-    hears(39, 11, 30)
-    assert delay_ms(11, 29, 20) == 20
-    hears(40, 21, 30)
-    assert model.measured[1].rate == 724_000
-    assert [delay_ms(21, 29, 50), delay_ms(21, 19, 30), delay_ms(21, 0, 20)] == [50, 30, 20]
-    hears(80, 25, 34)
-    assert delay_ms(25, 34, 70) == 70
-    # without anything more to send, or in flight, it begins anew; so it does at a timeout
-    hears(100, 65, 30, unsent_bytes=0)
-    hears(130, 105, 30)
-    hears(150, 145, 0)
-    hears(180, 185, 30)
-    timeout = replace(queued, snd_una=185 * MSS, in_flight=1, cwnd=1, usable=False)
-    model.choose(question(timeout, time_ns=10**9 + 200 * 10**6))
-    hears(5200, 186, 30)
-    assert model.measured[1].rate == 633_500
-
-
-def test_earliest_places_reinjections_first() -> None:
-    segment = Segment(7, MSS, frozenset({1}))
-    fast, slow = subflow(1, 20_000, in_flight=10), subflow(2, 100_000)
-    assert earliest(fast, slow, reinjection=segment) == Answer(REINJECTION, 2, 7)
-    full = replace(slow, in_flight=10)
-    assert earliest(fast, full, reinjection=segment).what == WAIT

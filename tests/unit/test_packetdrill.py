@@ -143,28 +143,11 @@ def test_files_behind_links_are_copied(tmp_path: Path, scripts: Path, reading: P
         packetdrill.prepare(reading, scripts)
 
 
-@pytest.mark.parametrize(
-    ("place", "target", "message"),
-    [
-        ("in/x", "gone", "/in/x: a link to nothing"),
-        ("in/x", "x", "/in/x: a link to nothing"),
-        ("in/x", ".", "/in/x: a link to a directory that contains it"),
-        ("in/x", "..", "/in/x: a link to a directory that contains it"),
-        # there and back
-        ("x", "../other", "/x/y: a link to a directory that contains it"),
-    ],
-)
-def test_links_that_lead_nowhere_are_refused(
-    tmp_path: Path, scripts: Path, reading: Path, place: str, target: str, message: str
-) -> None:
-    (scripts / "in").mkdir()
+def test_a_link_that_leads_nowhere_is_refused(scripts: Path, reading: Path) -> None:
     (scripts / "a.pkt").write_text("")
-    (scripts / place).symlink_to(target)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "y").symlink_to(scripts)
-    with pytest.raises(InputError) as error:
+    (scripts / "x").symlink_to("gone")
+    with pytest.raises(InputError, match="/x: cannot be read"):
         packetdrill.prepare(reading, scripts)
-    assert str(error.value).endswith(message)
 
 
 def test_the_name_of_a_script_is_utf_8(scripts: Path, reading: Path) -> None:

@@ -19,10 +19,8 @@ from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel import Parts
 from mptcplab.metrics.series import Panel, RunSeries, Series
 from mptcplab.papers import (
-    catalogue,
     chart,
     data,
-    document,
     looks,
     publish,
     reproduce,
@@ -355,19 +353,6 @@ def test_a_scheduler_looks_the_same_in_every_chart_and_unlike_others_and_paths()
     assert not {each.colour for each in many.values()} & {*PATH_COLOURS}
 
 
-def test_a_report_of_a_figure_has_the_colours_of_its_page() -> None:
-    # the parameters in the order of runs, not of the experiment
-    labels = ["default", "minrtt:rp=off:v089=on", "lte"]
-    every = looks.of_schedulers(catalogue.load(each).experiment for each in catalogue.names())
-    found = document.styles(labels)
-    assert found is not None
-    assert list(found) == labels
-    assert list(found.values()) == [
-        every[name] for name in ("default", "minrtt:v089=on:rp=off", "lte")
-    ]
-    assert document.styles([*labels, "my-own"]) is None
-
-
 def test_over_time_each_scheduler_has_the_run_of_its_first_seed(
     monkeypatch: pytest.MonkeyPatch, runs: dict[str, Ran], tmp_path: Path
 ) -> None:
@@ -441,28 +426,3 @@ def test_over_time_there_is_the_sum_of_the_paths() -> None:
     drawn = {line.get_label(): np.asarray(line.get_ydata()).tolist() for line in minrtt.lines}
     assert drawn["sum"] == [11.0, 22.0]
     assert [line.get_label() for line in blest.lines] == ["a"]
-
-
-def test_a_document_of_an_experiment_is_drawn_as_on_its_page(
-    runs: dict[str, Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    of = published(kind="bars")
-    monkeypatch.setattr(catalogue, "names", lambda: ["paper2020/fig1"])
-    monkeypatch.setattr(catalogue, "load", lambda _name: of)
-    runs[PUBLISHED] = ran(of)
-    file = tmp_path / "out" / "paper2020" / "fig1.json"
-    file.parent.mkdir(parents=True)
-    file.write_text('{"experiment": "paper2020/fig1"}')
-    drawn = document.of_document(file)
-    assert drawn is not None
-    assert (drawn.title, drawn.file_name) == ("paper2020/fig1: Queues", "paper2020-fig1")
-    page = written(tmp_path / "pages", of)["paper2020-fig1.svg"]
-    assert drawn.picture("svg").decode() == page
-    # of another part, of a changed experiment, of none
-    assert document.of_document(file.rename(file.with_name("fig1-today.json"))) is None
-    runs[PUBLISHED] = ran(of, digest="other")
-    assert document.of_document(file.with_name("fig1-today.json").rename(file)) is None
-    file.write_text('{"experiment": "paper2020/fig2"}')
-    assert document.of_document(file) is None
-    file.write_text('{"runs": []}')
-    assert document.of_document(file) is None

@@ -46,7 +46,6 @@ queue = [20, 40]
 rtt = [10, 20]
 
 [quick]
-repeat = 1
 grid.queue = [40]
 
 [[metric]]
@@ -99,7 +98,7 @@ def test_quick_runs_are_some_of_all(tmp_path: Path) -> None:
     published = load(tmp_path, FIGURE)
     every = {each.scenario.key_text() for each in settings(published, tmp_path)}
     quick = {each.scenario.key_text() for each in settings(published, tmp_path, part=QUICK)}
-    assert len(quick) == 4
+    assert len(quick) == 12
     assert quick < every
 
 
@@ -112,14 +111,12 @@ def test_the_number_of_seeds_can_be_given(tmp_path: Path) -> None:
 def test_cases_are_axes_too(tmp_path: Path) -> None:
     text = FIGURE.replace("rtt = [10, 20]\n", "").replace(
         "[quick]",
-        '[[case]]\nname = "near"\nrtt = 10\n[[case]]\nname = "far"\nrtt = 20\n'
-        '[quick]\ncases = ["far"]',
+        '[[case]]\nname = "near"\nrtt = 10\n[[case]]\nname = "far"\nrtt = 20\n[quick]',
     )
     published = load(tmp_path, text)
     assert published.experiment.axes() == ["scheduler", "queue", "case", "rtt"]
-    every, quick = (published.experiment.part(part).points() for part in (PUBLISHED, QUICK))
-    assert {each["case"] for each in every} == {"near", "far"}
-    assert {each["rtt"] for each in quick} == {20}
+    points = published.experiment.part(PUBLISHED).points()
+    assert {(each["case"], each["rtt"]) for each in points} == {("near", 10), ("far", 20)}
 
 
 def test_a_design_is_combined_with_the_grid(tmp_path: Path) -> None:
@@ -187,7 +184,7 @@ def test_two_processes_may_write_a_drive(tmp_path: Path, monkeypatch: pytest.Mon
         ('title = "Queues"', "", "title", "", "missing"),
         ("repeat = 3", "repeat = 0", "repeat", "0", "greater than or equal to 1"),
         ("repeat = 3", "repeats = 3", "repeats", "3", 'did you mean "repeat"'),
-        ("[quick]", "[quick]\nrepeats = 1", "quick.repeats", "1", "accepted here: repeat"),
+        ("[quick]", "[quick]\nrepeats = 1", "quick.repeats", "1", "accepted here: points"),
         ("unit =", "units =", "metric[1].units", '"Mbit/s"', 'did you mean "unit"'),
         ('"lines"', '"pie"', "chart.kind", '"pie"', "'lines', 'bars', 'cdf' or 'time'"),
         ('x = "queue"', 'x = "size"', "chart.x", '"size"', "known: scheduler, queue, rtt"),
@@ -208,7 +205,6 @@ def test_two_processes_may_write_a_drive(tmp_path: Path, monkeypatch: pytest.Mon
         ("[40]", "[40, 60]", "quick.grid.queue", "60", "not in grid.queue"),
         ("[quick]", "[quick]\nscenario.cc = 'reno'", "quick.says", "", "must say"),
         ("[quick]", "[quick]\npoints = 3", "quick.points", "3", "more than the design"),
-        ("[quick]", "[quick]\ncases = ['x']", "quick.cases", '"x"', "not a case"),
         ("goodput_bps / 1e6", "goodput_bps /", "metric[1].value", '"goodput_bps /"', "formula"),
         (
             "holds = \"more > median(goodput, scheduler='minrtt')\"",
@@ -245,7 +241,6 @@ range = [0, 2]
 [[variant]]
 name = "today"
 says = "today's defaults"
-repeat = 2
 scenario = { cc = "cubic", "path.first.delay" = "{rtt}ms" }
 grid = { scheduler = ["default", "minrtt"] }
 [[variant]]
@@ -281,8 +276,8 @@ def test_a_variant_is_the_quick_part_with_other_settings(tmp_path: Path) -> None
     assert own.parts() == ["published", "published-quick", *variants]
     assert own.variants() == variants
     assert own.sensitivity() == {"loss": ["loss=0", "loss=2"]}
-    # 2 schedulers, a queue, 2 delays; seeds of the variant, or of the published setting
-    assert [own.part(name).runs() for name in own.parts()] == [24, 4, 8, 12, 12, 12]
+    # 2 schedulers, a queue, 2 delays, 3 seeds
+    assert [own.part(name).runs() for name in own.parts()] == [24, 12, 12, 12, 12, 12]
     today = settings(published, tmp_path, part="today")
     assert {each.point["scheduler"] for each in today} == {"default", "minrtt"}
     assert {each.point["queue"] for each in today} == {40}
@@ -379,7 +374,6 @@ def test_random_seeds_are_samples(tmp_path: Path, old: str, new: str, is_random:
         ('"path.first.', '"path.fist.', "variant[1].scenario", "known: first, second"),
         ('"{rtt}ms"', '"{rrt}ms"', "variant[1].scenario.path.first.delay", 'did you mean "rtt"'),
         ("grid = { scheduler", "grid = { schedular", "variant[1].grid.schedular", "not in grid"),
-        ("repeat = 2", "repeat = 0", "variant[1].repeat", "greater than or equal to 1"),
         ("[[claim]]", '[[claim]]\nfitted_by = ["loss"]', "claim[1].fitted_by", "known: none"),
         ('name = "more"', 'name = "A b"', "claim[1].name", "pattern"),
         ('name = "more"', "", "claim[1].name", "missing"),

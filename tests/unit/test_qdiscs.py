@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from mptcplab import units
 from mptcplab.plan import plan, qdiscs
+from mptcplab.plan.testbed import End
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import NO_RATE_BPS, Direction
 from mptcplab.scenario.model import Scenario, Shape
@@ -32,6 +34,7 @@ def commands(keys: str, direction: Direction = "up") -> list[str]:
 
 LINE = "tc -n router1 qdisc add dev rs1 root handle 1: netem limit 1000000 rate 1000tbit"
 TBF = "tbf rate 10mbit burst 15140 limit"
+NETEM = "tc -n router1 qdisc add dev rs1 root netem limit 20 rate 10mbit delay 10ms"
 
 
 @pytest.mark.parametrize(
@@ -93,6 +96,23 @@ TBF = "tbf rate 10mbit burst 15140 limit"
                 " 1ms",
             ],
         ),
+        (",duplicate=1%", [f"{NETEM} duplicate 1%"]),
+        (",loss=2%,loss_correlation=25%", [f"{NETEM} loss 2% 25%"]),
+        # share (2 - 0.1) / (50 - 0.1) = 3.81 %, p = 0.05 x 0.0381 / 0.9619
+        (
+            ",loss=2%,loss_burst=20,loss_bad=50%,loss_good=0.1%",
+            [f"{NETEM} loss gemodel 0.1979167% 5.0000000% 50.0000000% 0.1000000%"],
+        ),
+        # a quarter and a twelfth of 60000; (2 x 5000 + 15000) / (3 x 1514) = 5.5
+        (
+            ",queue=60KB,queue_discipline=red",
+            [
+                f"{LINE} delay 10ms",
+                f"tc -n router1 qdisc add dev rs1 parent 1:1 handle 2: {TBF} 60000",
+                "tc -n router1 qdisc add dev rs1 parent 2:1 handle 3: red limit 60000 min 5000"
+                " max 15000 avpkt 1514 burst 6 probability 0.02 bandwidth 10mbit",
+            ],
+        ),
     ],
 )
 def test_a_direction_is_made_of_these_commands(keys: str, expected: list[str]) -> None:
@@ -100,25 +120,17 @@ def test_a_direction_is_made_of_these_commands(keys: str, expected: list[str]) -
 
 
 def test_a_direction_is_at_the_router_and_the_host_that_send() -> None:
+    def ends(of: Mapping[Direction, End]) -> list[tuple[str, str]]:
+        return [(of[direction].device, of[direction].namespace) for direction in of]
+
     found = qdiscs.path_spots(3)
-    assert {direction: end.namespace for direction, end in found.routers.items()} == dict.fromkeys(
-        ("up", "down"), "router3"
-    )
-    assert {direction: end.device for direction, end in found.routers.items()} == {
-        "up": "rs3",
-        "down": "rc3",
-    }
-    assert {direction: end[:2] for direction, end in found.hosts.items()} == {
-        "up": ("c3", "client"),
-        "down": ("s3", "server"),
-    }
-    others = qdiscs.path_spots(4, "client2", "server2", {"up": 5}).hosts.values()
-    assert [end.namespace for end in others] == ["client2", "server2"]
+    assert list(found.routers) == list(found.hosts) == ["up", "down"]
+    assert ends(found.routers) == [("rs3", "router3"), ("rc3", "router3")]
+    assert ends(found.hosts) == [("c3", "client"), ("s3", "server")]
+    others = qdiscs.path_spots(4, "client2", "server2", {"up": 5}).hosts
+    assert ends(others) == [("c4", "client2"), ("s4", "server2")]
     link = qdiscs.link_spots(2)
-    assert {direction: end[:2] for direction, end in link.routers.items()} == {
-        "up": ("n2", "near2"),
-        "down": ("f2", "far2"),
-    }
+    assert ends(link.routers) == [("n2", "near2"), ("f2", "far2")]
     assert link.hosts == {}
 
 
@@ -139,7 +151,39 @@ def options(keys: str, **changed: Any) -> str:
     return qdiscs.shaping(PATH, "up", up(keys).model_copy(update=changed))[0].options
 
 
-def test_what_only_events_and_traces_make_of_a_direction() -> None:
+def test_the_bottleneck_holds_the_queue() -> None:
+    for keys, where, kind in (
+        ("", ("router1", "rs1"), "netem"),
+        (",reorder=1%", ("router1", "rs1"), "netem"),
+        (",queue_discipline=droptail", ("router1", "rs1"), "pfifo"),
+        (",queue=30KB", ("router1", "rs1"), "tbf"),
+        (",queue_discipline=codel,reorder=1%", ("router1", "rs1"), "codel"),
+        (",bottleneck=host", ("client", "c1"), "netem"),
+        (",queue_discipline=fq_codel,bottleneck=host", ("client", "c1"), "fq_codel"),
+    ):
+        found = qdiscs.bottleneck(PATH, "up", up(keys))
+        assert ((found.namespace, found.device), found.kind) == (where, kind)
+        # with packets that overtake, the queue is in the outer netem
+        assert keys != ",reorder=1%" or found.place == "root handle 1:"
+        assert found in qdiscs.shaping(PATH, "up", up(keys))
+    # the other direction is shaped at the other devices
+    (host, line) = commands(",queue=200,bottleneck=host", "down")
+    assert host.startswith("tc -n server qdisc add dev s1 root netem limit 200")
+    assert line.startswith("tc -n router1 qdisc add dev rc1 root netem")
+
+
+def test_two_states_have_the_mean_loss() -> None:
+    for loss, burst, good, bad in (
+        (0.01, 4, 0.0, 1.0),
+        (0.02, 20, 0.001, 0.5),
+        (0.05, 50, 0.01, 0.3),
+        (0.5, 1, 0.0, 1.0),
+    ):
+        p, r = qdiscs.gilbert(loss, burst, good=good, bad=bad)
+        assert 1 / r == burst
+        assert 0 < p <= 1
+        # in the long run the states hold for r / (p + r) and p / (p + r)
+        assert (r * good + p * bad) / (p + r) == pytest.approx(loss)
     # a rate of 0 would be no limit to netem; 1 byte per second is the least it knows
     assert " rate 8bit " in options("", rate_bps=0)
     # an outage loses all, in whatever rows it was before
@@ -150,71 +194,6 @@ def test_what_only_events_and_traces_make_of_a_direction() -> None:
     assert many.endswith(" loss gemodel 100.0000000% 100.0000000%")
     # a mean as high as the bad state's: it is never left
     assert qdiscs.gilbert(0.5, 2, good=0.0, bad=0.5) == (float("inf"), 0.5)
-
-
-def test_packets_that_come_twice_are_netems() -> None:
-    assert commands(",duplicate=1%")[0].endswith(" duplicate 1%")
-
-
-def test_a_red_of_bytes_has_its_thresholds_of_them() -> None:
-    # a quarter and a twelfth of 60000; (2 x 5000 + 15000) / (3 x 1514) = 5.5
-    assert commands(",queue=60KB,queue_discipline=red")[-1].endswith(
-        "red limit 60000 min 5000 max 15000 avpkt 1514 burst 6 probability 0.02 bandwidth 10mbit"
-    )
-
-
-def test_with_packets_that_overtake_the_queue_is_in_the_outer_netem() -> None:
-    assert qdiscs.bottleneck(PATH, "up", up(",reorder=1%")).place == "root handle 1:"
-
-
-def test_the_other_direction_is_shaped_at_the_other_devices() -> None:
-    (host, line) = commands(",queue=200,bottleneck=host", "down")
-    assert host.startswith("tc -n server qdisc add dev s1 root netem limit 200")
-    assert line.startswith("tc -n router1 qdisc add dev rc1 root netem")
-
-
-@pytest.mark.parametrize(
-    ("keys", "where", "kind"),
-    [
-        ("", ("router1", "rs1"), "netem"),
-        (",reorder=1%", ("router1", "rs1"), "netem"),
-        (",queue_discipline=droptail", ("router1", "rs1"), "pfifo"),
-        (",queue=30KB", ("router1", "rs1"), "tbf"),
-        (",queue_discipline=codel,reorder=1%", ("router1", "rs1"), "codel"),
-        (",bottleneck=host", ("client", "c1"), "netem"),
-        (",queue_discipline=fq_codel,bottleneck=host", ("client", "c1"), "fq_codel"),
-    ],
-)
-def test_the_bottleneck_is_the_one_that_holds_the_queue(
-    keys: str, where: tuple[str, str], kind: str
-) -> None:
-    found = qdiscs.bottleneck(PATH, "up", up(keys))
-    assert ((found.namespace, found.device), found.kind) == (where, kind)
-    assert found in qdiscs.shaping(PATH, "up", up(keys))
-
-
-@pytest.mark.parametrize(
-    ("loss", "burst", "good", "bad"),
-    [(0.01, 4, 0.0, 1.0), (0.02, 20, 0.001, 0.5), (0.05, 50, 0.01, 0.3), (0.5, 1, 0.0, 1.0)],
-)
-def test_the_two_states_have_the_mean_loss(
-    loss: float, burst: int, good: float, bad: float
-) -> None:
-    p, r = qdiscs.gilbert(loss, burst, good=good, bad=bad)
-    assert 1 / r == burst
-    assert 0 < p <= 1
-    # in the long run the states hold for r / (p + r) and p / (p + r)
-    assert (r * good + p * bad) / (p + r) == pytest.approx(loss)
-
-
-def test_two_states_are_told_to_netem_with_their_losses() -> None:
-    (command,) = commands(",loss=2%,loss_burst=20,loss_bad=50%,loss_good=0.1%")
-    # share (2 - 0.1) / (50 - 0.1) = 3.81 %, p = 0.05 x 0.0381 / 0.9619
-    assert command.endswith(" loss gemodel 0.1979167% 5.0000000% 50.0000000% 0.1000000%")
-
-
-def test_correlated_losses_are_netems() -> None:
-    assert commands(",loss=2%,loss_correlation=25%")[0].endswith(" loss 2% 25%")
 
 
 def test_packets_to_be_lost_are_named_where_they_come_to_the_router() -> None:
@@ -231,32 +210,18 @@ def lines_at(keys: str, event: str, **flags: Any) -> list[str]:
 
 
 def test_an_event_changes_only_what_is_different() -> None:
-    keys = ",up.queue_discipline=codel"
-    rate = lines_at(keys, "3s:a:change,up.rate=x0.5")
-    assert rate == [
-        "at 3s tc -n router1 qdisc change dev rs1 parent 1:1 handle 2: tbf rate 5mbit burst 15140"
-        " limit 1000"
+    keys, change = ",up.queue_discipline=codel", "at 3s tc -n router1 qdisc change dev rs1"
+    assert lines_at(keys, "3s:a:change,up.rate=x0.5") == [
+        f"{change} parent 1:1 handle 2: tbf rate 5mbit burst 15140 limit 1000"
     ]
-    delay = lines_at(keys, "3s:a:change,up.delay=50ms")
-    assert delay == [
-        "at 3s tc -n router1 qdisc change dev rs1 root handle 1: netem limit 1000000 rate 1000tbit"
-        " delay 50ms"
+    assert lines_at(keys, "3s:a:change,up.delay=50ms") == [
+        f"{change} root handle 1: netem limit 1000000 rate 1000tbit delay 50ms"
     ]
-
-
-def test_the_jitter_that_was_asked_for_is_told_to_netem_when_the_delay_has_room_for_it() -> None:
-    text = plan.render(
-        scenario_of(
-            "a:10mbit,10ms,jitter=8ms",
-            event=["1s:a:change,up.delay=5ms", "2s:a:change,up.delay=20ms"],
-            seed_delay="0us",
-        )
-    )
-    found = re.findall(r"at (\d+s) tc .* netem .* delay (\S+ \S+)", text)
-    assert found == [("1s", "5ms 5ms"), ("2s", "20ms 8ms")]
-
-
-def test_an_event_that_changes_nothing_of_what_a_link_can_be_is_no_command() -> None:
+    # a delay that becomes shorter than reorder by is all that is overtaken
+    first, second = lines_at(",up.reorder=1%,up.reorder_by=5ms", "3s:a:change,up.delay=2ms")
+    assert " handle 1: " in first
+    assert first.endswith(" delay 0ms")
+    assert second.endswith(" delay 2ms reorder 1%")
     # 10 kbit/s; then 10 bit/s and 1 bit/s, which are both less than the least, 1 kbit/s; no jitter
     # is what the path has anyway
     slow = [f"{at}s:a:change,rate=x0.001" for at in (1, 2)]
@@ -269,13 +234,16 @@ def test_an_event_that_changes_nothing_of_what_a_link_can_be_is_no_command() -> 
         *[("1s", "10kbit")] * 2,
         *[("2s", "1kbit")] * 2,
     ]
-
-
-def test_a_delay_that_becomes_shorter_than_reorder_by_is_all_that_is_overtaken() -> None:
-    first, second = lines_at(",up.reorder=1%,up.reorder_by=5ms", "3s:a:change,up.delay=2ms")
-    assert " handle 1: " in first
-    assert first.endswith(" delay 0ms")
-    assert second.endswith(" delay 2ms reorder 1%")
+    # the jitter that was asked for is told to netem when the delay has room for it
+    text = plan.render(
+        scenario_of(
+            "a:10mbit,10ms,jitter=8ms",
+            event=["1s:a:change,up.delay=5ms", "2s:a:change,up.delay=20ms"],
+            seed_delay="0us",
+        )
+    )
+    found = re.findall(r"at (\d+s) tc .* netem .* delay (\S+ \S+)", text)
+    assert found == [("1s", "5ms 5ms"), ("2s", "20ms 8ms")]
 
 
 def test_larger_packets_than_the_mtu_are_not_made_where_the_bottleneck_is_the_host() -> None:
@@ -301,39 +269,29 @@ def test_a_seed_adds_up_to_fifty_microseconds_each_way_of_each_path() -> None:
         assert added <= set(range(51))
         assert len(added) > 40
     assert len({tuple(delays) for delays in found}) == 200
-
-
-def test_what_a_seed_adds_depends_on_the_seed_and_the_number_of_the_path_alone() -> None:
+    # what a seed adds depends on the seed and the number of the path alone
     a, b = "a:50mbit,10ms", "b:20mbit,40ms"
     one = with_seed(3, a, b)
     assert with_seed(3, a, b, scheduler="minrtt", cc="reno", duration="5s") == one
     assert with_seed(3, "x:1mbit,10ms", "y:2mbit,40ms,queue=9") == one
     assert with_seed(3, a) == one[:2]
-
-
-def test_an_event_leaves_what_the_seed_adds() -> None:
+    # an event leaves what the seed adds
     asked = Flags(path=["a:50mbit,10ms"], event=["1s:a:change,delay=20ms"], seed="3")
     text = plan.render(from_flags(asked).base)
-    added = re.findall(r"qdisc add .* delay 10(\d+)us", text)
-    assert re.findall(r"qdisc change .* delay 20(\d+)us", text) == added
-    assert len(added) == 2
-
-
-def test_what_a_seed_adds_can_be_more_or_nothing() -> None:
+    delays = re.findall(r"qdisc add .* delay 10(\d+)us", text)
+    assert re.findall(r"qdisc change .* delay 20(\d+)us", text) == delays
+    assert len(delays) == 2
+    # what a seed adds can be more or nothing
     assert with_seed(3, "a:50mbit,10ms", seed_delay="0us") == ["10ms", "10ms"]
     more = with_seed(3, "a:50mbit,10ms", seed_delay="20ms")
     assert all(10_050_000 < units.parse_time(each) <= 30_000_000 for each in more)
-
-
-def test_what_was_resolved_before_a_seed_added_a_delay_has_none() -> None:
+    # what was resolved before a seed added a delay has none
     base = from_flags(Flags(path=["a:50mbit,10ms"])).base
     assert base.seed_delay_ns == 50_000
     old = json.loads(base.key_text())
     del old["seed_delay_ns"]
     assert "delay 10ms" in plan.render(Scenario.model_validate_json(json.dumps(old)))
-
-
-def test_a_path_that_leaves_all_to_its_links_loses_nothing_by_it() -> None:
+    # a path that leaves all to its links loses nothing by it
     asked = Flags(
         path=["a:link=l"], link=["l:10mbit,10ms,queue=20,queue_discipline=droptail"], seed="3"
     )

@@ -302,20 +302,6 @@ def test_a_page_is_the_same_each_time_and_loads_nothing(tmp_path: Path) -> None:
     assert sources == ['"data'] * 4
 
 
-def test_a_picture_comes_first(tmp_path: Path) -> None:
-    found = collect([grid(tmp_path)])
-    overview = charts.overview(found)
-    of_groups = [charts.of_group(group) for group in found.groups]
-    pictures = [html_page.Picture("fig1: <Queues>", "The paper's figure 1.", b"<svg/>")]
-    looks = palette.styles(found.schedulers())
-    text = html_page.render(found, looks, overview, of_groups, pictures)
-    assert "<h2>fig1: &lt;Queues&gt;</h2>" in text
-    # "<svg/>" in base64
-    assert 'src="data:image/svg+xml;base64,PHN2Zy8+"' in text
-    assert text.index("<h2>fig1") < text.index("All scenarios")
-    assert "<h2>fig1" not in html_page.render(found, looks, overview, of_groups)
-
-
 def test_the_library_is_in_the_page_once_and_runs_are_small(tmp_path: Path) -> None:
     comparison(tmp_path / "few")
     for seed in range(1, 41):

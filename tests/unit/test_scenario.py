@@ -678,7 +678,7 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         ("home", '"home": no colon after the name, and it is not the name of a preset; presets: w'),
         ("wifi:1mbit,1ms,9", '"wifi:1mbit,1ms,9": "9" is not KEY=VALUE; a path is'),
         ("wifi:1mbit,1ms,", '"wifi:1mbit,1ms,": "" is not KEY=VALUE'),
-        ("wifi:1mbit,1ms,queue=", '"wifi:1mbit,1ms,queue=": nothing after "queue"'),
+        ("wifi:1mbit,1ms,queue=", '"wifi:1mbit,1ms,queue=": "queue=" is not KEY=VALUE'),
         ("wifi:1mbit,1ms,rate=2mbit", '"wifi:1mbit,1ms,rate=2mbit": "rate" is given twice'),
         ("a:1mbit,1ms,up=1,up.loss=0", '"a:1mbit,1ms,up=1,up.loss=0": "up.loss" is given twice'),
         ("wifi:1mbit", '.delay: missing; every path has a delay, e.g. "10ms"'),

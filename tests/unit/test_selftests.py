@@ -20,13 +20,14 @@ from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild, Source
 from mptcplab.lab.kernel_names import ENGINE, OURS, UPSTREAM
+from mptcplab.scenario.scheduler import known
 from mptcplab.selftests import campaign as campaigns
 from mptcplab.selftests import expected_failures, reports
 from mptcplab.selftests import scripts as selftests_scripts
 from mptcplab.selftests.campaign import Campaign, Kernels, Wanted
 from mptcplab.selftests.expected_failures import Expectations, ExpectedFailure
-from mptcplab.selftests.jobs import Job, Ran, choose_scheduler, plan
-from mptcplab.selftests.scripts import PACKETS, SCRIPTS, Script, Tools
+from mptcplab.selftests.jobs import Job, Ran, choice, choose_scheduler, plan
+from mptcplab.selftests.scripts import OTHER_PACKETS, PACKETS, SCRIPTS, Script, Tools
 from mptcplab.selftests.tap import Result, Verdict
 
 # As in mptcp_lib.sh of Linux 6.12.
@@ -440,57 +441,15 @@ def test_what_is_expected_of_default_is_so_of_all_and_upstream() -> None:
     assert wrong(slow(120), "first", slow(120)) == [f"diag.sh with first: {says}"]
 
 
-def read(text: str) -> Expectations:
-    return expected_failures.read(text, "list.toml", ["first", "daps"], ["diag.sh"])
-
-
-ENTRY = """\
-[[expected]]
-scheduler = "first"
-script = "diag.sh"
-tests = ["a*"]
-reason = "it cannot"
-"""
-
-
-def test_the_list_is_read() -> None:
-    listed = read(f'forms = ["daps:repeat=off"]\n{ENTRY}')
-    assert listed.forms == ("daps:repeat=off",)
-    assert listed.of("diag.sh", "first") == (
-        ExpectedFailure("first", "diag.sh", ("a*",), "it cannot"),
-    )
-    assert listed.of("diag.sh", "daps") == ()
-    assert read("") == NOTHING
-    # what is expected of a form
-    read('forms = ["daps:repeat=off"]\n' + ENTRY.replace('"first"', '"daps:repeat=off"'))
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("forms = 1", "list.toml: forms: Input should be a valid tuple"),
-        ('forms = ["rr:x=1"]', "list.toml: rr: accepted is one of first, daps"),
-        ("form = []", "list.toml: form: Unexpected"),
-        ("expected = 1", "list.toml: expected: Input should be a valid tuple"),
-        (ENTRY + "test = []", "list.toml: expected.0.test: Unexpected"),
-        (ENTRY.replace("first", "last"), "list.toml: last: accepted is one of first, daps"),
-        (ENTRY.replace("diag", "dig"), "list.toml: dig.sh: accepted is one of diag.sh"),
-        (ENTRY.replace('["a*"]', "[]"), "expected.0.tests: Tuple should have at least 1 item"),
-        (ENTRY.replace('["a*"]', "[1]"), "expected.0.tests.0: Input should be a valid string"),
-        (ENTRY.replace("it cannot", " "), "expected.0.reason: String should match pattern"),
-        (ENTRY + "late_ms = true", "expected.0.late_ms: Input should be a valid integer"),
-        (ENTRY + "late_ms = -1", "expected.0.late_ms: Input should be greater than or equal to 0"),
-        ("[[expected", "list.toml: "),
-    ],
-)
-def test_a_list_that_makes_no_sense_is_refused(text: str, says: str) -> None:
-    with pytest.raises(MptcplabError, match=says):
-        read(text)
-
-
-def test_the_projects_list_is_valid_and_gives_reasons() -> None:
+def test_the_list_is_about_scripts_and_schedulers_that_there_are() -> None:
     listed = expected_failures.listed()
+    scripts = {str(script) for script in (*SCRIPTS, PACKETS, OTHER_PACKETS)}
+    assert {each.script for each in listed.expected} <= scripts
+    assert {each.scheduler for each in listed.expected} <= {*known(), *listed.forms}
+    assert all(map(choice, listed.forms))
     assert {each.scheduler for each in listed.expected} >= {"first", "redundant"}
+    (one,) = listed.expected[:1]
+    assert one in listed.of(one.script, one.scheduler)
 
 
 def of_all_kinds() -> Campaign:

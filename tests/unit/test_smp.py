@@ -11,9 +11,9 @@ import pytest
 
 from checks.smp import __main__ as command
 from checks.smp import runs, smp_kernel, smp_machine
-from checks.smp.blame import Place, Whose, judge
+from checks.smp.blame import Found, Place, Whose, judge
 from checks.smp.reports import Frame, parse
-from checks.smp.runs import Found, Machine, Result, SmpJob
+from checks.smp.runs import Machine, Result, SmpJob
 from checks.smp.smp_kernel import SmpKernel, touched_lines
 from mptcplab.lab import kernel, stock_machine
 from mptcplab.lab.guest import Guest
@@ -223,7 +223,7 @@ def test_a_run_is_made_once(
 
 
 def result(kernel: str, *reports: tuple[str, Whose]) -> Result:
-    found = [Found(about, whose.value, 1, [], "") for about, whose in reports]
+    found = [Found(about, whose, 1, [], "") for about, whose in reports]
     return Result(kernel, "default", 1, connections=2, verified_bytes=10**6, reports=found)
 
 

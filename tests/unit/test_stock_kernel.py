@@ -44,9 +44,7 @@ def debian(tmp_path: Path) -> KernelBuild:
     """A kernel of a package."""
     config = tmp_path / "config"
     config.write_text("CONFIG_NET_IPIP=m\n")
-    own = Stock(
-        "linux-image-6.12.117", "6.12.117-1", "6.12.117-amd64", "amd64", (), ("reno", "cubic")
-    )
+    own = Stock("linux-image-6.12.117", "6.12.117-1", "6.12.117-amd64", (), ("reno", "cubic"))
     return KernelBuild("d1", "stock", tmp_path / "vmlinuz", config, NAME, own)
 
 
@@ -265,23 +263,16 @@ def test_series_have_no_panel_of_what_is_unknown(tmp_path: Path) -> None:
 def test_a_run_there_is_expected_to_take_longer(debian: KernelBuild) -> None:
     base = request().base
     lab, stock = (cost.size(base, kernel) for kernel in (KERNELS["6.12"], debian))
-    assert cost.guess([stock], 1) == pytest.approx(cost.TIMES_AS_LONG * cost.guess([lab], 1))
-    # two at a time take as long as the longer one, three in a row as long as all
-    assert cost.guess([stock, lab], 2) == pytest.approx(cost.guess([stock], 1))
-    assert cost.guess([stock] * 3, 1) == pytest.approx(3 * cost.guess([stock], 1))
-    assert stock.group != lab.group
+    costs = cost.Costs({"lab": lab, "stock": stock})
+    assert costs.of("stock") == pytest.approx(cost.TIMES_AS_LONG * costs.of("lab"))
 
 
-def test_its_duration_is_guessed(debian: KernelBuild, capsys: pytest.CaptureFixture[str]) -> None:
-    base, lab = request(duration="5s").base, KERNELS["6.12"]
-    common.say_slow([lab], [base])
+def test_its_runs_are_said_to_take_long(
+    debian: KernelBuild, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common.say_slow([KERNELS["6.12"]])
     assert capsys.readouterr().err == ""
-    common.say_slow([lab, debian], [base])
-    # 70 times 0.35 s, 4 ms for each of 7 s, and 2.5 us for each of 5 s x 70 Mbit/s / 11584 packets
-    assert capsys.readouterr().err == "the virtual machine takes 32 s (a guess); Ctrl-C ends it\n"
-    common.say_slow([lab, debian], [base] * 4, 2)
-    assert capsys.readouterr().err.startswith("4 runs in virtual machines take 63 s, with 2 at a ")
-    common.say_slow([debian])
+    common.say_slow([KERNELS["6.12"], debian])
     assert "about 70 times as long" in capsys.readouterr().err
 
 

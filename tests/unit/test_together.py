@@ -18,7 +18,6 @@ import polars as pl
 import pytest
 
 from mptcplab.runs import documents, entries, index, store
-from mptcplab.runs.index import Index
 from mptcplab.runs.store import Store
 from tests.unit import stored
 from tests.unit.stored import BUILD
@@ -58,7 +57,6 @@ def write(out: Path, number: int) -> list[str]:
     """What a writer does; gives the names of the runs that nobody else makes."""
     own = []
     runs = Store(out)
-    table = Index(out)
     for count in range(ROUNDS):
         runs.remove_abandoned()
         keep(runs, SHARED[count % len(SHARED)], 1)
@@ -66,10 +64,9 @@ def write(out: Path, number: int) -> list[str]:
         own.append(key)
         entry = keep(runs, key, seed)
         index.keep_points(out, [{"key": key, "alone": [], f"axis{number}": count}])
-        scenario = stored.scenario(seed=seed)
-        table.add(index.row(key, entry, scenario, COST, BUILD))
-        table.write()
-        runs.keep_failed("failed", {"entry": entry, "scenario": scenario, "build": BUILD})
+        index.write(out)
+        about = {"entry": entry, "scenario": stored.scenario(seed=seed), "build": BUILD}
+        runs.keep_failed("failed", about)
         store.write_json(out / store.DOCUMENT, {"of": number, "text": LONG})
     return own
 

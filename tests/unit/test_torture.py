@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -32,13 +31,25 @@ def test_a_seed_is_one_case() -> None:
         assert again == drawn(seed)
         assert again.plan("/program") == drawn(seed).plan("/program")
     assert len({drawn(seed).input() for seed in SEEDS}) == len(SEEDS)
-
-
-def test_the_troubles_do_not_hang_on_scheduler_and_congestion_control() -> None:
+    # the troubles do not hang on scheduler and congestion control
     for seed in SEEDS[:20]:
         one, other = drawn(seed), case(seed, "daps", "olia")
         assert (one.events, one.connections) == (other.events, other.connections)
         assert one.flags.path == other.flags.path
+    # each pair comes once in a round
+    schedulers, ccs = kernel.schedulers(), congestion.names()
+    wanted = Wanted(range(len(schedulers) * len(ccs)), schedulers, ccs)
+    assert len({wanted.pair(seed) for seed in wanted.seeds}) == len(schedulers) * len(ccs)
+    # ends take no longer than the bound allows
+    for seed in SEEDS:
+        one = drawn(seed)
+        # 12 connections, 2 directions: what BOUND_US is derived from
+        assert sum(c.client.bytes + c.server.bytes for c in one.connections) <= 24 * 200_000
+        for connection in one.connections:
+            for end in (connection.client, connection.server):
+                assert end.send_buffer == end.receive_buffer == 0 or end.bytes <= 20_000
+        # 8 s of troubles or 20 s more, and three times 10 s of slow ends
+        assert one.calm_us <= (8 + 22 + 3 * 10 + 5) * 10**6
 
 
 def test_every_trouble_comes_and_none_in_every_case() -> None:
@@ -75,118 +86,12 @@ def test_single_connections_are_those_of_the_whole() -> None:
     assert part.events == whole.events
 
 
-def test_without_the_kernel_s_help_no_socket_is_killed() -> None:
-    seed = next(seed for seed in SEEDS if "kills" in drawn(seed).troubles)
-    ends = [
-        end
-        for connection in case(seed, "minrtt", "cubic", can_kill=False).connections
-        for end in (connection.client, connection.server)
-    ]
-    assert not any(end.kill_at for end in ends)
-
-
-def test_every_trouble_is_over_when_it_is_calm() -> None:
-    for seed in SEEDS:
-        one = drawn(seed)
-        assert all(at_ns <= one.calm_us * 1000 for at_ns, _ in one.events)
-        assert [at_ns for at_ns, _ in one.events] == sorted(at_ns for at_ns, _ in one.events)
-        last: dict[str, str] = {}
-        for _, text in one.events:
-            device = re.search(r"link set (\S+) (up|down)$", text)
-            if device:
-                last[device[1]] = device[2]
-            path = re.search(r"qdisc change dev (r\S+) root (?:handle 1: )?netem (.*)", text)
-            if path:
-                last[path[1]] = path[2]
-        assert not [device for device, state in last.items() if state == "down"]
-        assert not [device for device, state in last.items() if "loss 100%" in state]
-
-
-def test_devices_come_back_with_the_routes_that_they_had() -> None:
-    seen = 0
-    for seed in SEEDS:
-        one = drawn(seed)
-        # what the plan sets up for each device of a host, but for its rules
-        added = re.compile(
-            r"ip -n (?:client|server) (?:neigh|route) add .* dev ([cs]\d+)( table \d+)?$"
-        )
-        begin: dict[str, set[str]] = defaultdict(set)
-        for line in one.plan("program").splitlines():
-            if found := added.match(line):
-                begin[found[1]].add(line)
-        state: dict[str, str] = {}
-        again: dict[str, set[str]] = {}
-        for _, text in one.events:
-            if found := re.search(r"-n (client|server) link set (\S+) (up|down)$", text):
-                assert state.get(found[2], "up") != found[3]
-                state[found[2]] = found[3]
-                seen += found[3] == "up"
-                again[found[2]] = set()
-            elif found := added.match(text):
-                again[found[1]].add(text)
-        for device, lines in again.items():
-            assert state[device] == "up"
-            assert lines == begin[device]
-    assert seen
-
-
-def test_an_end_with_one_write_in_a_round_trip_has_few_writes() -> None:
-    ends = [
-        end
-        for seed in SEEDS
-        for each in drawn(seed).connections
-        for end in (each.client, each.server)
-    ]
-    held = [end for end in ends if end.low_water and not end.no_delay]
-    # the bound has 80 s for them: 100 round trips of 0.8 s
-    assert held
-    assert max(-(-end.bytes // end.write_chunk) for end in held) <= 100
-
-
-def test_endpoints_are_added_when_they_are_not_there() -> None:
-    for seed in SEEDS:
-        one = drawn(seed)
-        there = {f"server 10.1.{i}.1" for i in range(2, len(one.flags.path) + 1)}
-        for text in (*one.commands, *(text for _, text in one.events)):
-            words = text.split()
-            if "endpoint" not in words:
-                continue
-            host, what = words[2], words[5]
-            if what == "flush":
-                there = {each for each in there if not each.startswith(host)}
-            elif what == "add":
-                assert f"{host} {words[6]}" not in there
-                there.add(f"{host} {words[6]}")
-            elif what == "delete" and words[7] != "0":
-                there.remove(f"{host} 10.1.{words[7]}.1")
-            elif what == "change":
-                assert f"{host} {words[6]}" in there
-
-
-def test_ends_take_no_longer_than_the_bound_allows() -> None:
-    for seed in SEEDS:
-        one = drawn(seed)
-        # 12 connections, 2 directions: what BOUND_US is derived from
-        assert sum(c.client.bytes + c.server.bytes for c in one.connections) <= 24 * 200_000
-        for connection in one.connections:
-            for end in (connection.client, connection.server):
-                assert end.send_buffer == end.receive_buffer == 0 or end.bytes <= 20_000
-        # 8 s of troubles or 20 s more, and three times 10 s of slow ends
-        assert one.calm_us <= (8 + 22 + 3 * 10 + 5) * 10**6
-
-
-def test_each_pair_comes_once_in_a_round() -> None:
-    schedulers, ccs = kernel.schedulers(), congestion.names()
-    wanted = Wanted(1, len(schedulers) * len(ccs), schedulers, ccs)
-    assert len({wanted.pair(seed) for seed in wanted.seeds}) == len(schedulers) * len(ccs)
-
-
 def test_the_command_repeats_the_case() -> None:
-    wanted = Wanted(31, 10, kernel.schedulers(), congestion.names(), ("losses",), (2,))
-    for one in wanted.cases(can_kill=True):
+    wanted = Wanted(range(31, 41), kernel.schedulers(), congestion.names(), ("losses",), (2,))
+    for one in wanted.cases():
         scheduler = one.scheduler.split(":")[0]
-        again = Wanted(one.seed, 1, (scheduler,), (one.cc,), ("losses",), (2,))
-        assert list(again.cases(can_kill=True)) == [one]
+        again = Wanted(range(one.seed, one.seed + 1), (scheduler,), (one.cc,), ("losses",), (2,))
+        assert list(again.cases()) == [one]
     assert command(one, wanted, "debug") == (
         f"make torture SEED=40 RUNS=1 VARIANT=debug SCHEDULER={scheduler} CC={one.cc}"
         """ TORTURE_ARGS="--without 'losses' --connection 2\""""
@@ -229,31 +134,23 @@ def test_all_that_arrived_is_well() -> None:
     found = verdict(end(), end())
     assert (found.connections, found.aborted, found.verified_bytes) == (1, 0, 200)
     assert found.failures == []
-
-
-def test_a_clean_end_with_bytes_missing_is_a_loss() -> None:
+    # a clean end with bytes missing is a loss
     found = verdict(end(), end(read=90))
     assert found.losses == ["connection 1 up: a clean end after 90 of 100 bytes (shutdown)"]
     found = verdict(end(read=0), end(fell_back=1))
     assert found.losses == [
         "connection 1 down: a clean end after 0 of 100 bytes (shutdown, fallback)"
     ]
-
-
-def test_an_error_at_the_writer_alone_does_not_excuse_a_loss() -> None:
+    # an error at the writer alone does not excuse a loss
     found = verdict(end(error="ECONNRESET", error_of="read"), end(read=90))
     assert "its writer failed: ECONNRESET" in found.losses[0]
     assert "(abort)" in verdict(end(did="abort"), end(read=90)).losses[0]
-
-
-def test_who_hears_of_an_error_has_lost_nothing_silently() -> None:
+    # who hears of an error has lost nothing silently
     found = verdict(end(did="abort"), end(read=90, read_end=0, error="ECONNRESET"))
     assert (found.failures, found.aborted) == ([], 1)
     found = verdict(end(did="abort"), end(read=90, read_end=1, error="EPIPE"))
     assert (found.failures, found.aborted) == ([], 1)
-
-
-def test_wrong_bytes_and_too_many_are_reported() -> None:
+    # wrong bytes and too many are reported
     assert "the byte at 7 is wrong" in verdict(end(), end(wrong_at=7)).losses[0]
     assert "101 bytes were read" in verdict(end(), end(read=101)).losses[0]
 
@@ -262,17 +159,13 @@ def test_an_end_that_still_waits_has_stalled() -> None:
     assert len(verdict(end(), open_end(1)).stalls) == 1
     assert len(verdict(open_end(1, 7), open_end(1)).stalls) == 1
     assert "server not there" in verdict(end(), {**end(), "there": 0, "read_end": 0}).stalls[0]
-
-
-def test_not_when_its_last_subflow_was_taken_away() -> None:
+    # not when its last subflow was taken away
     found = verdict(end(), open_end(7, 8), ("endpoints",))
     assert (found.stalls, found.cut_off) == ([], 1)
     # without such a trouble, or with a subflow, it is one
     assert verdict(end(), open_end(7, 8), ("losses",)).stalls
     assert verdict(end(), open_end(7, 1, queued=5), ("endpoints",)).stalls
-
-
-def test_nor_when_it_only_listens_and_the_reset_was_lost() -> None:
+    # nor when it only listens and the reset was lost
     for gone, why in ((end(did="abort"), ()), (end(), ("kills",)), (open_end(7), ("kills",))):
         found = verdict(gone, open_end(1), why)
         assert (found.stalls, found.cut_off) == ([], 1)
@@ -283,9 +176,7 @@ def test_nor_when_it_only_listens_and_the_reset_was_lost() -> None:
     # a graceful end is repeated until it has arrived
     assert verdict(end(), open_end(1)).stalls
     assert verdict(open_end(1), open_end(1), ("kills",)).stalls
-
-
-def test_a_client_that_gave_up_need_not_have_come_to_the_server() -> None:
+    # a client that gave up need not have come to the server
     lost = verdict(end(), end(there=0, connected=0, wrote=0, read=0, read_end=0, closed=0))
     assert "server not there" in lost.stalls[0]
     missing = end(there=0, connected=0, wrote=0, read=0, read_end=0, closed=0, did="")
@@ -314,23 +205,18 @@ def test_the_table_has_the_sums() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
+def test_bad_flags_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    for flags, said in (
         (["--scheduler", "minrt"], "--scheduler minrt: not known; accepted is default, "),
         (["--cc", "tahoe"], "--cc tahoe: not known; accepted is "),
         (["--runs", "0"], "0: a whole number from 1 to 1000000000 is expected"),
         (["--seed", "-1"], "expected"),
         (["--without", "rain"], "rain"),
-    ],
-)
-def test_bad_flags_are_reported(
-    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        torture.main(flags)
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    ):
+        with pytest.raises(SystemExit) as ended:
+            torture.main(flags)
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
 
 
 def test_numbers_of_acts_are_those_of_the_program() -> None:

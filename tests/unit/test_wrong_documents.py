@@ -198,7 +198,9 @@ def test_a_scenario_that_does_not_fit_together_is_reported(
 ) -> None:
     content = stored.scenario().model_dump(mode="json") | change
     store.write_json(tmp_path / store.SCENARIO, content)
-    with pytest.raises(MptcplabError, match=rf"scenario\.json: {message}.*: run it again"):
+    with pytest.raises(
+        MptcplabError, match=rf"scenario\.json: not the scenario of a run: .*{message}"
+    ):
         store.read_scenario(tmp_path)
 
 

@@ -36,10 +36,9 @@ from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.scenario import congestion, scheduler, workload
-from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.model import Scenario, Varied
 from mptcplab.scenario.resolve import Request
 from mptcplab.scenario.scheduler import Choice
-from mptcplab.scenario.uncertainty import Uncertainty
 from mptcplab.scenario.workload import Cbr
 
 #: Data sent beyond one copy of each byte, in %, is reported from here on, and costs.
@@ -152,7 +151,7 @@ class Question:
 
     request: Request
     ccs: Sequence[str]
-    uncertainty: Uncertainty
+    uncertain: Sequence[Varied]
     effort: Effort
     only: Collection[Name] = ()
     give_up: Sequence[GivenUp] = ()
@@ -215,7 +214,7 @@ class Advice:
     """
 
     base: Scenario
-    uncertainty: Uncertainty
+    uncertain: Sequence[Varied]
     effort: Effort
     candidates: Mapping[str, Candidate]
     variations: Sequence[Scenario]
@@ -297,7 +296,7 @@ def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], No
     RunCancelledError.
     """
     base, effort = question.request.base, question.effort
-    varied = variations(base, question.uncertainty, effort.variations)
+    varied = variations(base, question.uncertain, effort.variations)
     wanted = wanted_goals(base, effort, question.only)
     with runner.staying() as staying:
         measured = _Measured(question, varied, rig, staying, say)
@@ -308,7 +307,7 @@ def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], No
     rankings = {each.goal.name: each.ranking for each in judged}
     return Advice(
         base=base,
-        uncertainty=question.uncertainty,
+        uncertain=question.uncertain,
         effort=effort,
         candidates={each.label: each for each in measured.candidates()},
         variations=varied,

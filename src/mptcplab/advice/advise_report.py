@@ -31,7 +31,7 @@ from mptcplab.mistakes import one_of
 from mptcplab.report import draw, palette
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.runs import store
-from mptcplab.scenario import congestion, scheduler
+from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.workload import Cbr
 from mptcplab.units import format_rate, format_time
@@ -140,7 +140,7 @@ def document(advice: Advice) -> dict[str, Any]:
             }
             for name, each in advice.candidates.items()
         },
-        "uncertainty": {".".join(place): part for place, part in advice.uncertainty.parts.items()},
+        "uncertainty": {f"{name}.{key}": part for name, key, part in advice.uncertain},
         "variations": [
             {
                 "seed": varied.seed,
@@ -214,9 +214,7 @@ def _quick(effort: Effort) -> str:
 
 
 def _varied(advice: Advice) -> str:
-    if not advice.uncertainty.parts:
-        return "each value taken as certain"
-    return f"each value {advice.uncertainty.text()}"
+    return f"each value {uncertainty.text(advice.uncertain)}"
 
 
 def _paragraph(advice: Advice, judged: Judged) -> str:

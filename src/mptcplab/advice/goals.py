@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from mptcplab.advice import Name
 from mptcplab.advice.ranking import Scale
 from mptcplab.metrics.definitions import RunFigures
 from mptcplab.metrics.recorded import measured_direction
-from mptcplab.plan import timeline
-from mptcplab.scenario import resolve_workload, workload
+from mptcplab.plan import bottlenecks, timeline
+from mptcplab.scenario import workload
 from mptcplab.scenario.limits import DIRECTIONS, Direction
 from mptcplab.scenario.model import LONGEST_NS, Change, Event, Scenario
 from mptcplab.scenario.workload import AnyWorkload, Bulk, Cbr, Frames, Requests
@@ -33,8 +31,6 @@ _MOST_BLOCKS_PER_S = 60
 _FEWEST_BLOCKS_PER_S = 10
 _LEAST_STREAM_BPS = 8000
 _MOST_BLOCKS = workload.MAX_MESSAGES // 2  # in each direction
-
-_MBIT = 1e6
 
 # Shares of the measured time: a path is lost, comes back, and later carries a tenth with three
 # times the delay, as in an LTE handover at high speed (Cech 2020, section 5). In 20 s each lasts
@@ -170,7 +166,7 @@ def goals(base: Scenario, span: Span | None = None) -> list[Goal]:
     stream = _stream(base, *times)
     if span is not None:
         took_ns = span.stream_bytes * 8 * 10**9 // (stream.rate_bps or 1)
-        most_ns = max(span.duration_ns, resolve_workload.DEFAULT_DURATION_NS)
+        most_ns = max(span.duration_ns, workload.DEFAULT_DURATION_NS)
         stream = _stream(base, *_span(base, min(max(took_ns, span.duration_ns), most_ns)))
     latency = stream if isinstance(asked, Bulk) else asked
     steady = isinstance(asked, Cbr | Requests | Frames) and asked.duration_ns is not None
@@ -186,26 +182,11 @@ def goals(base: Scenario, span: Span | None = None) -> list[Goal]:
 
 
 def capacity_bps(scenario: Scenario, direction: Direction) -> float:
-    """The capacity of all paths while measured; each shared link counts once."""
+    """The mean capacity of all paths together while measured; each shared link counts once."""
     begin_ns = scenario.workload.warmup_ns
     end_ns = max(scenario.workload.duration_ns or LONGEST_NS, begin_ns + 1)
-    rates = {
-        name: timeline.mean_rate_bps(each, begin_ns, end_ns)
-        for name, each in timeline.link_rates(scenario, direction).items()
-    }
-    if not scenario.links:
-        return sum(rates.values())
-    from scipy.optimize import linprog  # takes a second
-
-    # the largest total flow over all paths such that no link carries more than its rate
-    names = list(rates)
-    uses = np.array(
-        [[name in (path.name, *path.links) for path in scenario.paths] for name in names], float
-    )
-    limits_mbps = [rates[name] / _MBIT for name in names]
-    most = linprog(-np.ones(len(scenario.paths)), A_ub=uses, b_ub=limits_mbps)
-    assert most.x is not None, "sending nothing is within all limits"
-    return float(most.x.sum()) * _MBIT
+    rates = bottlenecks.capacity_together(scenario, direction)
+    return timeline.mean_rate_bps(rates, begin_ns, end_ns)
 
 
 def _carried(scenario: Scenario, metrics: RunFigures) -> float:
@@ -238,7 +219,7 @@ def _stream(base: Scenario, duration_ns: int, warmup_ns: int) -> Cbr:
     )
     rate_bps = min(int(slowest_bps * _STREAM_SHARE), _MOST_STREAM_BPS)
     rate_bps = max(rate_bps, _LEAST_STREAM_BPS)
-    block_bytes = min(resolve_workload.DEFAULT_BLOCK_BYTES, rate_bps // (8 * _FEWEST_BLOCKS_PER_S))
+    block_bytes = min(workload.DEFAULT_BLOCK_BYTES, rate_bps // (8 * _FEWEST_BLOCKS_PER_S))
     block_bytes = max(block_bytes, rate_bps // (8 * _MOST_BLOCKS_PER_S))
     least_bytes = rate_bps * duration_ns // (8 * 10**9 * _MOST_BLOCKS) + 1
     return Cbr(
@@ -262,7 +243,7 @@ def _span(base: Scenario, duration_ns: int | None) -> tuple[int, int]:
     says = isinstance(asked, lasting | Bulk if duration_ns is None else lasting)
     if says and asked.duration_ns is not None:
         return asked.duration_ns, asked.warmup_ns
-    span_ns = duration_ns or resolve_workload.DEFAULT_DURATION_NS
+    span_ns = duration_ns or workload.DEFAULT_DURATION_NS
     return span_ns, span_ns // 10
 
 

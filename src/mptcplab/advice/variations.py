@@ -8,14 +8,16 @@ randomness varies with them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mptcplab.errors import InputError, Problem
 from mptcplab.formulas import designs
 from mptcplab.scenario.limits import MAX_SEED
-from mptcplab.scenario.model import Scenario
-from mptcplab.scenario.uncertainty import Uncertainty, scaled
+from mptcplab.scenario.model import Scenario, Varied
+from mptcplab.scenario.uncertainty import scaled
 
 
-def variations(base: Scenario, uncertainty: Uncertainty, count: int) -> list[Scenario]:
+def variations(base: Scenario, uncertain: Sequence[Varied], count: int) -> list[Scenario]:
     """`count` variations of a scenario, each with a seed of its own; fewer are a prefix of more.
 
     Raises InputError if there are not enough seeds.
@@ -24,11 +26,8 @@ def variations(base: Scenario, uncertainty: Uncertainty, count: int) -> list[Sce
     if last > MAX_SEED:
         message = f"the last variation would have seed {last}; the largest is {MAX_SEED}"
         raise InputError([Problem("--seed", "", str(base.seed), message)])
-    places = {".".join(place): place for place in uncertainty.parts}
-    ranges = {
-        name: designs.Range(1 - uncertainty.parts[place], 1 + uncertainty.parts[place])
-        for name, place in places.items()
-    }
+    places = {f"{name}.{key}": (name, key) for name, key, _ in uncertain}
+    ranges = {f"{name}.{key}": designs.Range(1 - part, 1 + part) for name, key, part in uncertain}
     points: list[designs.Point] = [{}] * (count - 1)
     if ranges and points:
         points = designs.fill("sobol", ranges, count - 1, base.seed)

@@ -105,11 +105,10 @@ class Difference:
         }
 
 
-def streams(found: Packets, start_ns: int, *, since_start: bool = False) -> dict[Place, Lines]:
+def streams(found: Packets, start_ns: int) -> dict[Place, Lines]:
     """The packets of all captures of a run, by their places, in the order of time.
 
-    `start_ns` is the time at which the workload starts; with `since_start`, packets before it are
-    left out.
+    `start_ns` is the time at which the workload starts.
     """
     listed = flows.find_flows(found)
     # this finds the mappings of first data, too
@@ -134,9 +133,8 @@ def streams(found: Packets, start_ns: int, *, since_start: bool = False) -> dict
                     values = mine[:, FIELDS.index(name)]
                     # 32-bit numbers pass their origin at most once
                     values[:] = np.where(values == NONE, NONE, (values - origin) % 2**32)
-                begin = int(np.searchsorted(mine[:, 0], 0)) if since_start else 0
                 place = Place(capture, *ends, count[ends], before, way)
-                by_place.append((view.file, place, mine[begin:]))
+                by_place.append((view.file, place, mine))
     # of differences at one time, that in the first capture comes first
     by_place.sort(key=lambda each: each[0])
     return {place: mine for _, place, mine in by_place}

@@ -13,7 +13,6 @@ Packets that are neither TCP nor UDP, or not captured in full, are only counted.
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +25,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.mistakes import no_such_file
 from mptcplab.units import NS_PER_S
 
 Array = npt.NDArray[Any]
@@ -293,7 +291,7 @@ class _Reader:
         try:
             size = file.stat().st_size
         except FileNotFoundError:
-            raise _NoCaptureError(no_such_file(file)) from None
+            raise _NoCaptureError("there is no such file") from None
         except OSError as error:
             raise _NoCaptureError(f"cannot be read: {error.strerror}") from None
         if not os.access(file, os.R_OK):
@@ -481,9 +479,9 @@ def _split(capture: Any, cypcap: Any) -> Iterator[tuple[Array, Array]]:
     packets = iter(capture)
     failed: Exception | None = None
     while failed is None:
-        with _memory_file() as memory:
+        with open(os.memfd_create("mptcplab-packets"), "rb") as memory:
             lengths: list[int] = []
-            with capture.dump_open(f"/proc/self/fd/{memory}") as dumper:
+            with capture.dump_open(f"/proc/self/fd/{memory.fileno()}") as dumper:
                 dump, append = dumper.dump, lengths.append
                 try:
                     for head, data in islice(packets, _AT_A_TIME):
@@ -493,22 +491,12 @@ def _split(capture: Any, cypcap: Any) -> Iterator[tuple[Array, Array]]:
                     failed = error
                 dumper.flush()
                 # so many bytes beyond the last packet that its fields can be read unchecked
-                size = os.fstat(memory).st_size
-                content = np.frombuffer(os.pread(memory, size, 0) + bytes(128), np.uint8)
+                content = np.frombuffer(memory.read() + bytes(128), np.uint8)
         if not lengths:
             break
         yield content, np.array(lengths)
     if failed:
         raise failed
-
-
-@contextlib.contextmanager
-def _memory_file() -> Iterator[int]:
-    memory = os.memfd_create("mptcplab-packets")
-    try:
-        yield memory
-    finally:
-        os.close(memory)
 
 
 def _words(error: Exception) -> str:

@@ -8,6 +8,7 @@ where bash begins a new one, and such a part of a word gets no space.
 from __future__ import annotations
 
 import os
+import shlex
 
 from click import shell_completion
 from click.shell_completion import CompletionItem
@@ -39,9 +40,10 @@ class _Bash(shell_completion.BashComplete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
-        words = shell_completion.split_arg_string(line)
-        start, self._is_quoted = _last_word(line)
-        return (words[1:], "") if start == len(line) else (words[1:-1], words[-1])
+        self._is_quoted = _is_quoted(line)
+        # another letter shows whether the last word goes on
+        *words, last = shell_completion.split_arg_string(f"{line}x")
+        return words[1:], last[:-1]
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         value = str(item.value)
@@ -89,20 +91,10 @@ def register() -> None:
         shell_completion.add_completion_class(shell)
 
 
-def _last_word(line: str) -> tuple[int, bool]:
-    """Where the last word begins, the end of the line if there is none yet; whether in quotes."""
-    start, quote, escaped, inside = len(line), "", False, False
-    for place, sign in enumerate(line):
-        if not inside and not sign.isspace():
-            start, inside = place, True
-        if escaped:
-            escaped = False
-        elif quote:
-            quote = "" if sign == quote else quote
-        elif sign in "'\"":
-            quote = sign
-        elif sign == "\\":
-            escaped = True
-        elif sign.isspace():
-            start, inside = len(line), False
-    return start, bool(quote)
+def _is_quoted(line: str) -> bool:
+    """Whether a line ends within quotes."""
+    try:
+        shlex.split(line)
+    except ValueError as error:
+        return "quotation" in str(error)
+    return False

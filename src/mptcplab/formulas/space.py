@@ -164,17 +164,12 @@ class Space(Table):
         return names + list(self.design.ranges if self.design else ())
 
     def combinations(
-        self,
-        *,
-        grid: Mapping[str, Sequence[Any]] | None = None,
-        cases: Sequence[str] | None = None,
-        count: int | None = None,
+        self, *, grid: Mapping[str, Sequence[Any]] | None = None, count: int | None = None
     ) -> list[Point]:
         """A value for each axis, for each setting to run; the arguments select some of them.
 
         Raises FormulaError if `where` has no value at a point.
         """
-        chosen = self._cases(cases)
         space: list[Point] = [{}]
         if self.design:
             own = self.design
@@ -187,30 +182,25 @@ class Space(Table):
             for point in (
                 {**place, **case, **combination}
                 for place in space
-                for case in chosen
+                for case in self._cases()
                 for combination in designs.grid({**self.grid, **(grid or {})})
             )
         )
         return [point for point in found if where is None or where.value(point)]
 
     def size(
-        self,
-        *,
-        grid: Mapping[str, Sequence[Any]] | None = None,
-        cases: Sequence[str] | None = None,
-        count: int | None = None,
+        self, *, grid: Mapping[str, Sequence[Any]] | None = None, count: int | None = None
     ) -> int:
         """The number of combinations; quick to compute unless `where` excludes some."""
         if self.where is not None:
-            return len(self.combinations(grid=grid, cases=cases, count=count))
+            return len(self.combinations(grid=grid, count=count))
         places = (count or self.design.points) if self.design else 1
         axes = {**self.grid, **(grid or {})}.values()
-        return places * len(self._cases(cases)) * math.prod(map(len, axes))
+        return places * len(self._cases()) * math.prod(map(len, axes))
 
-    def _cases(self, names: Sequence[str] | None) -> list[Point]:
-        """The cases with these names, or all; a single empty one if there are none."""
-        found = [_case(each) for each in self.case] or [{}]
-        return found if names is None else [case for case in found if case[CASE] in names]
+    def _cases(self) -> list[Point]:
+        """The cases; a single empty one if there are none."""
+        return [_case(each) for each in self.case] or [{}]
 
 
 def filled(

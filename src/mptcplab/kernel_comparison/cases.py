@@ -40,10 +40,7 @@ class KernelCase:
         return any(congestion.name_of(cc) in _RANDOM for cc in self._ccs())
 
     def lacking(self, build: KernelBuild) -> list[str]:
-        """The schedulers and congestion controls that the scenario needs and a kernel lacks.
-
-        Raises MptcplabError if the kernel's list of sources is damaged.
-        """
+        """The schedulers and congestion controls that the scenario needs and a kernel lacks."""
         files = kernel.parts(build).files
         ccs = {cc: congestion.name_of(cc) for cc in self._ccs()}
         known = congestion.known()

@@ -53,17 +53,6 @@ _CLOCK = "clock"
 _INIT = "init"
 _UML_DIR = "uml"
 
-# Limits of the guest itself, in simulated time, in addition to the time limit of a program, as in
-# guest/program.c. Before the client's program: for the server to listen, until the next whole
-# second, for the probes to start, and up to a second drawn from the seed.
-_LISTEN_NS = 60 * 10**9
-_START_NS = 10**9 + 10**7 + 10**9
-# After it: for the remaining processes to end when asked to.
-_TERMINATE_NS = 5 * 10**9
-# For everything else: to boot, set up the testbed, and end captures. All this takes 0.4 s, even
-# with 8 paths over 32 links.
-_ELSE_NS = 10 * 10**9
-
 _POLL_S = 0.02
 _START_POLL_S = 0.002
 _CONNECTING = b"mptcplab: connecting"
@@ -184,7 +173,7 @@ def run(
             try:
                 with _restored(terminal):
                     if terminal is None:
-                        ended_for, start_s = _follow(watched, _virtual_limit_ns(scenario))
+                        ended_for, start_s = _follow(watched)
                     else:
                         ended_for, start_s = _wait(watched), 0.0
                     usage = reap(process)
@@ -337,19 +326,6 @@ def too_large(limits: Limits) -> str:
     return f"it wrote more than the disk limit of {limit}; --disk-limit sets another one"
 
 
-def _virtual_limit_ns(scenario: Scenario) -> int | None:
-    """The virtual time since boot by which a run must have ended; None: it has no limit.
-
-    The guest enforces the time limit of programs, but they can prevent it: they are root, and may
-    stop its processes.
-    """
-    load = scenario.workload
-    if not isinstance(load, Program) or load.time_limit_ns is None:
-        return None
-    before_ns = _ELSE_NS + _LISTEN_NS + _START_NS
-    return before_ns + load.time_limit_ns + scenario.sample_interval_ns + _TERMINATE_NS
-
-
 def _terminal(scenario: Scenario) -> int | None:
     """The terminal of an interactive program: standard input."""
     load = scenario.workload
@@ -490,7 +466,7 @@ class _Watched:
         return 0
 
 
-def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
+def _follow(run: _Watched) -> tuple[str, float]:
     """Watch the run until it has ended or must be ended.
 
     Returns why it must be ended ("" if it ended on its own) and the wall-clock seconds to the
@@ -516,10 +492,6 @@ def _follow(run: _Watched, virtual_limit_ns: int | None) -> tuple[str, float]:
                 return too_slow(limits), start_s
 
             ns = clock.read_ns()
-            if virtual_limit_ns is not None and ns > virtual_limit_ns:
-                why = f"it took more than {virtual_limit_ns / 1e9:g} s of simulated time, the time"
-                why += " limit of its programs included: they keep process 1 from ending it"
-                return why, start_s
             run.watch.progress(ns / 1e9)
             if ns != moved_ns:
                 moved_ns, moved_at = ns, now

@@ -29,14 +29,11 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Self
 
 from mptcplab import resources
@@ -110,20 +107,17 @@ _EXCHANGEABLE = ("sched/", "cc/")
 class Stock:
     """A distribution's kernel (stock_package.py): its package, and what it brings.
 
-    `release` is the version that the kernel reports; `architecture` has Debian's name. `modules`
-    are files, NAME.ko, and `ccs` the congestion controls that it can have. In its virtual machine
-    an instruction takes `instruction_ns`, and process 1 is `program` or, without, the lab's guest
-    program. `packages` are the files that it was extracted from.
+    `release` is the version that the kernel reports. `modules` are files, NAME.ko, and `ccs` the
+    congestion controls that it can have. In its virtual machine an instruction takes
+    `instruction_ns`. `packages` are the files that it was extracted from.
     """
 
     package: str
     version: str
     release: str
-    architecture: str
     modules: tuple[Path, ...] = ()
     ccs: tuple[str, ...] = ()
     instruction_ns: int = 1
-    program: Path | None = None
     packages: tuple[Path, ...] = field(default=(), compare=False)
 
 
@@ -315,16 +309,12 @@ class Parts:
 
 
 def parts(build: KernelBuild) -> Parts:
-    """The parts of a finished kernel. Raises MptcplabError if it is not in the cache as it was."""
+    """The parts of a finished kernel."""
     if build.stock:
         return Parts(build.id, {})
-    file = build.image.with_name("build.json")
-    try:
-        about = json.loads(file.read_bytes())
-        own = about["own_files"]
-        files = {name: own.pop(name) for name in list(own) if name.startswith(_EXCHANGEABLE)}
-    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-        raise MptcplabError(f"{file}: does not list the kernel's sources") from error
+    about = json.loads(build.image.with_name("build.json").read_bytes())
+    own = about["own_files"]
+    files = {name: own.pop(name) for name in list(own) if name.startswith(_EXCHANGEABLE)}
     # they become modules of their own
     rest = {name: digest for name, digest in own.items() if not name.startswith(_TESTS)}
     text = json.dumps({**about, "id": None, "own_files": rest}, sort_keys=True)
@@ -424,25 +414,15 @@ def source_of(build: KernelBuild) -> Source:
     return inputs.source
 
 
-def require(variant: str = "lab") -> KernelBuild:
-    """The kernel for the present inputs. Raises MptcplabError if it is not built."""
-    build = current(variant)
-    if build is None:
-        raise MptcplabError(
-            f"the kernel {variant} is not built: mptcplab kernel build --variant {variant}"
-        )
-    return build
-
-
 @contextmanager
-def objects(variant: str = "lab", compiler: str = GCC) -> Iterator[Make]:
-    """The patched source of a variant's kernel, and its objects; nobody can build meanwhile.
+def objects(compiler: str) -> Iterator[Make]:
+    """The patched source of the lab's kernel, and its objects; nobody can build meanwhile.
 
-    Raises MptcplabError if that kernel is not built.
+    Raises MptcplabError if that kernel is not built with the compiler.
     """
-    inputs = _Inputs.read(Source.chosen(), variant, Compiler.named(compiler))
+    inputs = _Inputs.read(Source.chosen(), "lab", Compiler.named(compiler))
     if _finished(inputs) is None:
-        raise MptcplabError(f"the kernel {variant} is not built with {compiler}")
+        raise MptcplabError(f"the kernel lab is not built with {compiler}")
     progress = BuildProgress(quiet=True)
     with _refusals_as_failure(), _locked(progress) as lock:
         yield _objects_of(inputs, progress, lock)
@@ -861,7 +841,7 @@ def _refusals_as_failure() -> Iterator[None]:
 @contextmanager
 def building(progress: BuildProgress) -> Iterator[int]:
     """Holds the lock of the cache, which is yielded, for the time of a build."""
-    with _refusals_as_failure(), _terminated_by_exception(), _locked(progress) as lock:
+    with _refusals_as_failure(), _locked(progress) as lock:
         yield lock
 
 
@@ -887,20 +867,3 @@ def _locked(progress: BuildProgress | None) -> Iterator[int]:
             progress.step("wait", "another build is at work")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield file.fileno()
-
-
-@contextmanager
-def _terminated_by_exception() -> Iterator[None]:
-    """SIGTERM unwinds the stack like Ctrl-C, so make is ended and nothing is left behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

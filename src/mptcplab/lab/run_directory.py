@@ -78,7 +78,7 @@ def open_plain(directory: Path, name: str) -> BinaryIO | None:
         try:
             found = os.open(directory / name, os.O_PATH | os.O_NOFOLLOW)
             stack.callback(os.close, found)
-            if _what_is_wrong(os.fstat(found)):
+            if not _is_plain(os.fstat(found)):
                 return None
             # the same file that was checked
             return open(f"/proc/self/fd/{found}", "rb")
@@ -98,8 +98,8 @@ def take(guest: Path, directory: Path, names: Iterable[str], most_bytes: int) ->
         with contextlib.suppress(FileNotFoundError):
             there[name] = os.lstat(guest / name)
     for name, found in there.items():
-        if wrong := _what_is_wrong(found):
-            raise RefusedError(f"{name} is {wrong}, not a file of its own")
+        if not _is_plain(found):
+            raise RefusedError(f"{name} is not a plain file with one name")
     if sum(found.st_size for found in there.values()) > most_bytes:
         raise TooLargeError
     for name, found in there.items():
@@ -110,16 +110,6 @@ def take(guest: Path, directory: Path, names: Iterable[str], most_bytes: int) ->
         taken.chmod(0o644)
 
 
-def _what_is_wrong(found: os.stat_result) -> str:
-    """Why a directory entry is not accepted as a file of the guest; "" if it is."""
-    kinds = {
-        stat.S_IFLNK: "a symbolic link",
-        stat.S_IFDIR: "a directory",
-        stat.S_IFIFO: "a FIFO",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFCHR: "a device",
-        stat.S_IFBLK: "a device",
-    }
-    if not stat.S_ISREG(found.st_mode):
-        return kinds.get(stat.S_IFMT(found.st_mode), "something unknown")
-    return "" if found.st_nlink == 1 else "a file with several names"
+def _is_plain(found: os.stat_result) -> bool:
+    """Whether the host takes a directory entry for a file of the guest."""
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1

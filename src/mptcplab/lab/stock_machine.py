@@ -10,7 +10,6 @@ serial line.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -20,12 +19,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
-from mptcplab.lab import doctor, engine, guest
+from mptcplab.lab import doctor, engine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.kernel import KernelBuild
@@ -42,64 +40,19 @@ _LINE = "line"
 _POLL_S = 0.1
 
 
-@dataclass(frozen=True)
-class _Machine:
-    """The settings of an architecture.
-
-    `qemu` is the program, of the Debian package `package`, with `options` of its own. The kernel
-    prints to `console`, and the guest sends its files over `line`, the serial line that the options
-    `second` add. Where the lab's guest program cannot run, `compiler` makes another.
-    """
-
-    qemu: str
-    package: str
-    options: tuple[str, ...]
-    second: tuple[str, ...]
-    console: str
-    line: str
-    arguments: tuple[str, ...] = ()
-    compiler: str = ""
-    compiler_package: str = ""
-
-
-_MACHINES = {
-    "amd64": _Machine(
-        doctor.QEMU,
-        "qemu-system-x86",
-        # a kernel would choose these string instructions, which count as one for each byte
-        options=("-cpu", "max,la57=off,erms=off,fsrm=off"),
-        second=("-serial", f"file:{_LINE}"),
-        console="ttyS0",
-        line="ttyS1",
-        arguments=("tsc=reliable",),
-    ),
-    "arm64": _Machine(
-        "qemu-system-aarch64",
-        "qemu-system-arm",
-        options=("-machine", "virt,gic-version=2", "-cpu", "cortex-a72"),
-        # its only serial line is the console's
-        second=("-chardev", f"file,id=line,path={_LINE}", "-device", "pci-serial,chardev=line"),
-        console="ttyAMA0",
-        line="ttyS0",
-        compiler="aarch64-linux-gnu-gcc",
-        compiler_package="gcc-aarch64-linux-gnu",
-    ),
-}
-# Before and after the machine's own: a kernel mixes them into its random numbers in this order.
-_FIRST = ("panic=-1", "quiet", "nokaslr", "mitigations=off", "init_on_alloc=0")
-_LAST = ("nowatchdog", "net.ifnames=0")
+# A kernel mixes them into its random numbers in this order.
+_ARGUMENTS = (
+    *("console=ttyS0", "panic=-1", "quiet", "nokaslr", "mitigations=off", "init_on_alloc=0"),
+    *("tsc=reliable", "nowatchdog", "net.ifnames=0", "LAB_OUTCOME=/dev/ttyS1"),
+)
 # its multicasts would take netem's random numbers
 _NO_IPV6 = "ipv6.disable_ipv6=1"
 _DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "lab")
 
 
-def require(at_a_time: int = 1, architecture: str = "amd64") -> None:
+def require(at_a_time: int = 1) -> None:
     """Raises MachineError, with the remedy, if this machine cannot run `at_a_time` of them."""
-    machine = _MACHINES[architecture]
-    doctor.require("machine", "util-linux")
-    doctor.require_tool(machine.qemu, machine.package)
-    if machine.compiler:
-        doctor.require_tool(machine.compiler, machine.compiler_package)
+    doctor.require("machine", "util-linux", doctor.QEMU)
     needed = at_a_time * (MEMORY_MIB + _QEMU_MIB)
     available = doctor.available_memory_bytes() >> 20
     if available < needed:
@@ -108,23 +61,6 @@ def require(at_a_time: int = 1, architecture: str = "amd64") -> None:
             f"memory: {available} MiB available, {needed} MiB needed for {machines}",
             "end other programs, or give fewer --jobs; in a container: docker run --memory 2g ...",
         )
-
-
-def ready(kernel: KernelBuild) -> KernelBuild:
-    """A distribution's kernel with the program that it runs as process 1; its id identifies both.
-
-    Raises as `require` and `guest.build`.
-    """
-    assert kernel.stock is not None
-    architecture = kernel.stock.architecture
-    require(architecture=architecture)
-    compiler = _MACHINES[architecture].compiler
-    if not compiler:
-        return kernel
-    made = guest.build(compiler=compiler)
-    identity = hashlib.sha256(f"{kernel.id}, {made.id}".encode()).hexdigest()[: len(kernel.id)]
-    stock = replace(kernel.stock, program=made.program)
-    return replace(kernel, id=identity, stock=stock)
 
 
 def run(
@@ -149,8 +85,7 @@ def run(
     image, line = directory / _IMAGE, directory / _LINE
     try:
         (directory / run_files.PLAN).write_text(text)
-        program = kernel.stock.program or rig.guest.program
-        image.write_bytes(initramfs(program.read_bytes(), given))
+        image.write_bytes(initramfs(rig.guest.program.read_bytes(), given))
     except OSError as error:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
     started = time.monotonic()
@@ -234,19 +169,16 @@ def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
     assert kernel.stock is not None
     # QEMU takes a power of two
     shift = kernel.stock.instruction_ns.bit_length() - 1
-    machine = _MACHINES[kernel.stock.architecture]
-    arguments = [
-        *(f"console={machine.console}", *_FIRST, *machine.arguments, *_LAST),
-        *(f"LAB_OUTCOME=/dev/{machine.line}", _NO_IPV6, f"LAB_SEED={seed}"),
-    ]
+    arguments = [*_ARGUMENTS, _NO_IPV6, f"LAB_SEED={seed}"]
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
     return [
-        *("setpriv", "--pdeathsig", "KILL", *pinned, machine.qemu),
+        *("setpriv", "--pdeathsig", "KILL", *pinned, doctor.QEMU),
         *("-accel", "tcg,tb-size=256", "-icount", f"shift={shift},sleep=off,align=off"),
         *("-rtc", "clock=vm,base=2026-01-01", "-seed", str(seed)),
-        *(*machine.options, "-smp", "1", "-m", str(MEMORY_MIB)),
+        # a kernel would choose these string instructions, which count as one for each byte
+        *("-cpu", "max,la57=off,erms=off,fsrm=off", "-smp", "1", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-serial", f"file:{run_files.CONSOLE}", *machine.second),
+        *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{_LINE}"),
         *("-kernel", str(kernel.image), "-initrd", _IMAGE),
         *("-append", " ".join(arguments)),
     ]

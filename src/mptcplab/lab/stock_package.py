@@ -38,7 +38,7 @@ PREFIX = "stock:"
 #: The command that downloads Debian's kernels, and installs what runs them.
 SETUP = "make setup-stock"
 ACCEPTED = (
-    "accepted is a kernel package of Debian or a distribution made from it, for amd64 or arm64, "
+    "accepted is a kernel package of Debian or a distribution made from it, for amd64, "
     f"then the packages of its modules: {PREFIX}IMAGE.deb or {PREFIX}IMAGE.deb:MODULES.deb:..."
 )
 
@@ -50,7 +50,7 @@ _MODULES = (
     *(*_NEEDED, "sch_tbf", "sch_codel", "sch_fq_codel", "sch_red", "sch_pie"),
     *(f"tcp_{cc}" for cc in _CCS),
 )
-_ARCHITECTURES = ("amd64", "arm64")
+_ARCHITECTURE = "amd64"
 _RELEASE = re.compile(
     r"linux-image-(?P<series>\d+\.\d+)\.(?P<patch>\d+)[^-_]*(?:-\d+)?-"
     r"(?P<ending>cloud-amd64|amd64)(?:-unsigned)?"
@@ -122,7 +122,7 @@ def control(package: Path, option: str = "--kernel") -> Control:
     if not all(_FIELD.fullmatch(each) for each in (found.package, found.version)):
         said = done.stderr.strip() or "without a name and a version"
         raise _bad(package, f"not a package of Debian ({said})", option)
-    if found.architecture not in _ARCHITECTURES:
+    if found.architecture != _ARCHITECTURE:
         raise _bad(package, f"a package for {found.architecture or 'no machine'}", option)
     return found
 
@@ -197,12 +197,11 @@ def _made(place: Path) -> KernelBuild | None:
             package=about["package"],
             version=about["version"],
             release=about["release"],
-            architecture=about["architecture"],
             modules=tuple(place / f"{name}.ko" for name in about["modules"]),
             ccs=tuple(about["ccs"]),
             packages=tuple(map(Path, about["packages"])),
         )
-        name = Control(stock.package, stock.version, stock.architecture).name
+        name = Control(stock.package, stock.version, about["architecture"]).name
         return KernelBuild(place.name, STOCK, place / "vmlinuz", place / "config", name, stock)
     return None
 

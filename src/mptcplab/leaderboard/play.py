@@ -114,7 +114,7 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
         ) -> str:
             key = store.run_key(item, kernel, guest)
             own = size if item.transport == "mptcp" else cost.size(item)
-            runs[key] = Planned(item, request, replace(own, group=cost.group(item)), kernel)
+            runs[key] = Planned(item, request, own, kernel)
             return key
 
         alone = []

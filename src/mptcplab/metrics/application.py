@@ -182,25 +182,18 @@ def _check(messages: Sequence[Message], records: Records) -> None:
         raise RunError(
             f"there are records of {len(records)} messages; the workload has {len(messages)}"
         )
-    columns = (records[name].tolist() for name in ("connection", "direction", "choice", "bytes"))
-    completes = records["complete_ns"].tolist()
-    rows = zip(messages, *columns, completes, strict=True)
+    names = ("connection", "direction", "choice", "bytes", "complete_ns")
+    rows = zip(messages, *(records[name].tolist() for name in names), strict=True)
     for number, (message, connection, direction, choice, size, complete_ns) in enumerate(rows, 1):
-        expected = (message.connection, message.direction)
-        if (connection, DIRECTIONS[direction]) != expected:
+        sizes = message.sizes or (size,)
+        is_whole = choice < len(sizes) and size == sizes[choice]
+        if (connection, DIRECTIONS[direction]) != (message.connection, message.direction) or (
+            choice >= len(sizes) or (complete_ns and not is_whole)
+        ):
             raise RunError(
                 f"the record of message {number} has connection {connection}, "
-                f"{DIRECTIONS[direction]}; the message has {expected[0]}, {expected[1]}"
-            )
-        if choice >= max(len(message.sizes), 1):
-            raise RunError(
-                f"the record of message {number} has choice {choice}; there are "
-                f"{len(message.sizes)} sizes"
-            )
-        if complete_ns and message.sizes and size != message.sizes[choice]:
-            raise RunError(
-                f"message {number} is complete with {size} bytes; its size is "
-                f"{message.sizes[choice]}"
+                f"{DIRECTIONS[direction]}, choice {choice} and {size} bytes; "
+                f"the message has {message.connection}, {message.direction}, of {message.sizes}"
             )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,18 +66,6 @@ class RunMetrics:
     paths: tuple[PathFigures, ...]
     connections: tuple[ConnectionFigures, ...] = ()
     links: tuple[LinkFigures, ...] = ()
-
-
-class Goodput(NamedTuple):
-    """Goodput over time: the mean of each bin, in bit/s.
-
-    `time_s` is the middle of each bin, in seconds after T0. `paths` counts the bytes on the
-    subflows of each path, by its name, `total` the bytes that arrived in order on the connection.
-    """
-
-    time_s: npt.NDArray[np.float64]
-    paths: dict[str, npt.NDArray[np.float64]]
-    total: npt.NDArray[np.float64]
 
 
 def run_metrics(
@@ -176,32 +164,6 @@ def aggregation_benefit(goodput: float, single_path_goodputs: Sequence[float]) -
     if goodput < best:
         return (goodput - best) / best
     return (goodput - best) / (sum(single_path_goodputs) - best)
-
-
-def goodput_series(scenario: Scenario, receiver: Samples, bin_ns: int = 100 * 1_000_000) -> Goodput:
-    """Goodput over time from T0 on, in bins of `bin_ns`, for charts.
-
-    Counters are interpolated linearly where a bin does not end at a sample. An incomplete bin at
-    the end is left out. Raises RunError as run_metrics does.
-    """
-    name = "server" if recorded.measured_direction(scenario) == "up" else "client"
-    side = recorded.host_records(scenario, name, receiver)
-    times = receiver.connection["time_ns"].astype(np.int64)
-    begin = int(times[0])
-    edges = np.arange(begin, int(times[-1]) + 1, bin_ns)
-
-    def rate(records: Records, counter: str) -> npt.NDArray[np.float64]:
-        counts = recorded.counted(records, counter, edges)
-        rates: npt.NDArray[np.float64] = np.diff(counts) * (_BITS_PER_BYTE * NS_PER_S / bin_ns)
-        return rates
-
-    paths = {path.name: np.zeros(max(len(edges) - 1, 0)) for path in scenario.paths}
-    for subflow in side.subflows:
-        paths[scenario.paths[subflow.path].name] += rate(subflow.records, "received_bytes")
-    total = np.zeros(max(len(edges) - 1, 0))
-    for connection in side.connections:
-        total += rate(connection, "delivered_bytes")
-    return Goodput(time_s=(edges[1:] - begin - bin_ns / 2) / NS_PER_S, paths=paths, total=total)
 
 
 def _decisions_per_s(sender: HostRecords) -> float | None:

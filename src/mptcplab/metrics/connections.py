@@ -17,7 +17,6 @@ import numpy.typing as npt
 from mptcplab.metrics import recorded
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import (
-    Goodput,
     RunMetrics,
     bps,
     jain_index,
@@ -36,8 +35,6 @@ from mptcplab.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others belong to a connection.
 SUMS = [metric.name for metric in RUN_METRICS if Trait.SUM in metric.traits]
-
-_BITS_PER_BYTE = 8
 
 
 @dataclass(frozen=True)
@@ -140,27 +137,6 @@ def figures(
         connections=tuple(entries),
         links=tuple(link_metrics(scenario, queues, whole, int(guest["start_ns"]))),
     )
-
-
-def goodput_series(
-    scenario: Scenario, samples: Mapping[str, Samples], begin_ns: int, edges_ns: Times
-) -> Goodput:
-    """Goodput of each connection over time, for charts; the bins end at `edges_ns`.
-
-    `paths` of the result has the connections by name, `total` their sum.
-    """
-    seconds = np.diff(edges_ns) / NS_PER_S
-    found = {}
-    for pair in scenario.pairs():
-        direction = recorded.measured_direction(scenario.alone(pair))
-        receiver = samples[pair.server if direction == "up" else pair.client]
-        counts = np.zeros(len(edges_ns))
-        for records in recorded.by_connection(receiver.connection):
-            counts += recorded.counted(records, "delivered_bytes", edges_ns)
-        found[pair.connection.name] = np.diff(counts) * _BITS_PER_BYTE / seconds
-    middle_s = ((edges_ns[1:] + edges_ns[:-1]) / 2 - begin_ns) / NS_PER_S
-    total = np.sum(list(found.values()), axis=0)
-    return Goodput(time_s=middle_s, paths=found, total=total)
 
 
 def common_interval(parts: Sequence[OfConnection], times: Times) -> Interval | None:

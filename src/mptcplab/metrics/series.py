@@ -134,8 +134,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
     """
     begin, end = int(queues["time_ns"][0]), int(queues["time_ns"][-1])
     edges = _edges(end - begin, scenario.sample_interval_ns)
-    seconds = np.diff(edges) / NS_PER_S
-    goodput: list[Series] = []
+    carried: list[Series] = []
     of_paths: list[Panel] = []
     for pair in scenario.pairs():
         names = tuple(path.name for path in pair.paths)
@@ -143,8 +142,8 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
         up = pair.connection.workload.direction != "down"
         hosts = (pair.client, pair.server) if up else (pair.server, pair.client)
         sender, receiver = (samples[host] for host in hosts)
-        bps = grid.counted(receiver.connection, "delivered_bytes") * _BITS_PER_BYTE / seconds
-        goodput.append(Series("goodput_bps", pair.connection.name, bps, what="goodput"))
+        bps = grid.rate(receiver.connection, "delivered_bytes")
+        carried.append(Series("goodput_bps", pair.connection.name, bps, what="goodput"))
         of_paths += [_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender)]
     grid = _Grid((), begin, edges)
     waiting = []
@@ -153,12 +152,12 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
         for link in scenario.links:
             if direction == "up":
                 rate = _mean_rates(rates[link.name], edges)
-                goodput.append(Series("link_bps", link.name, rate, what="link"))
+                carried.append(Series("link_bps", link.name, rate, what="link"))
             records = queue_records(scenario, queues, link.name, direction)
             metric = "queue_packets" if direction == "up" else "queue_down_packets"
             what = f"queue {direction}"
             waiting.append(grid.sampled(records, "queue_packets", metric, link.name, what=what))
-    panels = [Panel("Goodput", "Mbit/s", tuple(goodput), scale=1e6)]
+    panels = [Panel("Goodput", "Mbit/s", tuple(carried), scale=1e6)]
     if waiting:
         panels.append(Panel("Queues of links", "packets", tuple(waiting)))
     for first in of_paths[:3]:
@@ -167,6 +166,33 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
         series = tuple(each for each in every if each.path is not None)
         panels.append(replace(first, series=series))
     return RunSeries(edges, tuple(panels))
+
+
+def goodput(
+    scenario: Scenario, samples: Mapping[str, Samples], span_ns: tuple[int, int], bin_ns: int
+) -> dict[str | None, Floats]:
+    """The goodput in each bin, in bit/s: of each path, or connection if there are several; None has
+    what all connections got in order. `samples` are by host. Bins begin with the span; one that
+    would end after it is left out.
+
+    Raises MptcplabError for records of a path that is not in the scenario.
+    """
+    begin_ns, end_ns = span_ns
+    edges_ns = np.arange(0, end_ns - begin_ns + 1, bin_ns, dtype=np.int64)
+    total = np.zeros(len(edges_ns) - 1)
+    found: dict[str | None, Floats] = {None: total}
+    for pair in scenario.pairs():
+        grid = _Grid(tuple(path.name for path in pair.paths), begin_ns, edges_ns, pair.first)
+        down = pair.connection.workload.direction == "down"
+        receiver = samples[pair.client if down else pair.server]
+        in_order = grid.rate(receiver.connection, "delivered_bytes")
+        total += in_order
+        if scenario.connections:
+            found[pair.connection.name] = in_order
+        else:
+            for path, records in grid.by_path(receiver):
+                found[path] = grid.rate(records, "received_bytes")
+    return found
 
 
 def decision_panels(
@@ -365,6 +391,11 @@ class _Grid:
             total += np.diff(np.interp(self.edges_ns, at, values, left=0.0))
         return total
 
+    def rate(self, records: Records, counter: str) -> Floats:
+        """The same of a counter of bytes, in bit/s."""
+        seconds = np.diff(self.edges_ns) / NS_PER_S
+        return self.counted(records, counter) * _BITS_PER_BYTE / seconds
+
     def sampled(
         self,
         records: Records,
@@ -416,15 +447,11 @@ def _goodput(
     grid: _Grid, receiver: Samples, rates: Mapping[str, Sequence[tuple[int, int]]], *, shared: bool
 ) -> Panel:
     """The paths together can carry the sum of their rates, unless they share a link."""
-    seconds = np.diff(grid.edges_ns) / NS_PER_S
-
-    def series(metric: str, path: str | None, records: Records, counter: str) -> Series:
-        bps = grid.counted(records, counter) * _BITS_PER_BYTE / seconds
-        return Series(metric, path, bps, what="goodput")
-
-    found = [series("goodput_bps", None, receiver.connection, "delivered_bytes")]
+    in_order = grid.rate(receiver.connection, "delivered_bytes")
+    found = [Series("goodput_bps", None, in_order, what="goodput")]
     for path, records in grid.by_path(receiver):
-        found.append(series("goodput_bps", path, records, "received_bytes"))
+        bps = grid.rate(records, "received_bytes")
+        found.append(Series("goodput_bps", path, bps, what="goodput"))
     capacities = {path: _mean_rates(each, grid.edges_ns) for path, each in rates.items()}
     for path, bps in capacities.items():
         found.append(Series("link_bps", path, bps, what="link"))

@@ -90,13 +90,12 @@ class Headline(Table):
 
 
 class Paper(Table):
-    """A paper's details, the settings that all its figures share here, and the findings."""
+    """A paper's details, and the settings that all its figures share here."""
 
     title: Text
     authors: Text
     published: Text
     setting: list[Text] = Field(default=[])
-    findings: list[Text] = Field(default=[])
     headline: list[Headline] = Field(default=[])
 
 
@@ -133,10 +132,8 @@ class Drive(Table):
 class Quick(Table):
     """What --quick runs instead; `says` describes anything in it that is not part of all runs."""
 
-    repeat: int | None = Field(default=None, ge=1, le=10_000)
     points: int | None = Field(default=None, ge=1, le=MAX_POINTS)
     grid: dict[Name, list[Scalar]] = Field(default={})
-    cases: list[str] | None = None
     scenario: dict[str, Any] = Field(default={})
     says: str = ""
 
@@ -160,7 +157,6 @@ class Variant(Table):
 
     name: Text
     says: Text
-    repeat: int | None = Field(default=None, ge=1, le=10_000)
     scenario: dict[str, Any] = Field(default={})
     grid: dict[Name, list[Scalar]] = Field(default={})
 
@@ -220,7 +216,6 @@ class Experiment(Space):
     place: Text
     setting: list[Text] = Field(default=[])
     repeat: int = Field(default=1, ge=1, le=10_000)
-    exact: bool = False
     baselines: bool = False
     scenario: dict[str, Any]
     drive: Drive | None = None
@@ -257,25 +252,23 @@ class Experiment(Space):
         """A part by its name, which must be one of `parts()`."""
         assumed: dict[str, Any] = {own.name: own.value for own in self.assumed}
         if name == PUBLISHED:
-            return Part(self, name, "", self.repeat, self.scenario, assumed, {})
+            return Part(self, name, "", self.scenario, assumed, {})
         quick = self.quick
         template = overridden(self.scenario, quick.scenario)
-        chosen = {"grid": quick.grid, "cases": quick.cases, "count": quick.points}
+        chosen: dict[str, Any] = {"grid": quick.grid, "count": quick.points}
         if name == QUICK:
-            repeat = quick.repeat or self.repeat
-            return Part(self, name, quick.says, repeat, template, assumed, chosen)
+            return Part(self, name, quick.says, template, assumed, chosen)
         for variant in self.variant:
             if variant.name == name:
-                repeat = variant.repeat or self.repeat
                 template = overridden(template, variant.scenario)
                 chosen["grid"] = {**quick.grid, **variant.grid}
-                return Part(self, name, variant.says, repeat, template, assumed, chosen)
+                return Part(self, name, variant.says, template, assumed, chosen)
         for own in self.assumed:
             for value in own.range:
                 if name == f"{own.name}={value}":
                     says = f"{own.name} = {value} instead of {own.value}"
                     assumed = {**assumed, own.name: value}
-                    return Part(self, name, says, self.repeat, template, assumed, chosen)
+                    return Part(self, name, says, template, assumed, chosen)
         raise KeyError(name)
 
     def axis_values(self) -> dict[str, dict[str, Any]]:
@@ -298,7 +291,6 @@ class Part:
     experiment: Experiment
     name: str
     says: str
-    repeat: int
     template: Mapping[str, Any]
     assumed: Mapping[str, Any]
     chosen: Mapping[str, Any]
@@ -309,7 +301,7 @@ class Part:
 
     def runs(self) -> int:
         """The number of runs, without baselines."""
-        return self.experiment.size(**self.chosen) * self.repeat
+        return self.experiment.size(**self.chosen) * self.experiment.repeat
 
     def is_random(self) -> bool:
         """Whether seeds, or the points of a design, are independent samples."""
@@ -411,9 +403,8 @@ def settings(
     *,
     part: str = PUBLISHED,
     repeat: int | None = None,
-    points: Sequence[Point] | None = None,
 ) -> list[SeededPoint]:
-    """Every run of a part of an experiment, or those of some `points`. Drives go to `folder`.
+    """Every run of a part of an experiment. Drives go to `folder`.
 
     Raises InputError, naming the file and the point, if the scenario of a point is invalid.
     """
@@ -423,7 +414,7 @@ def settings(
     chosen = own.part(part)
     of_part = "" if part in (PUBLISHED, QUICK) else f" of {part}"
     found = []
-    for point in chosen.points() if points is None else points:
+    for point in chosen.points():
         where = f"{published.file}, [scenario]{of_part} with {shown_point(point)}"
         names = {**chosen.assumed, **point}
         try:
@@ -431,7 +422,7 @@ def settings(
             place = _drive(own.drive, names, folder) if own.drive else published.file.parent
         except FormulaError as error:
             raise InputError([Problem(where, "", "", str(error))]) from None
-        table["repeat"] = repeat or chosen.repeat
+        table["repeat"] = repeat or own.repeat
         request = resolve.from_table(table, where, folder=place, known=known, single=True)
         for item in request.runs():
             alone = {}
@@ -666,10 +657,6 @@ def _check_quick(own: Experiment, wrong: Wrong) -> None:
         if outside:
             key = f"quick.grid.{name}"
             wrong(key, outside[0], f"not in grid.{name}: quick runs are some of all")
-    cases = [case.get("name") for case in own.case]
-    for name in quick.cases or ():
-        if name not in cases:
-            wrong("quick.cases", name, f"not a case; known: {', '.join(map(str, cases))}")
     if quick.points is not None and quick.points > (own.design.points if own.design else 0):
         wrong("quick.points", quick.points, "more than the design has")
     if quick.scenario and not quick.says:

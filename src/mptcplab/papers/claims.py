@@ -173,9 +173,9 @@ def _varied(own: Experiment, found: Judged, quick: ClaimOutcome | None) -> Judge
     """
     not_varied, untold, reasons = [], [], []
     verdicts = {found.verdict}
-    reference = _telling(own, quick)
+    reference = _telling(quick)
     for name, parts in own.sensitivity().items():
-        others = {part: _telling(own, found.by_variant.get(part)) for part in parts}
+        others = {part: _telling(found.by_variant.get(part)) for part in parts}
         agreed = {reference.verdict if reference else found.verdict}
         if Verdict.INCONCLUSIVE in {*agreed, found.verdict}:
             agreed.add(found.verdict)
@@ -211,11 +211,11 @@ def _varied(own: Experiment, found: Judged, quick: ClaimOutcome | None) -> Judge
     )
 
 
-def _telling(own: Experiment, outcome: ClaimOutcome | None) -> ClaimOutcome | None:
+def _telling(outcome: ClaimOutcome | None) -> ClaimOutcome | None:
     """A verdict that can be compared with others; None if it cannot."""
-    if outcome is None or outcome.unknown:
+    if outcome is None or outcome.unknown or outcome.samples < MIN_SAMPLES:
         return None
-    return outcome if own.exact or outcome.samples >= MIN_SAMPLES else None
+    return outcome
 
 
 class _Judge:
@@ -240,26 +240,15 @@ class _Judge:
             ours = self._values(self.claim.figures, self.figures, scope, {}, "")
             if why is not None:
                 return ClaimOutcome(verdict=Verdict.NOT_TESTABLE, ours=ours, reasons=[why])
-            true = {
-                name: self._is_true(name, test, scope, ours) for name, test in self.tests.items()
-            }
+            for name, test in self.tests.items():
+                self._is_true(name, test, scope, ours)
         except NotRunError as error:
             return self._unknown(str(error), why)
         except FormulaError as error:
             if must_be_known and not isinstance(error, UndefinedError):
                 raise MptcplabError(str(error)) from None
             return self._unknown(str(error).removeprefix(f"{self.place}."), why)
-        if not self.own.exact:
-            return self._bootstrapped(part, scope, ours)
-        p_holds = float(true["holds"])
-        p_direction = float(true["direction"]) if "direction" in true else None
-        return ClaimOutcome(
-            verdict=_verdict(p_holds, p_direction),
-            ours=ours,
-            p_holds=p_holds,
-            p_direction=p_direction,
-            samples=len(self.by_part[part].units),
-        )
+        return self._bootstrapped(part, scope, ours)
 
     def explained(self, part: str, ours: Mapping[str, Any]) -> list[Explained]:
         """The explanations that are certain over a part, as a claim has to be, and the others.
@@ -276,9 +265,7 @@ class _Judge:
                 own = self._values(because.figures, figures, scope, ours, key)
                 test = Formula(because.shown_by)
                 true = self._is_true(f"{key}shown_by", test, scope, {**ours, **own})
-                why = "" if true else "it is false"
-                if true and not self.own.exact:
-                    why = self._doubt(part, scope, figures, test)
+                why = self._doubt(part, scope, figures, test) if true else "it is false"
             except FormulaError as error:
                 why = str(error)
             found.append(Explained(because, own, not why, why))

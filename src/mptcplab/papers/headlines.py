@@ -10,7 +10,7 @@ from typing import Any
 
 from mptcplab.formulas.formula import Formula, FormulaError
 from mptcplab.papers.catalogue import Headline
-from mptcplab.papers.markdown_page import Section, anchor
+from mptcplab.papers.markdown_page import Section
 from mptcplab.papers.samples import Scope
 from mptcplab.papers.wording import number, verdict, with_unit
 
@@ -68,5 +68,5 @@ def _behind(headline: Headline, by_figure: Mapping[str, Section]) -> str:
     for found, judged, _ in section.claims() if section else ():
         if found.name == name and section is not None and judged is not None:
             paper = section.published.name.split("/")[0]
-            return f" [{verdict(judged)}]({paper}.md#{anchor(section, found)})"
+            return f" [{verdict(judged)}]({paper}.md#{section.anchor(found)})"
     raise FormulaError(f"no judged claim {headline.claim}")

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page of a paper: each of its figures with chart and numbers, and a section for each claim."""
+"""The page of a paper: each of its figures with chart and numbers, and a section for each claim.
+
+The template is paper.md.j2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from mptcplab import units
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from mptcplab.papers import catalogue, data, reproduce, tables, wording
 from mptcplab.papers.catalogue import Claim, Published
-from mptcplab.papers.claims import ClaimOutcome, Judged
+from mptcplab.papers.claims import ClaimOutcome, Explained, Judged, Verdict
 from mptcplab.papers.reproduce import Reproduced
-from mptcplab.papers.tables import Table, markdown
+from mptcplab.papers.tables import Table
 from mptcplab.papers.timeline import Track
 from mptcplab.units import counted
 
 #: The page that says how experiments are run and judged, as seen from a page.
 HOW_TO = "../papers.md"
-
-_READING = (
-    "Charts and tables show medians over the seeds with their 95 % bootstrap intervals; hollow "
-    "markers are the paper's numbers. *Published* is the paper's setting, *today* the same with "
-    f"today's defaults. [What the verdicts mean]({HOW_TO}#verdicts)"
-)
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,40 @@ class Section:
         today = found.judged_today if found and found.judged_today else [None] * len(own)
         return list(zip(own, there, today, strict=True))
 
+    def anchor(self, claim: Claim) -> str:
+        """The anchor of a claim on its page."""
+        return f"{self.figure}-{claim.name}"
+
+    def drawn_runs(self) -> dict[str, str]:
+        """The runs of a chart over time, and their places in it."""
+        return {
+            each.run: ", ".join(filter(None, (each.series, each.panel))) for each in self.tracks
+        }
+
+    def marks(self) -> list[str]:
+        """Notes before the numbers: parts that are missing, stale, or to be run again."""
+        lines = []
+        if self.found is None:
+            what = "to be run again, since the experiment has changed" if self.outdated else ""
+            again = reproduce.command(self.published, catalogue.PUBLISHED)
+            return [f"**{wording.sentence(what or 'not run yet')}** `{again}`"]
+        if self.found.quick:
+            says = self.published.experiment.quick.says
+            lines.append(f"**Quick runs only.** {says}".rstrip())
+        for part in self.outdated:
+            again = reproduce.command(self.published, part)
+            lines.append(
+                f"**To be run again:** {part}, since the experiment has changed; its runs are not "
+                f"judged. `{again}`"
+            )
+        for part, changed in self.stale.items():
+            lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
+        if left := [part for part in self.found.missing if part not in self.outdated]:
+            runs = counted(sum(self.published.experiment.part(part).runs() for part in left), "run")
+            again = f"mptcplab papers run {self.published.name} --variants"
+            lines.append(f"Not run yet: {', '.join(left)}; {runs}. `{again}`")
+        return lines
+
 
 def by_paper(sections: Sequence[Section]) -> dict[str, list[Section]]:
     papers: dict[str, list[Section]] = {}
@@ -65,133 +99,62 @@ def by_paper(sections: Sequence[Section]) -> dict[str, list[Section]]:
 
 def page(sections: Sequence[Section]) -> str:
     """All figures of a paper."""
-    paper = sections[0].published.paper
-    name = sections[0].published.name.split("/")[0]
-    lines = [
-        f"<!-- Written by `mptcplab papers publish`; edit experiments/{name}/. -->",
-        f"# {name}",
-        "",
-        f'{paper.authors}: "{paper.title}", {paper.published}.',
-        "",
-        _READING,
-        "",
-    ]
-    for head, items in (
-        ("What differs from the paper in all of these:", paper.setting),
-        ("What came out:", paper.findings),
-    ):
-        if items:
-            lines += [head, "", *(f"- {each}" for each in items), ""]
-    lines += [*_contents(sections), ""]
-    for section in sections:
-        lines += [*_section(section), ""]
-    return "\n".join(lines).rstrip() + "\n"
+    return rendered(
+        "paper.md.j2",
+        sections=sections,
+        TODAY=catalogue.TODAY,
+        file_name=data.file_name,
+        pooled_over=tables.pooled_over,
+        beside_paper=tables.beside_paper,
+        tables=tables.tables,
+        verdict=wording.verdict,
+        reasons=wording.reasons,
+        contents=_contents,
+        runs=_runs,
+        data_links=_data_links,
+        settings=_settings,
+        values=_values,
+        other_values=_other_values,
+    )
 
 
-def anchor(section: Section, claim: Claim) -> str:
-    """The anchor of a claim on its page."""
-    return f"{section.figure}-{claim.name}"
-
-
-def marks(section: Section) -> list[str]:
-    """Notes before the numbers: parts that are missing, stale, or to be run again."""
-    lines = []
-    if section.found is None:
-        what = "to be run again, since the experiment has changed" if section.outdated else ""
-        again = _command(section, catalogue.PUBLISHED)
-        return [f"**{wording.sentence(what or 'not run yet')}** `{again}`"]
-    if section.found.quick:
-        says = section.published.experiment.quick.says
-        lines.append(f"**Quick runs only.** {says}".rstrip())
-    for part in section.outdated:
-        again = _command(section, part)
-        lines.append(
-            f"**To be run again:** {part}, since the experiment has changed; its runs are not "
-            f"judged. `{again}`"
-        )
-    for part, changed in section.stale.items():
-        lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
-    left = {
-        part: each for part, each in section.found.missing.items() if part not in section.outdated
+def rendered(template: str, **names: Any) -> str:
+    """A page of Markdown, in which nothing is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters |= {
+        "markdown": tables.markdown,
+        "number": wording.number,
+        "sentence": wording.sentence,
+        "words": wording.counts,
     }
-    if left:
-        runs = counted(sum(each.runs for each in left.values()), "run")
-        times = [each.cpu_s for each in left.values() if each.cpu_s is not None]
-        took = f", CPU time {units.duration(sum(times))}" if len(times) == len(left) else ""
-        again = f"mptcplab papers run {section.published.name} --variants"
-        lines.append(f"Not run yet: {', '.join(left)}; {runs}{took}. `{again}`")
-    return lines
+    return environment.get_template(template).render(HOW_TO=HOW_TO, **names).rstrip() + "\n"
 
 
-def _contents(sections: Sequence[Section]) -> Iterator[str]:
+def _contents(sections: Sequence[Section]) -> Table:
     rows = [
         (
             f"[{section.figure}](#{section.figure})",
-            f"[{claim.name}](#{anchor(section, claim)})",
-            *(wording.verdict(each) if each else "not run" for each in (judged, today)),
+            f"[{claim.name}](#{section.anchor(claim)})",
+            *map(wording.verdict, (judged, today)),
         )
         for section in sections
         for claim, judged, today in section.claims()
     ]
-    yield from markdown(Table("", ("figure", "claim", "published", "today"), tuple(rows)))
+    return Table("", ("figure", "claim", "published", "today"), tuple(rows))
 
 
-def _section(section: Section) -> Iterator[str]:
-    published, own, found = section.published, section.published.experiment, section.found
-    yield from (f'<a name="{section.figure}"></a>', "")
-    yield from (f"## {section.figure}: {own.title}", "")
-    file = f"../../experiments/{published.name}.toml"
-    yield from (f"The paper's {own.place}. [{section.figure}.toml]({file})", "")
-    yield from (f"- {each}" for each in own.setting)
-    yield from (
-        f"- Assumed, since the paper does not say: {each.name} = {each.value}, {each.because}"
-        f"{f'; tried also: {wording.number(each.range)}' if each.range else ''}."
-        f"{f' It was fitted to: {each.fitted}.' if each.fitted else ''}"
-        for each in own.assumed
-    )
-    yield from (
-        f"- {'*Today*' if each.name == catalogue.TODAY else f'Variant *{each.name}*'}: {each.says}"
-        for each in own.variant
-    )
-    yield ""
-    if noted := marks(section):
-        for mark in noted:
-            yield from (f"> {mark}", ">")
-        yield ""
-    if found is not None:
-        yield from _numbers(section, found)
-    for claim in section.claims():
-        yield from _claim(section, *claim)
-
-
-def _numbers(section: Section, found: Reproduced) -> Iterator[str]:
-    """The chart, and below it the tables and the files."""
-    own, name = section.published.experiment, data.file_name(section.published)
-    if section.has_chart():
-        yield from (f"![{own.title}]({name}.svg)", "")
-    if pooled := tables.pooled_over(found):
-        yield from (f"Medians are over all values of: {', '.join(pooled)}.", "")
-    if table := tables.beside_paper(found):
-        yield from (f"**{table.title}** beside the medians here:", "", *markdown(table), "")
-    yield from ("<details><summary>All numbers, and how they were made</summary>", "")
-    for table in tables.tables(found):
-        yield from (f"**{table.title}**", "", *markdown(table), "")
-    if section.tracks:
-        yield (
-            "The chart has the first seed of each scheduler. `mptcplab show papers-out/runs/KEY` "
-            "draws all there is of one, with these keys:"
-        )
-        yield ""
-        for key, place in {each.run: (each.series, each.panel) for each in section.tracks}.items():
-            yield f"- `{key}`: {', '.join(filter(None, place))}"
-        yield ""
-    yield from (*markdown(_runs(found)), "")
-    files = [f"{name}.csv", f"{name}.columns.csv"]
-    files += [f"{name}-pairs.csv"] * bool(data.pairs_csv(found))
-    files += [f"{name}-paper.csv"] * bool(data.paper_csv(own))
-    files += [f"{name}-series.csv"] * bool(section.tracks)
-    links = ", ".join(f"[{data.DATA}/{file}]({data.DATA}/{file})" for file in files)
-    yield from (f"Data: {links}", "", "</details>", "")
+def _data_links(section: Section) -> list[str]:
+    own, found = section.published.experiment, section.found
+    ends = [".csv", ".columns.csv"]
+    ends += ["-pairs.csv"] * bool(found and data.pairs_csv(found))
+    ends += ["-paper.csv"] * bool(data.paper_csv(own))
+    ends += ["-series.csv"] * bool(section.tracks)
+    files = [f"{data.DATA}/{data.file_name(section.published)}{end}" for end in ends]
+    return [f"[{file}]({file})" for file in files]
 
 
 def _runs(found: Reproduced) -> Table:
@@ -206,33 +169,6 @@ def _runs(found: Reproduced) -> Table:
         for part, ran in found.ran.items()
     )
     return Table("", ("part", "runs", "seeds", "kernel", "command"), rows)
-
-
-def _claim(
-    section: Section, claim: Claim, judged: Judged | None, today: Judged | None
-) -> Iterator[str]:
-    yield from (f'<a name="{anchor(section, claim)}"></a>', "")
-    yield from (f"### {claim.name}: {wording.verdict(judged) if judged else 'not run'}", "")
-    yield from (f'> "{claim.quote}" ({claim.place})', "")
-    yield from (f"Tested: {wording.sentence(claim.says)}", "")
-    if judged is None:
-        return
-    yield from (*markdown(_settings(section, claim, judged, today)), "")
-    if claim.holds is not None:
-        yield f"Holds if `{' '.join(claim.holds.split())}`" + (
-            f"; its direction if `{' '.join(claim.direction.split())}`." if claim.direction else "."
-        )
-        yield ""
-    if reasons := list(wording.reasons(judged)):
-        yield from (*(f"- {each}" for each in reasons), "")
-    for each in judged.because:
-        of = ClaimOutcome(verdict=judged.verdict, ours=each.ours)
-        figures = (wording.quantity(*figure, of) for figure in each.because.figures.items())
-        values = "; ".join(f"{figure.says}: {figure.ours}" for figure in figures)
-        yield f"- Why: {wording.sentence(each.because.says)}{f' ({values})' if values else ''}"
-    if judged.because:
-        yield ""
-    yield from _other_values(section, claim, judged)
 
 
 def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | None) -> Table:
@@ -256,13 +192,21 @@ def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | No
     return Table("", head, tuple(rows))
 
 
-def _other_values(section: Section, claim: Claim, judged: Judged) -> Iterator[str]:
+def _values(each: Explained) -> str:
+    """The figures of an explanation, in brackets."""
+    of = ClaimOutcome(verdict=Verdict.INCONCLUSIVE, ours=each.ours)
+    figures = (wording.quantity(*figure, of) for figure in each.because.figures.items())
+    values = "; ".join(f"{figure.says}: {figure.ours}" for figure in figures)
+    return f" ({values})" if values else ""
+
+
+def _other_values(section: Section, claim: Claim, judged: Judged) -> Table | None:
     """The verdicts in the quick part, and with other values of assumptions."""
     own = section.published.experiment
     of_assumed = [part for parts in own.sensitivity().values() for part in parts]
     parts = [part for part in of_assumed if part in judged.by_variant]
     if not parts:
-        return
+        return None
     if catalogue.QUICK in judged.by_variant:
         parts.insert(0, catalogue.QUICK)
     rows = []
@@ -274,14 +218,4 @@ def _other_values(section: Section, claim: Claim, judged: Judged) -> Iterator[st
         value = "as assumed" if part == catalogue.QUICK else part
         rows.append((value, *ours, wording.verdict(outcome)))
     says = (figure.says or name for name, figure in claim.figures.items())
-    yield from (
-        "With other values of what the paper does not give, over the quick part of the grid:",
-        "",
-        *markdown(Table("", ("", *says, "verdict"), tuple(rows))),
-        "",
-    )
-
-
-def _command(section: Section, part: str) -> str:
-    own = section.published.experiment.part(part)
-    return reproduce.command(own, section.published.name, own.repeat)
+    return Table("", ("", *says, "verdict"), tuple(rows))

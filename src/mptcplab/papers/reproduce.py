@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import shlex
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 from mptcplab import __version__, extras
 from mptcplab.errors import MptcplabError
@@ -30,7 +28,7 @@ from mptcplab.papers import catalogue, claims, samples
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, SeededPoint
 from mptcplab.papers.claims import Judged
 from mptcplab.papers.samples import Results
-from mptcplab.runs import cost, documents, experiment, store
+from mptcplab.runs import documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
@@ -38,13 +36,9 @@ from mptcplab.runs.tasks import Task
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 
-_Item = TypeVar("_Item")
-
 _DRIVES = "drives"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
-# The cost of a part is estimated from as many runs, evenly spaced.
-_MOST_ESTIMATED = 50
 
 
 @dataclass(frozen=True)
@@ -66,11 +60,9 @@ class Provenance:
     command: str
     cpu_s: float | None = None
 
-    def changed(self, now: lab_kernel.Parts, guest: str) -> list[str]:
-        """The builds and files that have changed since."""
-        changed = [file for file, own in self.files.items() if now.files.get(file) != own]
-        kernel = ["kernel"] if self.base != now.base else []
-        return [*kernel, *changed, *(["guest"] if self.guest != guest else [])]
+    def ids(self) -> dict[str, str]:
+        """The ids of all that may have changed since: the kernel, files, the guest."""
+        return {"kernel": self.base, **self.files, "guest": self.guest}
 
 
 @dataclass(frozen=True)
@@ -83,19 +75,11 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Missing:
-    """How many runs of a part are not there, and their CPU time, if there are runs to tell from."""
-
-    runs: int
-    cpu_s: float | None = None
-
-
-@dataclass(frozen=True)
 class Reproduced:
     """The result of an experiment: the figures of its parts, and its claims judged over `part`.
 
     `ran` has the parts that were run, `outdated` the parts that were run before the file
-    changed, which are not judged, and `missing` all others.
+    changed, which are not judged. `missing` names the parts that a full result lacks.
     """
 
     published: Published
@@ -104,7 +88,7 @@ class Reproduced:
     judged: Sequence[Judged]
     judged_today: Sequence[Judged] = ()
     outdated: Mapping[str, Ran] = field(default_factory=dict)
-    missing: Mapping[str, Missing] = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
     @property
     def quick(self) -> bool:
@@ -140,10 +124,10 @@ def run(
     planned: list[_Planned] = []
     taken: set[str] = set()
     for name in parts:
-        count = repeat or _seeds(published, out, name, parts, kernel, guest)
-        settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=count)
+        settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=repeat)
         for setting in settings:
             experiment.require_able(setting.request, kernel)
+        count = repeat or published.experiment.repeat
         each = _Planned(name, count, settings, kernel, guest, runs, without=taken)
         taken.update(each.missing)
         planned.append(each)
@@ -209,6 +193,9 @@ def assembled(
     by_part = {name: of.results for name, of in same.items()}
     judged = claims.judge(published, by_part, part)
     today = TODAY in by_part and part != TODAY
+    needed = [PUBLISHED, *own.variants()]
+    if own.quick.scenario and own.sensitivity():
+        needed.insert(1, QUICK)  # it is none of all runs, and variants are compared with it
     return Reproduced(
         published,
         part,
@@ -216,7 +203,7 @@ def assembled(
         judged,
         claims.over(published, by_part, judged, TODAY) if today else (),
         {name: of for name, of in there.items() if name not in same},
-        _missing(published, same, part),
+        [name for name in needed if name not in same],
     )
 
 
@@ -271,36 +258,8 @@ class _Planned:
         return all(map(self.runs.has, self.all))
 
 
-def _seeds(
-    published: Published,
-    out: Path,
-    part: str,
-    parts: Sequence[str],
-    kernel: KernelBuild,
-    guest: Guest,
-) -> int:
-    """How many seeds a part is run with, if that is not given.
-
-    The quick part is compared with variants, which have as many seeds as the published setting; and
-    where it was run with more, it is not shown with less.
-    """
-    own = published.experiment.part(part)
-    if part != QUICK:
-        return own.repeat
-    if set(parts) - {PUBLISHED, QUICK}:
-        return max(own.repeat, published.experiment.repeat)
-    file = file_of(published, out, part)
-    if file.exists():
-        found = documents.read(file, documents.REPRODUCED)
-        build = found.build.get("kernel"), found.build.get("guest")
-        if found.digest == own.digest() and build == (kernel.id, guest.id):
-            return max(own.repeat, found.repeat)
-    return own.repeat
-
-
 def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out: Path) -> None:
     """Write the document of a part, all of whose runs exist."""
-    part = published.experiment.part(each.part)
     file = file_of(published, out, each.part)
 
     def directory(scenario: Scenario) -> str:
@@ -313,11 +272,11 @@ def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out:
         "part": each.part,
         "axis": published.experiment.axis,
         "repeat": each.repeat,
-        "digest": part.digest(),
+        "digest": published.experiment.part(each.part).digest(),
         "build": {"kernel": each.kernel.id, "guest": each.guest.id, "mptcplab": __version__},
         "base": made_of.base,
         "files": {name: made_of.files[name] for name in used if name in made_of.files},
-        "command": command(part, published.name, each.repeat),
+        "command": command(published, each.part, each.repeat),
         "runs": [
             {
                 "point": setting.point,
@@ -331,14 +290,14 @@ def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out:
     store.write_json(file, document)
 
 
-def command(part: catalogue.Part, name: str, repeat: int) -> str:
+def command(published: Published, part: str, repeat: int | None = None) -> str:
     """The command that runs a part."""
-    words = ["mptcplab", "papers", "run", name]
-    if part.name == QUICK:
+    words = ["mptcplab", "papers", "run", published.name]
+    if part == QUICK:
         words.append("--quick")
-    elif part.name != PUBLISHED:
-        words += ["--variant", part.name]
-    if repeat != part.repeat:
+    elif part != PUBLISHED:
+        words += ["--variant", part]
+    if repeat not in (None, published.experiment.repeat):
         words += ["--repeat", str(repeat)]
     return shlex.join(words)
 
@@ -362,9 +321,8 @@ def file_of(published: Published, out: Path, part: str) -> Path:
 
 def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str) -> None:
     """Raises MptcplabError if a part was not run, or the file has changed since."""
-    own = published.experiment
     file = file_of(published, out, part)
-    again = command(own.part(part), published.name, own.part(part).repeat)
+    again = command(published, part)
     if part not in ran:
         hint = ""
         if part == PUBLISHED and QUICK in ran:
@@ -412,69 +370,3 @@ def _cpu_s(directory: Path) -> float | None:
         return None
     found = documents.read(file, documents.COST)
     return found["user_s"] + found["system_s"] if {"user_s", "system_s"} <= found.keys() else None
-
-
-# What is missing
-
-
-def _missing(published: Published, there: Mapping[str, Ran], judged: str) -> Mapping[str, Missing]:
-    """The parts that a full result lacks, in the order in which they are run."""
-    own = published.experiment
-    needed = [PUBLISHED, *own.variants()]
-    if own.quick.scenario and own.sensitivity():
-        needed.insert(1, QUICK)  # it is none of all runs, and variants are compared with it
-    missing = [part for part in needed if part not in there]
-    if not missing:
-        return {}
-    known = [
-        (directory, cpu_s)
-        for of in (there[judged], *there.values())
-        for directory in _some(of.directories)
-        if (cpu_s := _cpu_s(directory)) is not None
-    ]
-    sizes = {
-        f"known {number}": cost.size(store.read_scenario(directory))
-        for number, (directory, _) in enumerate(known)
-    }
-    shares: dict[str, dict[str, float]] = {}
-    for part in missing if known else ():
-        shares[part] = {}
-        for item, share in _sample(published, part):
-            key = f"{part} {len(sizes)}"
-            sizes[key] = cost.size(item)
-            shares[part][key] = share
-    costs = cost.Costs(sizes)
-    for number, (_, cpu_s) in enumerate(known):
-        costs.took(f"known {number}", cpu_s)
-    return {
-        part: Missing(
-            own.part(part).runs(),
-            sum(share * costs.of(key) for key, share in shares[part].items()) if known else None,
-        )
-        for part in missing
-    }
-
-
-def _sample(published: Published, part: str) -> Iterator[tuple[Scenario, float]]:
-    """Some runs of a part and their baselines, and how many runs each stands for."""
-    own = published.experiment
-    chosen = own.part(part)
-    points = chosen.points()
-    # a drive takes long to make, and runs of all drives cost the same
-    drive = {name: points[0][name] for name in own.seed_axes()}
-    alike = _some([point for point in points if drive.items() <= point.items()])
-    with tempfile.TemporaryDirectory() as folder:
-        settings = catalogue.settings(
-            published, scheduler.known(), Path(folder), part=part, repeat=1, points=alike
-        )
-    each = chosen.runs() / len(settings)
-    schedulers = len({point.get("scheduler") for point in points})
-    for setting in settings:
-        yield setting.scenario, each
-        for item in setting.alone.values():
-            yield item, each / schedulers  # which share them
-
-
-def _some(items: Sequence[_Item]) -> Sequence[_Item]:
-    """No more than some, evenly spaced."""
-    return items[:: -(-len(items) // _MOST_ESTIMATED) or 1]

@@ -8,10 +8,9 @@ two guests send the same packets at the same times (`make same-packets`, which a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from mptcplab import files
 from mptcplab.errors import MachineError, MptcplabError
@@ -20,7 +19,6 @@ from mptcplab.lab.kernel import Parts
 from mptcplab.papers.reproduce import Provenance
 
 EQUAL = "equal.json"
-_KERNEL, _GUEST = "kernel", "guest"
 
 
 @dataclass(frozen=True)
@@ -45,12 +43,17 @@ class Now:
 
     def changed(self, made: Provenance) -> list[str]:
         """What is not as it was, and was not shown to do the same, each with its two ids."""
-        found = []
-        for what in made.changed(self.kernel, self.guest):
-            before, after = _ids(what, made, self)
-            if not any(what == each.what and {before, after} <= {*each.ids} for each in self.equal):
-                found.append(f"{what} ({_short(before)}, now {_short(after)})")
+        found, ids = [], self.ids()
+        for what, before in made.ids().items():
+            after = ids.get(what, "")
+            equal = (each.ids for each in self.equal if each.what == what)
+            if before != after and not any({before, after} <= {*each} for each in equal):
+                found.append(f"{what} ({before[:12] or 'none'}, now {after[:12] or 'none'})")
         return found
+
+    def ids(self) -> dict[str, str]:
+        """As those of a provenance."""
+        return {"kernel": self.kernel.base, "guest": self.guest, **self.kernel.files}
 
 
 def now(data: Path) -> Now | None:
@@ -86,7 +89,12 @@ def add(file: Path, one: Now, other: Now, shown_by: str) -> list[Equal]:
     damaged, or cannot be written.
     """
     known = equal(file)
-    new = [Equal(what, ids, shown_by) for what, ids in _differing(one, other)]
+    ours, theirs = one.ids(), other.ids()
+    new = [
+        Equal(what, [ours[what], theirs[what]], shown_by)
+        for what in ours
+        if what in theirs and ours[what] != theirs[what]
+    ]
     for each in new:
         joined = [old for old in known if old.what == each.what and {*old.ids} & {*each.ids}]
         known = [old for old in known if old not in joined]
@@ -95,26 +103,3 @@ def add(file: Path, one: Now, other: Now, shown_by: str) -> list[Equal]:
         known.append(Equal(each.what, [*ids], "; ".join(by)))
     files.write(file, (json.dumps([asdict(each) for each in known], indent=1) + "\n").encode())
     return new
-
-
-def _differing(one: Now, other: Now) -> Iterator[tuple[str, list[str]]]:
-    """The parts that both have and in which they differ, each with its two ids."""
-    ours, theirs = (
-        {_KERNEL: each.kernel.base, _GUEST: each.guest, **each.kernel.files}
-        for each in (one, other)
-    )
-    for what in ours:
-        if what in theirs and ours[what] != theirs[what]:
-            yield what, [ours[what], theirs[what]]
-
-
-def _ids(what: str, made: Provenance, current: Now) -> tuple[str, str]:
-    if what == _KERNEL:
-        return made.base, current.kernel.base
-    if what == _GUEST:
-        return made.guest, current.guest
-    return made.files.get(what, ""), current.kernel.files.get(what, "")
-
-
-def _short(identity: Any) -> str:
-    return str(identity)[:12] or "none"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The summary of all published experiments: README.md of the results, and claims.json."""
+"""The summary of all published experiments: README.md of the results, and claims.json.
+
+The template of README.md is summary.md.j2.
+"""
 
 from __future__ import annotations
 
@@ -10,50 +13,27 @@ from typing import Any
 
 from mptcplab.papers import headlines, markdown_page, wording
 from mptcplab.papers.claims import ClaimOutcome, Judged, Verdict
-from mptcplab.papers.markdown_page import HOW_TO, Section
-from mptcplab.papers.tables import Table, markdown
+from mptcplab.papers.markdown_page import Section
+from mptcplab.papers.tables import Table
 
 #: The file with every claim, below the folder of the pages.
 CLAIMS = "claims.json"
-
-_NOT_RUN = "not run"
 
 
 def readme(papers: Mapping[str, Sequence[Section]]) -> str:
     """The answer in a minute, and where the details are."""
     sections = [section for group in papers.values() for section in group]
-    counts = _count(sections)
-    lines = [
-        "<!-- Written by `mptcplab papers publish`. -->",
-        "# Published results, run again",
-        "",
-        f"What {len(papers)} papers say of their experiments, tested by running these again: "
-        f"{sum(counts.values())} claims, {_words(counts)}. "
-        f"[How they are run and judged]({HOW_TO}), [every claim as data]({CLAIMS}), "
-        "[the figures of all runs](data).",
-        "",
-        *markdown(_table(papers)),
-        "",
-        "*Direction only*: the effect has the sign that the paper reports, but not its size. "
-        "*Inconclusive*: the runs do not decide, or the verdict depends on a value that the paper "
-        "does not give.",
-        "",
-    ]
     every = (each for group in papers.values() for each in headlines.filled(group))
-    if best := [f"- {each.text}" for each in every if not each.why][: headlines.MOST]:
-        lines += ["## What came out", "", *best, ""]
-    lines += ["## Details", ""]
-    for name, group in papers.items():
-        paper = group[0].published.paper
-        lines += [f"[{name}]({name}.md): {paper.authors}, {paper.title}, {paper.published}.", ""]
-        lines += [*markdown(_figures(name, group)), ""]
-    if notes := [
-        f"- {section.published.name}: {mark}"
-        for section in sections
-        for mark in markdown_page.marks(section)
-    ]:
-        lines += ["## What is missing or stale", "", *notes, ""]
-    return "\n".join(lines).rstrip() + "\n"
+    return markdown_page.rendered(
+        "summary.md.j2",
+        CLAIMS=CLAIMS,
+        papers=papers,
+        counts=_count(sections),
+        verdicts=_table,
+        headlines=[each for each in every if not each.why][: headlines.MOST],
+        figures=_figures,
+        notes=[(section, mark) for section in sections for mark in section.marks()],
+    )
 
 
 def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
@@ -78,7 +58,7 @@ def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
 
 def _table(papers: Mapping[str, Sequence[Section]]) -> Table:
     every = [section for group in papers.values() for section in group]
-    verdicts = [*Verdict, *([_NOT_RUN] if any(each.found is None for each in every) else [])]
+    verdicts = [*Verdict, *([wording.NOT_RUN] if any(each.found is None for each in every) else [])]
     rows = []
     groups = {f"[{name}]({name}.md)": group for name, group in papers.items()}
     for name, group in (groups | {"all": every}).items():
@@ -92,32 +72,28 @@ def _figures(paper: str, group: Sequence[Section]) -> Table:
     rows = []
     for section in group:
         of_today = Counter(today.verdict for *_, today in section.claims() if today)
-        today = _words({verdict: of_today[verdict] for verdict in Verdict}) or "-"
+        today = wording.counts({verdict: of_today[verdict] for verdict in Verdict}) or "-"
         quick = " (quick runs)" if section.found and section.found.quick else ""
         place = f"[{section.figure}]({paper}.md#{section.figure})"
         title = section.published.experiment.title
-        rows.append((place, title + quick, _words(_count([section])), today))
+        rows.append((place, title + quick, wording.counts(_count([section])), today))
     return Table("", ("figure", "what", "published setting", "today"), tuple(rows))
 
 
 def _count(sections: Sequence[Section]) -> dict[str, int]:
     """How many claims have each verdict, or none."""
     found = Counter(
-        str(judged.verdict) if judged else _NOT_RUN
+        str(judged.verdict) if judged else wording.NOT_RUN
         for section in sections
         for _, judged, _ in section.claims()
     )
-    return {name: found[name] for name in (*Verdict, _NOT_RUN)}
-
-
-def _words(counts: Mapping[Any, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return {name: found[name] for name in (*Verdict, wording.NOT_RUN)}
 
 
 def _runs(section: Section) -> str:
     """Which runs a claim was judged by, in a word."""
     if section.found is None:
-        return "to be run again" if section.outdated else _NOT_RUN
+        return "to be run again" if section.outdated else wording.NOT_RUN
     return f"{section.found.part}{', stale' if section.found.part in section.stale else ''}"
 
 

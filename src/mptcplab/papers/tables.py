@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,12 +95,13 @@ def pooled_over(found: Reproduced) -> list[str]:
     return [name for name, values in results.axes.items() if len(values) > 1 and name not in shown]
 
 
-def markdown(table: Table) -> Iterator[str]:
-    """The lines of a table of a page."""
-    for number_, cells in enumerate((table.head, *table.rows)):
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-        if not number_:
-            yield "|" + "---|" * len(cells)
+def markdown(table: Table) -> str:
+    """A table of a page."""
+    head, *rows = (
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        for cells in (table.head, *table.rows)
+    )
+    return "\n".join([head, "|" + "---|" * len(table.head), *rows])
 
 
 def columns(table: Table) -> list[str]:

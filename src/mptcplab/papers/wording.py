@@ -13,6 +13,9 @@ from mptcplab.papers.catalogue import ClaimFigure, Metric
 from mptcplab.papers.claims import ClaimOutcome, Judged
 from mptcplab.units import counted
 
+#: The verdict on a claim without runs.
+NOT_RUN = "not run"
+
 _DIGITS = 4
 
 
@@ -98,7 +101,10 @@ def how_sure(outcome: ClaimOutcome) -> str:
     return f"{text} of the resamples of {counted(outcome.samples, 'sample')}"
 
 
-def verdict(outcome: ClaimOutcome) -> str:
+def verdict(outcome: ClaimOutcome | None) -> str:
+    """The verdict in words; None if there are no runs."""
+    if outcome is None:
+        return NOT_RUN
     provisional = isinstance(outcome, Judged) and outcome.provisional
     if outcome.unknown:
         return "not known"
@@ -110,6 +116,11 @@ def reasons(judged: Judged) -> Iterator[str]:
     yield from map(sentence, judged.reasons)
     if judged.provisional:
         yield sentence(f"not yet varied: {', '.join(judged.not_varied)}")
+
+
+def counts(of: Mapping[Any, int]) -> str:
+    """How many there are of each: "2 reproduced, 1 not run"."""
+    return ", ".join(f"{count} {name}" for name, count in of.items() if count)
 
 
 def sentence(text: str) -> str:

@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mptcplab.metrics import connections
-from mptcplab.metrics.compute import Goodput, goodput_series
+from mptcplab.metrics import run_files, series
 from mptcplab.metrics.recorded import measured_direction
-from mptcplab.metrics.records import read_links, read_samples
-from mptcplab.metrics.run_files import LINKS_SAMPLES
-from mptcplab.metrics.run_files import read_samples as read_hosts
+from mptcplab.metrics.records import Samples, read_links, read_samples
+from mptcplab.metrics.series import Floats
 from mptcplab.plan import timeline
 from mptcplab.plan.bottlenecks import capacity_together
 from mptcplab.report import draw
@@ -27,11 +25,14 @@ from mptcplab.runs import store
 from mptcplab.runs.entries import Document, compared, ended_well, seeds_changed_nothing
 from mptcplab.scenario.model import LONGEST_NS, Scenario
 from mptcplab.scenario.scheduler import DEFAULT
-from mptcplab.units import format_time
+from mptcplab.units import NS_PER_S, format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: As `series.goodput` gives it: of each path or connection, and of all.
+_Goodput = Mapping[str | None, Floats]
 
 _MBIT = 1e6
 
@@ -77,30 +78,27 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     recorded = {
         name: _recorded(scenario, out_dir / str(run.directory)) for name, run in shown.items()
     }
-    span_ns = max(span_ns for span_ns, _ in recorded.values())
+    span_ns = max(end_ns - begin_ns for (begin_ns, end_ns), _ in recorded.values())
     bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
     panels = {
-        f"{name}, seed {shown[name].seed}": goodput(bin_ns)
-        for name, (_, goodput) in recorded.items()
+        f"{name}, seed {shown[name].seed}": series.goodput(scenario, samples, times_ns, bin_ns)
+        for name, (times_ns, samples) in recorded.items()
     }
     with draw.drawing():
         figure = _goodput_figure(scenario, panels, [looks[name] for name in shown], bin_ns, span_ns)
         return _save(figure, out_dir / "goodput")
 
 
-def _recorded(scenario: Scenario, directory: Path) -> tuple[int, Callable[[int], Goodput]]:
-    """How long the records of a run last, and its goodput over time, given the width of a bin."""
+def _recorded(scenario: Scenario, directory: Path) -> tuple[tuple[int, int], Mapping[str, Samples]]:
+    """When the records of a run begin and end, and the samples of each receiver."""
     if scenario.connections:
-        times = read_links(directory / LINKS_SAMPLES)["time_ns"]
-        begin, end = int(times[0]), int(times[-1])
-        hosts = read_hosts(scenario, directory)
-        return end - begin, lambda bin_ns: connections.goodput_series(
-            scenario, hosts, begin, np.arange(begin, end + 1, bin_ns, dtype=np.int64)
-        )
-    receiver = "server" if measured_direction(scenario) == "up" else "client"
-    samples = read_samples(directory / f"{receiver}.samples")
-    span = samples.connection["time_ns"][[0, -1]].astype(np.int64)
-    return int(span[1] - span[0]), lambda bin_ns: goodput_series(scenario, samples, bin_ns)
+        samples = run_files.read_samples(scenario, directory)
+        times = read_links(directory / run_files.LINKS_SAMPLES)["time_ns"]
+    else:
+        receiver = "server" if measured_direction(scenario) == "up" else "client"
+        samples = {receiver: read_samples(directory / f"{receiver}.samples")}
+        times = samples[receiver].connection["time_ns"]
+    return (int(times[0]), int(times[-1])), samples
 
 
 def write_overview(document: Document, out_dir: Path) -> list[Path]:
@@ -181,14 +179,14 @@ def _bin_ns(span_ns: int, sample_interval_ns: int) -> int:
 
 def _goodput_figure(
     scenario: Scenario,
-    panels: Mapping[str, Goodput],
+    panels: Mapping[str, _Goodput],
     looks: Sequence[Style],
     bin_ns: int,
     span_ns: int,
 ) -> Figure:
     from matplotlib.figure import Figure
 
-    lines = len(next(iter(panels.values())).paths) + len(scenario.links) + 3
+    lines = len(next(iter(panels.values()))) + len(scenario.links) + 2
     legend_rows = -(-lines // _LEGEND_COLUMNS)
     many = len(panels) > _MANY_PANELS
     columns, panel_height = (2, _LOW_PANEL_HEIGHT) if many else (1, _PANEL_HEIGHT)
@@ -197,7 +195,7 @@ def _goodput_figure(
     rates = timeline.rates(scenario, direction)
     together = capacity_together(scenario, direction)
     top_bps = highest_shown_bps(together)
-    bursts = {title: each.total.max(initial=0) for title, each in panels.items()}
+    bursts = {title: each[None].max(initial=0) for title, each in panels.items()}
     bursts = {title: bps for title, bps in bursts.items() if bps > top_bps}
     notes = {title: f"bursts up to {bps / _MBIT:.0f} Mbit/s" for title, bps in bursts.items()}
     titles = [_title(title, columns, is_noted=title in notes) for title in panels]
@@ -216,7 +214,7 @@ def _goodput_figure(
     for axis, (name, goodput), title, look in zip(
         axes, panels.items(), titles, looks, strict=False
     ):
-        _draw_panel(axis, scenario, rates, together, goodput)
+        _draw_panel(axis, scenario, rates, together, goodput, bin_ns)
         draw.title_of_scheduler(axis, title, look, notes.get(name, ""))
     for axis in grid[:, 0]:
         axis.set_ylabel("Goodput (Mbit/s)")
@@ -250,7 +248,8 @@ def _draw_panel(
     scenario: Scenario,
     rates: Mapping[str, Sequence[tuple[int, int]]],
     together: timeline.Steps,
-    goodput: Goodput,
+    goodput: _Goodput,
+    bin_ns: int,
 ) -> None:
     if scenario.links:
         _draw_shared(axis, scenario)
@@ -259,9 +258,11 @@ def _draw_panel(
         sum_text = f" (together {together[0][1] / _MBIT:g} Mbit/s)" if constant else ""
         label = f"dashed: links{sum_text}"
         _draw_rate(axis, together, TOTAL_COLOUR, label=label)
+    # the middle of each bin
+    time_s = (np.arange(len(goodput[None])) + 0.5) * bin_ns / NS_PER_S
     axis.plot(
-        goodput.time_s,
-        goodput.total / _MBIT,
+        time_s,
+        goodput[None] / _MBIT,
         color=TOTAL_COLOUR,
         linewidth=0.8,
         # where one path carries all, its line is seen beside this one
@@ -269,14 +270,11 @@ def _draw_panel(
         label="all connections" if scenario.connections else "connection, in order",
     )
     own = {} if scenario.connections or scenario.links else rates
-    for (name, values), colour in zip(
-        goodput.paths.items(), itertools.cycle(PATH_COLOURS), strict=False
-    ):
+    parts = ((name, values) for name, values in goodput.items() if name is not None)
+    for (name, values), colour in zip(parts, itertools.cycle(PATH_COLOURS), strict=False):
         mine = own.get(name, ())
         link = f", link {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
-        axis.plot(
-            goodput.time_s, values / _MBIT, color=colour, linewidth=2.2, label=f"{name}{link}"
-        )
+        axis.plot(time_s, values / _MBIT, color=colour, linewidth=2.2, label=f"{name}{link}")
         if mine and len(scenario.paths) <= _MAX_PATH_RATES:
             _draw_rate(axis, mine, colour)
     if scenario.workload.warmup_ns:

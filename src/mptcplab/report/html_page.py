@@ -14,7 +14,6 @@ import gzip
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -38,29 +37,14 @@ _PREVIEWS = 4  # charts that are pictures until the library is loaded
 _OPEN_GROUPS = 3
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A chart that was drawn elsewhere, on a white background, as SVG."""
-
-    title: str
-    note: str
-    svg: bytes
-
-    @property
-    def packed(self) -> str:
-        return base64.b64encode(self.svg).decode()
-
-
 def render(
     collection: Collection,
     looks: Mapping[str, Style],
     overview: Sequence[Sequence[Chart]],
     of_groups: Sequence[Sequence[Chart]],
-    pictures: Sequence[Picture] = (),
 ) -> str:
     """The whole page: `looks` are the styles of all schedulers, `of_groups` the groups' charts.
 
-    `pictures` come first.
     The same runs give the same page. Raises MptcplabError when records cannot be read.
     """
     from plotly.offline import get_plotlyjs
@@ -88,7 +72,6 @@ def render(
         percent=PERCENT,
         counted=counted,
         looks=looks,
-        pictures=pictures,
         overview=above,
         groups=groups,
         attachments=made.attachments,

@@ -18,7 +18,7 @@ import uuid
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mptcplab import extras
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
@@ -96,57 +96,30 @@ def pack(directory: Path) -> bytes:
 def extract(packed: bytes, directory: Path, *, source: str) -> None:
     """Unpack an archive of `pack` into a directory, which must be empty.
 
-    The archive is from another machine, or from storage that others write to: `source` says where.
-    Raises MptcplabError, after which the directory must be discarded, for anything `pack` does
-    not make (a name outside the directory, a name twice, a link, a device), for a broken archive,
-    and if the disk has too little space.
+    Whoever gives the user an output directory says where its archives are: `source`. Raises
+    MptcplabError, after which the directory must be discarded, for a damaged archive, and anything
+    `pack` does not make: a name outside the directory, a name twice, a link, a device.
     """
+    # not extractall(): some Python 3.11 releases lack filters
     try:
-        _extract(packed, directory)
-        return
-    except _RefusedError as error:
-        why = str(error)
-    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError) as error:
-        why = f"it is damaged: {error}"
-    accepted = "accepted are archives by mptcplab: the regular files of one run"
-    raise MptcplabError(f"{source}: refused as the archive of a run: {why}; {accepted}")
-
-
-class _RefusedError(Exception):
-    """An archive is valid, but refused."""
-
-
-def _extract(packed: bytes, directory: Path) -> None:
-    # not extractall(): some Python 3.11 releases lack filters, and no filter refuses all of this
-    room_bytes = shutil.disk_usage(directory).free
-    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as content:
-        with tarfile.open(fileobj=content, mode="r|") as tar:
+        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as tar:
             for member in tar:
-                _check(member, room_bytes)
-                room_bytes -= member.size
-                _write(directory / member.name, tar.extractfile(member))
-        while content.read(1 << 20):  # to the end, where its checksum is
-            pass
+                file = directory / member.name
+                content = tar.extractfile(member) if member.isreg() else None
+                if content is None or not file.resolve().is_relative_to(directory.resolve()):
+                    raise ValueError(f"{member.name!r} is not a file of a run")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("xb") as target:
+                    shutil.copyfileobj(content, target)
+    except (*_DAMAGED, FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        accepted = "accepted are archives by mptcplab: the regular files of one run"
+        raise MptcplabError(
+            f"{source}: refused as the archive of a run: {error}; {accepted}"
+        ) from None
 
 
-def _check(member: tarfile.TarInfo, room_bytes: int) -> None:
-    if member.name.startswith("/") or {"", ".", ".."} & set(member.name.split("/")):
-        raise _RefusedError(f"{member.name!r} in it would lie outside of the run")
-    if not member.isreg() or member.issparse():
-        raise _RefusedError(f"{member.name!r} in it is not a regular file")
-    if member.size > room_bytes:
-        size = f"{member.size >> 20} MiB, and {room_bytes >> 20} MiB are free"
-        raise _RefusedError(f"{member.name!r} in it has {size}")
-
-
-def _write(file: Path, content: IO[bytes] | None) -> None:
-    assert content is not None, "a regular file"
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("xb") as target:
-            shutil.copyfileobj(content, target)
-    except (FileExistsError, NotADirectoryError):
-        raise _RefusedError(f"{file.name!r} is in it twice") from None
+# What the modules for archives raise.
+_DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError)
 
 
 def _at(url: str) -> tuple[Any, str]:

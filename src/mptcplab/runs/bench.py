@@ -27,7 +27,7 @@ from mptcplab.lab.engine import Rig, RunOutcome, Watch
 from mptcplab.metrics import run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.plan import plan
-from mptcplab.runs import cost, single
+from mptcplab.runs import single
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import IpVersion
 from mptcplab.scenario.model import Scenario
@@ -58,8 +58,6 @@ LONG = "60s"
 TWINS = replace(BENCH, path=("a:50mbit,10ms", "b:50mbit,10ms"), scheduler=None)
 UNEQUAL = replace(BENCH, path=("a:100mbit,10ms", "b:50mbit,20ms"), scheduler=None)
 
-# What the KUnit test of decisions takes.
-_DECISIONS_S = 5.0
 # Of the 1514 bytes of a full Ethernet frame, 1424 are data: 14 Ethernet, 20 IP, 20 TCP, 12 its
 # timestamps, 24 MPTCP's data sequence signal (RFC 8684, section 3.3.1: 4 + 4 data ACK + 8 data
 # sequence number + 4 subflow sequence number + 2 length, padded). With IPv6, whose header has 40
@@ -91,21 +89,6 @@ def run(
             "filling": _filling(runner, say),
             "build": {"kernel": rig.kernel.id, "guest": rig.guest.id},
         }
-
-
-def expected_s(repeat: int) -> float:
-    """A guess of how long `run` takes, in seconds, on an idle machine of 2024."""
-    short_s, long_s = _guess_s(_scenario(BENCH)), _guess_s(_scenario(BENCH, duration=LONG))
-    # pairs of runs: minrtt, sampling, and captures, whose analysis costs as much again
-    each_s = long_s + (2 + 2 + 4) * short_s
-    if len(single.cpus()) > 1:
-        each_s += 3 * long_s  # two in turn, and two at a time
-    filling_s = sum(_guess_s(_scenario(flags)) for flags in (TWINS, UNEQUAL))
-    return repeat * each_s + (1 + len(_FILLING)) * filling_s + _DECISIONS_S
-
-
-def _guess_s(scenario: Scenario) -> float:
-    return cost.Costs({"": cost.size(scenario)}).of("")
 
 
 class _Runner:

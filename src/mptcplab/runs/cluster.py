@@ -39,15 +39,12 @@ from distributed.client import ClosedClientError
 from distributed.comm.core import CommClosedError
 from distributed.core import Server
 from distributed.worker import Worker
-from pydantic import ValidationError
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem, RunCancelledError
 from mptcplab.lab import artefacts, doctor
 from mptcplab.lab.artefacts import Artefact, ArtefactError
 from mptcplab.lab.engine import Watch
-from mptcplab.mistakes import first_of
-from mptcplab.runs import arrivals, documents, store, tls
-from mptcplab.runs.entries import Entry
+from mptcplab.runs import archive, documents, tls
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task, failed, given_up
 from mptcplab.runs.workers import Perform, Workers
@@ -473,41 +470,13 @@ def _outcome(future: DaskFuture[Any], task: Task) -> Done:
         return given_up(task, f"{reason}; its machine may be out of memory", times)
     except concurrent.futures.CancelledError:
         raise MptcplabError(f"{_GONE}") from None
-    try:
-        done = _check(done, task)
-        if done.files is None or task.out is None:
-            return done
-        arrivals.unpack(done, Store(task.out))
-    except (MptcplabError, OSError) as error:
-        return failed(task, str(error))
+    if done.files is not None and task.out is not None:
+        try:
+            with Store(task.out).new_run(task.key) as directory:
+                archive.extract(done.files, directory, source=f"run {task.key}")
+        except (MptcplabError, OSError) as error:
+            return failed(task, str(error))
     return replace(done, files=None)
-
-
-def _check(done: object, task: Task) -> Done:
-    """A worker's answer, checked. Raises MptcplabError if it is not the outcome of the task.
-
-    Its names become file names, and its texts go into documents and pages.
-    """
-    if not isinstance(done, Done) or done.key != task.key or not isinstance(done.entry, Entry):
-        raise MptcplabError(f"a worker had to make run {task.key} and returned another")
-    try:
-        entry = Entry.model_validate(done.entry.model_dump(warnings=False))
-    except ValidationError as error:
-        where, wrong = first_of(error)
-        raise MptcplabError(f"a worker reported on run {task.key}: {where}: {wrong}") from None
-    expected = failed(task, "").entry
-    if entry.status == "ok":
-        place = {"status": "ok", "directory": store.place(task.key)}
-        expected = expected.model_copy(update=place)
-        if done.files is None and task.out is not None:
-            raise MptcplabError(f"a worker reported on run {task.key} but sent no files")
-    for name in ("scheduler", "cc", "seed", "transport", "path", "status", "directory"):
-        given, known = getattr(entry, name), getattr(expected, name)
-        if given != known:
-            raise MptcplabError(
-                f"a worker reported on run {task.key} that its {name} is {given!r}, not {known!r}"
-            )
-    return replace(done, entry=entry)
 
 
 _LOST = (OSError, TimeoutError, CommClosedError, ClosedClientError)

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 
 from mptcplab import units
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.mistakes import no_such_file, suggestion
+from mptcplab.mistakes import suggestion
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import CURRENT, Entry, with_benefits
 from mptcplab.scenario.limits import NO_RATE_BPS
@@ -124,10 +124,9 @@ def collect(places: Sequence[Path]) -> Collection:
     A place is the directory of a run, an output directory with the document of a comparison or
     with runs, or such a document, or the document of a published experiment. Where several outputs
     have runs of the same scenario, the labels of all schedulers name the output; else the names of
-    groups do. Raises InputError for anything else, and for a place that is given twice, and
-    MptcplabError, naming the file, for damaged files.
+    groups do. Raises InputError for anything else, and MptcplabError, naming the file, for damaged
+    files.
     """
-    _require_once(places)
     outputs = _output_names(places)
     found: dict[str, Found] = {}
     for place in places:
@@ -142,15 +141,6 @@ def collect(places: Sequence[Path]) -> Collection:
         if not there:
             raise InputError([Problem(str(place), "", "", "it has no runs")])
     return _grouped(list(found.values()))
-
-
-def _require_once(places: Sequence[Path]) -> None:
-    seen: set[Path] = set()
-    for place in places:
-        where = place.resolve()
-        if where in seen:
-            raise InputError([Problem(str(place), "", "", "it is given twice")])
-        seen.add(where)
 
 
 def _output_names(places: Sequence[Path]) -> dict[Path, str]:
@@ -227,7 +217,7 @@ def _runs(place: Path) -> Iterator[Found]:
             directory.parent for directory in place.glob(f"runs/[!.]*/{store.SCENARIO}")
         )
         if not directories:
-            none = no_such_file(place, "file or directory")
+            none = "there is no such file or directory"
             problem = "no runs there;" if place.exists() else none
             accepted = (
                 "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "

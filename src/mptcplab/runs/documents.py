@@ -277,15 +277,7 @@ def read_entry(file: Path | str) -> Entry:
 
 def read_scenario(file: Path) -> Scenario:
     """The scenario of a run. Raises MptcplabError."""
-    try:
-        return _SCENARIO.adapter.validate_json(_bytes(file), strict=True)
-    except ValidationError as error:
-        _require_json(error, file)
-        where, message = first_of(error)
-        raise MptcplabError(
-            f"{file}: {printable(where)}{': ' if where else ''}{message}; it was written "
-            "by another version, or changed: run it again"
-        ) from None
+    return read(file, _SCENARIO)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from mptcplab.lab.choices import CURRENT as CURRENT
@@ -101,18 +101,6 @@ class Entry(Stored):
         path = None if self.path is None else f"{self.path} ({of})"
         update = {"scheduler": f"{self.label} ({of})", "path": path, "kernel": None}
         return self.model_copy(update=update)
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> Entry:
-        if self.transport == "tcp" and self.path is None:
-            raise wrong("path: missing; a run of plain TCP names its path")
-        if self.transport == "mptcp" and self.scheduler is None:
-            raise wrong("scheduler: missing; only plain TCP has none")
-        if self.transport == "tcp" and self.scheduler is not None:
-            raise wrong("scheduler: Input should be null, since plain TCP has none")
-        if self.status == "failed" and self.reason is None:
-            raise wrong("reason: missing; a failed run has a reason")
-        return self
 
     def result(self) -> dict[str, Any]:
         """The content of `result.json`: all that is the same for each run of the same key."""

@@ -91,7 +91,9 @@ def kernel_by_name(
         if cluster is not None:
             message = "kernels of distributions run on this machine; leave out --cluster"
             raise InputError([Problem("--kernel", "", name, message)])
-        return stock_machine.ready(stock_package.unpacked(stock_package.packages_of(name)))
+        unpacked = stock_package.unpacked(stock_package.packages_of(name))
+        stock_machine.require()
+        return unpacked
     if cluster is None:
         doctor.require(*doctor.RUN_CHECKS)
     variant = choices.FLAVOURS[kernel_like]

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import tempfile
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,6 @@ from mptcplab.mistakes import is_utf8
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
-from mptcplab.scenario.model import Scenario
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,155 +52,100 @@ _TEXTS = ("key", "scheduler", "cc", "transport", "path", "status", "reason", "wo
 _WHOLE = ("seed", "rate_bps", "delay_ns", "jitter_ns", "queue_packets", "queue_bytes")
 # Runs are read this many at a time, to limit the objects in memory.
 _CHUNK = 5000
-# The fraction of a sweep's time that it may use for writing the table.
-_WRITING_SHARE = 0.02
-_SHORTEST_S = 5.0
 
 
-class Index:
-    """The table of the runs of a store, which is read, brought up to date and written."""
+def current(out: Path, anew: Collection[str] = ()) -> pl.DataFrame:
+    """The table of all runs of a store, up to date, with the values that sweeps varied.
 
-    def __init__(self, out: Path) -> None:
-        """Raises MachineError if Polars is missing."""
-        extras.require("results", "the table of all runs", "polars")
-        self.out = out
-        self._store = Store(out, is_written=False)
-        self._seen = _stamp(out / TABLE)
-        self._table = self._read_table()
-        self._added: dict[str, dict[str, Any]] = {}
-        self._written, self._took_s = time.monotonic(), 0.0
-
-    def refresh(self) -> None:
-        """Add the store's runs that the table lacks, and drop removed ones.
-
-        Raises MptcplabError for a run that cannot be read, naming the file.
-        """
-        there = dict.fromkeys(self._store.keys(), "ok")
-        # if a run failed when it was repeated, the former one is still there
-        failed = [key for key in self._store.failed() if key not in there]
-        wanted = {**dict.fromkeys(failed, "failed"), **there}
-        known: dict[str, str] = {}
-        if self._table is not None:
-            known = dict(self._table.select("key", "status").iter_rows())
-        gone = [key for key, status in known.items() if wanted.get(key) != status]
-        if gone and self._table is not None:
-            import polars as pl
-
-            self._table = self._table.filter(~pl.col("key").is_in(gone))
-        new = [key for key in there if known.get(key) != "ok"]
-        for start in range(0, len(new), _CHUNK):
-            self._add(filter(None, map(self._of_run, new[start : start + _CHUNK])))
-        unknown = [key for key in failed if known.get(key) != "failed"]
-        found = [(key, self._store.failure(key)) for key in unknown]
-        self._add(
-            row(key, about.entry, about.scenario, {}, about.build)
-            for key, about in found
-            if about is not None
-        )
-
-    def add(self, row: dict[str, Any]) -> None:
-        """A run has ended. From time to time the table is written."""
-        self._added[row["key"]] = row
-        due_s = max(_SHORTEST_S, self._took_s / _WRITING_SHARE)
-        if time.monotonic() - self._written > due_s:
-            self.write()
-
-    def ended_well(self) -> set[str]:
-        """The keys of the runs in the table that did not fail."""
-        found = {key for key, row in self._added.items() if row["status"] == "ok"}
-        if self._table is not None:
-            found.update(self._table.filter(status="ok")["key"])
-        return found
-
-    def table(self) -> pl.DataFrame:
-        """The table, with what sweeps varied, and figures that take several runs."""
-        self._add(self._added.values())
-        self._added.clear()
-        if self._table is None:
-            self._table = _frame([])
-        table, points = self._table, _read(self.out / POINTS)
-        axes = _axes(points)
-        if points is not None:
-            table = table.join(points.select("key", *axes), on="key", how="left")
-            table = _with_benefits(table, points)
-        rest = [name for name in table.columns if name not in (*FIRST, *axes, *LAST)]
-        return table.select(*FIRST, *axes, *rest, *LAST).sort("key")
-
-    def write(self) -> None:
-        """Write the table, including what other processes have added. Raises MptcplabError."""
-        started = time.monotonic()
-        with _locked(self.out):
-            self._add_of_others()
-            write_table(self.table(), self.out / TABLE)
-            self._seen = _stamp(self.out / TABLE)
-        self._written = time.monotonic()
-        self._took_s = self._written - started
-
-    def _read_table(self) -> pl.DataFrame | None:
-        """The table as last written, without the axes, which are in a file of their own."""
-        found = _read(self.out / TABLE, RESERVED)
-        axes = _axes(_read(self.out / POINTS))
-        if found is None:
-            return None
-        # a run at several points has a row for each
-        return found.drop(axes, strict=False).unique("key", keep="first", maintain_order=True)
-
-    def _add_of_others(self) -> None:
-        """Rows of existing runs that this table lacks, from the written one."""
-        import polars as pl
-
-        if _stamp(self.out / TABLE) == self._seen:
-            return
-        found = self._read_table()
-        if found is not None:
-            own = set(self._added)
-            if self._table is not None:
-                own.update(self._table["key"])
-            new = ({*self._store.keys(), *self._store.failed()}) - own
-            self._add(found.filter(pl.col("key").is_in(new)))
-
-    def _of_run(self, key: str) -> dict[str, Any] | None:
-        # strings, since joining paths would take as long as reading the files
-        directory = str(self._store.directory(key))
-        try:
-            entry = documents.read_entry(f"{directory}/{store.RESULT}")
-            scenario = documents.read(f"{directory}/{store.SCENARIO}", documents.SUMMARY)
-            of_cost, of_builds = f"{directory}/{store.COST}", f"{directory}/{store.BUILD}"
-            cost = documents.read(of_cost, documents.COST) if os.path.exists(of_cost) else {}
-            builds = documents.read(of_builds, documents.BUILD) if os.path.exists(of_builds) else {}
-        except MptcplabError as error:
-            if not self._store.has(key) or not os.path.exists(f"{directory}/{store.SCENARIO}"):
-                return None  # it is to be made again
-            raise MptcplabError(f"{error}; remove {directory}") from None
-        return row(key, entry, scenario, cost, builds)
-
-    def _add(self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> None:
-        import polars as pl
-
-        new = rows if isinstance(rows, pl.DataFrame) else _frame(list(rows))
-        if not len(new):
-            return
-        frames = [new]
-        if self._table is not None:
-            frames.insert(0, self._table.filter(~pl.col("key").is_in(new["key"].implode())))
-        self._table = pl.concat(frames, how="diagonal_relaxed")
+    It reads only runs that the written table lacks, and those of the keys `anew`. Raises
+    MptcplabError for a run that cannot be read, naming the file, and MachineError without Polars.
+    """
+    extras.require("results", "the table of all runs", "polars")
+    table, points = _of_runs(out, anew), _read(out / POINTS)
+    axes = _axes(points)
+    if points is not None:
+        table = table.join(points.select("key", *axes), on="key", how="left")
+        table = _with_benefits(table, points)
+    rest = [name for name in table.columns if name not in (*FIRST, *axes, *LAST)]
+    return table.select(*FIRST, *axes, *rest, *LAST).sort("key")
 
 
 def read(out: Path) -> pl.DataFrame:
-    """The table of all runs of a store, brought up to date. Raises MptcplabError."""
+    """The same table, also written if the store can be written to. Raises MptcplabError."""
     if not (out / "runs").is_dir() and not (out / "failed").is_dir():
         raise MptcplabError(f"{out}: no runs there; accepted is an output directory")
-    index = Index(out)
-    index.refresh()
-    with contextlib.suppress(MptcplabError):  # a store may be readable only
-        index.write()
-    return index.table()
+    with _locked(out):
+        table = current(out)
+        with contextlib.suppress(MptcplabError):
+            write_table(table, out / TABLE)
+    return table
 
 
-def row(
+def write(out: Path, anew: Collection[str] = ()) -> None:
+    """Write the `current` table. Raises MptcplabError."""
+    with _locked(out):
+        write_table(current(out, anew), out / TABLE)
+
+
+def _of_runs(out: Path, anew: Collection[str]) -> pl.DataFrame:
+    """A row for each run, without the axes."""
+    import polars as pl
+
+    runs = Store(out, is_written=False)
+    there = dict.fromkeys(runs.keys(), "ok")
+    # if a run failed when it was repeated, the former one is still there
+    failed = [key for key in runs.failed() if key not in there]
+    wanted = {**dict.fromkeys(failed, "failed"), **there}
+    table = _read(out / TABLE, RESERVED)
+    if table is None:
+        table = _frame([])
+    # a run at several points has a row for each
+    table = table.drop(_axes(_read(out / POINTS)), strict=False)
+    table = table.unique("key", keep="first", maintain_order=True)
+    written = table.select("key", "status").iter_rows()
+    known = {key for key, status in written if wanted.get(key) == status and key not in anew}
+    table = table.filter(pl.col("key").is_in(known))
+    new = [key for key in there if key not in known]
+    for start in range(0, len(new), _CHUNK):
+        rows = filter(None, (_of_run(runs, key) for key in new[start : start + _CHUNK]))
+        table = _added(table, rows)
+    found = ((key, runs.failure(key)) for key in failed if key not in known)
+    return _added(
+        table,
+        (
+            _row(key, about.entry, about.scenario, {}, about.build)
+            for key, about in found
+            if about is not None
+        ),
+    )
+
+
+def _added(table: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.concat([table, _frame(list(rows))], how="diagonal_relaxed")
+
+
+def _of_run(runs: Store, key: str) -> dict[str, Any] | None:
+    # strings, since joining paths would take as long as reading the files
+    directory = str(runs.directory(key))
+    try:
+        entry = documents.read_entry(f"{directory}/{store.RESULT}")
+        scenario = documents.read(f"{directory}/{store.SCENARIO}", documents.SUMMARY)
+        of_cost, of_builds = f"{directory}/{store.COST}", f"{directory}/{store.BUILD}"
+        cost = documents.read(of_cost, documents.COST) if os.path.exists(of_cost) else {}
+        builds = documents.read(of_builds, documents.BUILD) if os.path.exists(of_builds) else {}
+    except MptcplabError as error:
+        if not runs.has(key) or not os.path.exists(f"{directory}/{store.SCENARIO}"):
+            return None  # it is to be made again
+        raise MptcplabError(f"{error}; remove {directory}") from None
+    return _row(key, entry, scenario, cost, builds)
+
+
+def _row(
     key: str,
     entry: Entry,
-    scenario: Scenario | documents.Summary,
+    scenario: documents.Summary,
     cost: Mapping[str, float],
     builds: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -303,15 +246,6 @@ def _read(file: Path, columns: Collection[str] = ("key",)) -> pl.DataFrame | Non
         return None
     is_whole = set(columns) <= set(found.columns) and found.schema["key"] == pl.String
     return found if is_whole else None
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    """Identifies a version of a file; None if there is no file."""
-    try:
-        found = file.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_mtime_ns
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.lab import stock_machine
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.runs import arrivals, cost
+from mptcplab.runs import cost
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
@@ -110,8 +110,6 @@ class Runner:
         reason = done.entry.reason
         if self.strict and reason is not None and (done.outside or store.is_full(reason)):
             raise OutsideError(reason)
-        if done.files is not None:
-            arrivals.unpack(done, store)
         return done.entry.model_copy(update={"kernel": task.rig.kernel.name or None})
 
     def working(self, count: int) -> AbstractContextManager[Workers]:
@@ -128,6 +126,5 @@ class Runner:
         """Raises MachineError if this machine cannot make runs with these kernels, `jobs` at a
         time, because some are distributions'.
         """
-        stock = [kernel.stock for kernel in kernels if kernel.stock]
-        for architecture in {each.architecture for each in stock}:
-            stock_machine.require(min(self.jobs, len(stock)), architecture)
+        if stock := sum(kernel.stock is not None for kernel in kernels):
+            stock_machine.require(min(self.jobs, stock))

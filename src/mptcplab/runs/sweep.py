@@ -31,10 +31,9 @@ from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import Mistakes, shown
-from mptcplab.runs import arrivals, cost, experiment, index, single, store
-from mptcplab.runs.cost import Costs, Left, Size
+from mptcplab.runs import cost, experiment, index, single, store
+from mptcplab.runs.cost import Costs, Size
 from mptcplab.runs.entries import CURRENT, Entry, run_entry, with_benefits
-from mptcplab.runs.index import Index
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
@@ -151,15 +150,15 @@ class Plan:
             setting.baselines.update({key: self.runs[key].scenario for key in point["alone"]})
         return list(found.values())
 
-    def missing(self, table: Index, runner: Runner, how: How) -> tuple[list[str], list[str]]:
+    def missing(self, table: pl.DataFrame, runner: Runner, how: How) -> tuple[list[str], list[str]]:
         """The keys of the runs to make, and of the failed ones to leave alone.
 
-        `table` is the up-to-date table of the store: it has no run with a damaged result.
+        `table` is the current table of the store: it has no run with a damaged result.
         """
         out = Store(runner.out)
         if how.again:
             return list(self.runs), []
-        there = table.ended_well()
+        there = set(table.filter(status="ok")["key"])
         if runner.keep_records or runner.storage:
             there = {
                 key for key in there & self.runs.keys() if store.keeps_records(out.directory(key))
@@ -168,10 +167,10 @@ class Plan:
         wanted = [key for key in self.runs if key not in there and key not in failed]
         return wanted, [key for key in self.runs if key in failed]
 
-    def costs(self, table: Index) -> tuple[Costs, int]:
+    def costs(self, table: pl.DataFrame) -> tuple[Costs, int]:
         """The expected times of the runs, and how many stored runs they are based on."""
         costs, known = Costs({key: run.size for key, run in self.runs.items()}), 0
-        for key, wall_s in table.table().select("key", "wall_s").iter_rows():
+        for key, wall_s in table.select("key", "wall_s").unique("key").iter_rows():
             if key in self.runs and wall_s:
                 costs.took(key, wall_s)
                 known += 1
@@ -354,8 +353,7 @@ def plan(
         key = store.run_key(item, build, guest)
         if key not in runs:
             size = base if item.transport == request.base.transport else cost.size(item)
-            times = cost.times_as_long(build)
-            size = replace(size, group=cost.group(item, build), times=times)
+            size = replace(size, times=cost.times_as_long(build))
             runs[key] = Planned(item, request, size, build)
         return key
 
@@ -409,55 +407,53 @@ def run(
     started = time.monotonic()
     out = Store(runner.out)
     out.remove_abandoned()
-    table = Index(out.out)
-    table.refresh()
+    table = index.current(out.out)
     with _full_disk_reported(out):
         index.keep_points(out.out, planned.points)
     missing, left_alone = planned.missing(table, runner, how)
     costs, _ = planned.costs(table)
-    order = cost.in_order(missing, costs)
+    guessed_s = dict(zip(missing, costs.of_all(missing).tolist(), strict=True))
+    # the longest first, so that no CPU is idle at the end
+    order = sorted(missing, key=lambda key: -guessed_s[key])
+    all_s, made_s = sum(guessed_s.values()), 0.0
     runner.require_machines(planned.runs[key].kernel for key in missing)
-    left = Left(costs, min(runner.jobs, max(len(order), 1)), dict.fromkeys(order))
     reasons: dict[str, str] = {}
     killed: dict[str, str] = {}
-    ended, made_again, shown_at = 0, 0, 0.0
+    made: set[str] = set()
+    made_again, shown_at = 0, 0.0
     try:
-        with runner.working(left.jobs) as workers:
+        with runner.working(max(len(order), 1)) as workers:
             tasks = _tasks(planned, order, runner, how)
             for each in performed(tasks, workers, runner.cancel):
                 now = time.monotonic()
-                left.jobs = max(workers.jobs, 1)  # a cluster grows and shrinks
-                for key in workers.virtual_s.keys() - left.under_way.keys():
-                    left.began(key, now)
                 if each is not None:
                     _, done = each
-                    ended += 1
-                    left.ended(done.key, done.took_s)
+                    made.add(done.key)
+                    made_s += guessed_s[done.key]
                     with _full_disk_reported(out):
-                        _keep(done, planned, out, table)
+                        _keep(done, planned, out)
                     if done.entry.status == "ok":
                         made_again += done.killed
                     else:
                         kind = killed if done.was_given_up else reasons
                         kind[done.key] = str(done.entry.reason)
                         _stop_if(done, out, how)
-                if now - shown_at > _TICK_S or ended == len(order):
+                if now - shown_at > _TICK_S or len(made) == len(order):
                     shown_at = now
-                    per_s, left_s = (
-                        (ended / (now - started), left.seconds(now)) if ended else (None, None)
-                    )
-                    show(Standing(ended, len(reasons), len(order), per_s, left_s, len(killed)))
+                    per_s = len(made) / (now - started) if made else None
+                    left_s = (now - started) * max(all_s / made_s - 1, 0.0) if made else None
+                    show(Standing(len(made), len(reasons), len(order), per_s, left_s, len(killed)))
     except BaseException:
         # report why it stops, not that a full disk has no room for the table either
         with contextlib.suppress(MptcplabError):
-            table.write()
+            index.write(out.out, made)
         raise
     with _full_disk_reported(out):
-        table.write()
+        index.write(out.out, made)
     return SweepOutcome(
         len(planned.runs),
         len(planned.runs) - len(missing) - len(left_alone),
-        ended - len(killed),
+        len(made) - len(killed),
         reasons,
         len(left_alone),
         time.monotonic() - started,
@@ -512,20 +508,19 @@ def dry_run(planned: Plan, runner: Runner, how: How) -> DryRun:
     missing = list(planned.runs)
     costs = Costs({key: run.size for key, run in planned.runs.items()})
     if (runner.out / "runs").is_dir() and not (how.again and extras.missing("sweep")):
-        table = Index(runner.out)
-        table.refresh()
+        table = index.current(runner.out)
         missing, left_alone = planned.missing(table, runner, how)
         costs, known = planned.costs(table)
         stored, failed = len(planned.runs) - len(missing) - len(left_alone), len(left_alone)
     runner.require_machines(planned.runs[key].kernel for key in missing)
-    left = Left(costs, min(runner.jobs, max(len(missing), 1)), dict.fromkeys(missing))
+    at_a_time = min(runner.jobs, max(len(missing), 1))
     return DryRun(
         **planned.counts,
         stored=stored,
         failed=failed,
         to_run=len(missing),
         jobs=runner.jobs,
-        expected_s=left.seconds(0.0),
+        expected_s=float(costs.of_all(missing).sum()) / at_a_time,
         known_from=known,
     )
 
@@ -608,22 +603,15 @@ def _tasks(planned: Plan, order: Sequence[str], runner: Runner, how: How) -> Ite
         yield runner.task(each.scenario, rig)
 
 
-def _keep(done: Done, planned: Plan, out: Store, table: Index) -> None:
-    """Put the outcome of a run into the store and the table."""
-    if done.was_given_up:
-        return
-    item = planned.runs[done.key].scenario
-    builds = single.builds(planned.runs[done.key].kernel, planned.guest)
+def _keep(done: Done, planned: Plan, out: Store) -> None:
+    """Put the outcome of a run into the store."""
     if done.entry.status == "ok":
-        if done.files is not None:
-            arrivals.unpack(done, out)
         out.forget_failed(done.key)
-    elif not out.is_full(str(done.entry.reason)):
-        about = {"entry": done.entry.result(), "scenario": item}
-        out.keep_failed(done.key, {**about, "build": builds})
-        if out.has(done.key):
-            return  # a former run of the same key is still there
-    table.add(index.row(done.key, done.entry, item, done.cost, builds))
+    elif not done.was_given_up and not out.is_full(str(done.entry.reason)):
+        run = planned.runs[done.key]
+        builds = single.builds(run.kernel, planned.guest)
+        about = {"entry": done.entry.result(), "scenario": run.scenario, "build": builds}
+        out.keep_failed(done.key, about)
 
 
 def _stop_if(done: Done, out: Store, how: How) -> None:

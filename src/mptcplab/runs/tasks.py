@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,20 +67,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """The outcome of a task: the entry of its run (see `run_entry`), and its cost.
+    """The outcome of a task: the entry of its run (see `run_entry`).
 
-    `cost` is the content of `cost.json`, empty for a failed run, and `took_s` how long it kept its
-    worker busy, which is a little longer than the run. `files` is the run's directory, as packed by
-    `archive.pack`, if the task had no store. `killed` is how often something else killed it or its
-    worker, such as the system when out of memory, before it was made, or given up. `outside` is
-    whether it is missing for a reason outside of its scenario: that, one of its limits, or what the
-    machine refused.
+    `files` is the run's directory, as packed by `archive.pack`, if the task had no store. `killed`
+    is how often something else killed it or its worker, such as the system when out of memory,
+    before it was made, or given up. `outside` is whether it is missing for a reason outside of its
+    scenario: that, one of its limits, or what the machine refused.
     """
 
     key: str
     entry: Entry
-    cost: Mapping[str, float] = field(default_factory=dict)
-    took_s: float = 0.0
     files: bytes | None = None
     killed: int = 0
     outside: bool = False
@@ -103,13 +98,11 @@ def perform(task: Task, watch: Watch | None = None) -> Done:
     for attempt in range(ATTEMPTS):
         if watch.cancel.is_set():
             raise RunCancelledError
-        started = time.monotonic()
         try:
             with _directory(task) as directory:
                 done = _run_in(directory, task, watch)
                 files = None if task.out else archive.pack(directory)
-            took_s = time.monotonic() - started
-            return replace(done, took_s=took_s, files=files, killed=attempt)
+            return replace(done, files=files, killed=attempt)
         except RunCancelledError:
             raise
         except RunKilledError as error:
@@ -177,7 +170,7 @@ def _run_in(directory: Path, task: Task, watch: Watch) -> Done:
         about = archive.keep(task.storage, f"{task.key}.tar.gz", archive.pack(directory))
         _keep_series(directory, task)
         store.write_json(directory / archive.ARCHIVE, about)
-    return Done(task.key, entry, cost)
+    return Done(task.key, entry)
 
 
 def _keep_series(directory: Path, task: Task) -> None:

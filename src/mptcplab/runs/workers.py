@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -94,76 +94,42 @@ class InThreads(Workers):
 class InProcesses(Workers):
     """Performs tasks in processes of their own, each with a thread here that it talks to.
 
-    They are forks of a process that has imported only what a run needs: Python's process pool would
-    import the main program in each of them. A worker that dies costs no run: another one takes its
-    place, and repeats its task. If this process dies, the workers notice it, end their runs and
-    exit; `Store` later removes what they leave behind.
+    They import only what a run needs: Python's process pool would import the main program in each
+    of them. A worker that dies costs no run: another one takes its place, and repeats its task. If
+    this process dies, the workers notice it, end their runs and exit; `Store` later removes what
+    they leave behind.
     """
 
     def __init__(self, jobs: int) -> None:
         self.virtual_s = {}
         self.jobs = jobs
         self._cancel = threading.Event()
-        self._lock = threading.Lock()
-        self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
-        self._hosts: list[subprocess.Popen[bytes]] = []
+        self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(jobs)
 
     def submit(self, fn: Perform, task: Task) -> Future[Done]:
-        with self._lock:
-            if not self._hosts:
-                self._start(self.jobs)
         return self._threads.submit(self._have_done, fn, task)
 
     def shutdown(self, *, cancel: bool = False) -> None:
         if cancel:
             self._cancel.set()
         self._threads.shutdown(cancel_futures=cancel)
-        while not self._idle.empty():
-            self._idle.get().close()
-        for host in self._hosts:
-            host.wait()
-
-    def _start(self, count: int) -> None:
-        """Start idle workers."""
-        pairs = [socket.socketpair() for _ in range(count)]
-        theirs = [their.fileno() for _, their in pairs]
-        # one thread for each: there are as many workers as CPUs, and a fork should have one to copy
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
-        # a worker finds its modules where this process does
-        program = (
-            f"import sys; sys.path[:] = {sys.path}\n"
-            f"from mptcplab.runs import workers; workers.host({theirs})"
-        )
-        command = [sys.executable, "-P", "-c", program]
-        try:
-            host = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env=environment,
-                pass_fds=theirs,
-            )
-        except OSError as error:
-            for ours, _ in pairs:
-                ours.close()
-            raise _no_worker(error) from None
-        finally:
-            for _, their in pairs:
-                their.close()
-        self._hosts.append(host)
-        for ours, _ in pairs:
-            self._idle.put(Connection(ours.detach()))
+        idle = [self._idle.get() for _ in range(self._idle.qsize())]
+        for worker in idle:
+            worker.connection.close()
+        for worker in idle:
+            worker.end()
 
     def _have_done(self, fn: Perform, task: Task) -> Done:
         for attempt in range(ATTEMPTS):
-            worker = self._idle.get()
             try:
-                result = self._talk(worker, fn, task)
+                worker = self._idle.get_nowait()
+            except queue.Empty:
+                worker = _Worker()
+            try:
+                result = self._talk(worker.connection, fn, task)
             except (EOFError, OSError):
-                worker.close()
-                with self._lock:
-                    self._start(1)
+                worker.end()
                 if self._cancel.is_set():
                     raise RunCancelledError from None
                 continue
@@ -173,21 +139,53 @@ class InProcesses(Workers):
         reason = f"its worker process was killed, {ATTEMPTS} times"
         return given_up(task, f"{reason}; the machine may be out of memory", ATTEMPTS)
 
-    def _talk(self, worker: Connection, fn: Perform, task: Task) -> Any:
+    def _talk(self, connection: Connection, fn: Perform, task: Task) -> Any:
         if self._cancel.is_set():
             return None
-        with contextlib.suppress(BrokenPipeError):  # one that could not be started has said so
-            worker.send((fn, task))
+        connection.send((fn, task))
         cancelled = False
         while True:
             if self._cancel.is_set() and not cancelled:
-                worker.send_bytes(_CANCEL)
+                connection.send_bytes(_CANCEL)
                 cancelled = True
-            if worker.poll(_TICK_S):
-                message = worker.recv()
+            if connection.poll(_TICK_S):
+                message = connection.recv()
                 if not isinstance(message, float):
                     return message
                 self.virtual_s[task.key] = message
+
+
+class _Worker:
+    """A worker process, and this end of the connection to it."""
+
+    def __init__(self) -> None:
+        """Raises MachineError if it cannot be started."""
+        ours, theirs = socket.socketpair()
+        # one thread for each: there are as many workers as CPUs
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+        # a worker finds its modules where this process does
+        program = (
+            f"import sys; sys.path[:] = {sys.path}\n"
+            f"from mptcplab.runs import workers; workers.work({theirs.fileno()})"
+        )
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", program],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    env=environment,
+                    pass_fds=[theirs.fileno()],
+                )
+            except OSError as error:
+                ours.close()
+                what = f"no worker process can be started: {error.strerror}"
+                raise MachineError(what, f"{doctor.MORE_PROCESSES}, or use --jobs 1") from None
+        self.connection = Connection(ours.detach())
+
+    def end(self) -> None:
+        self.connection.close()
+        self._process.wait()
 
 
 def local(jobs: int) -> Workers:
@@ -196,51 +194,22 @@ def local(jobs: int) -> Workers:
 
 
 def _result(message: Any) -> Done:
-    """A worker's answer: None if it was cancelled, a traceback after an unknown error, and the
-    system's error if it could not be started."""
+    """A worker's answer: None if it was cancelled, a traceback after an unknown error."""
     if message is None:
         raise RunCancelledError
-    if isinstance(message, OSError):
-        raise _no_worker(message)
     if isinstance(message, str):
         raise RuntimeError(f"in a worker:\n{message}")
     assert isinstance(message, Done)
     return message
 
 
-def _no_worker(error: OSError) -> MachineError:
-    what = f"no worker process can be started: {error.strerror}"
-    return MachineError(what, f"{doctor.MORE_PROCESSES}, or use --jobs 1")
-
-
-def host(sockets: Sequence[int]) -> None:
-    """Forks a worker for each of the sockets, and waits for them."""
+def work(own: int) -> None:
+    """Does one task after the other, until none is left, or the client is gone: what a worker
+    process does with its end of a connection.
+    """
     # Ctrl-C is for the program that started this, which then ends the runs
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
-    for number, own in enumerate(sockets):
-        try:
-            child = os.fork()
-        except OSError as error:
-            for each in sockets[number:]:
-                # the program may have gone after the first of these
-                with contextlib.suppress(BrokenPipeError), Connection(each) as worker:
-                    worker.send(error)
-            break
-        if child == 0:
-            for other in sockets[number + 1 :]:
-                os.close(other)
-            try:
-                _work(Connection(own))
-            finally:
-                os._exit(0)
-        os.close(own)
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            os.wait()
-
-
-def _work(connection: Connection) -> None:
-    """Do one task after the other, until none is left, or the client is gone."""
+    connection = Connection(own)
     cancel = threading.Event()
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 

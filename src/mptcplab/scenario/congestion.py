@@ -13,23 +13,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.mistakes import one_of, suggestion
 from mptcplab.scenario.scheduler import (
+    Algorithm,
     Choice,
-    Parameter,
     head_comment,
     parameters_in,
     settings_of,
-    summary,
 )
-
-_NOTHING = "nothing"
 
 DEFAULT = "cubic"
 _KERNELS = {
@@ -58,32 +53,19 @@ Congestion Detection and Avoidance", SIGCOMM 1994; net/ipv4/tcp_vegas.c.""",
 }
 
 
-@dataclass(frozen=True)
-class CongestionControl:
-    """A congestion control and its description; `file` is None for the kernel's own."""
-
-    name: str
-    description: str
-    parameters: tuple[Parameter, ...] = ()
-    file: Path | None = None
-
-    @property
-    def summary(self) -> str:
-        """What it does, in one line."""
-        return summary(self.name, self.description)
-
+class CongestionControl(Algorithm):
     @property
     def year(self) -> str:
-        return self._line("Year") or ""
+        return self._line("Year", "")
 
     @property
     def couples(self) -> str:
         """What the subflows of a connection have in common."""
-        return self._line("Couples") or _NOTHING
+        return self._line("Couples", "nothing")
 
-    def _line(self, key: str) -> str | None:
+    def _line(self, key: str, otherwise: str) -> str:
         found = re.search(rf"^{key}: (.+)$", self.description, re.MULTILINE)
-        return found[1] if found else None
+        return found[1] if found else otherwise
 
 
 @cache

@@ -37,12 +37,13 @@ _FACTOR_PATTERN = r"x[0-9]{1,9}(?:\.[0-9]{1,9})?"
 @dataclass(frozen=True)
 class Reads:
     """Annotation of a literal field: how its value is read, its JSON Schema, and in words what is
-    accepted, for the pages that list the keys.
+    accepted, for the pages that list the keys; and the unit that its resolved field names.
     """
 
     read: Callable[[object], Any]
     schema: Mapping[str, Any]
     accepted: str
+    unit: str = ""
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
@@ -57,6 +58,7 @@ def _quantity(
     limits: tuple[float, float],
     accepted: str,
     *schemas: dict[str, Any],
+    unit: str = "",
 ) -> Reads:
     form = f"{what} is {accepted}"
 
@@ -66,7 +68,8 @@ def _quantity(
             raise ValueError(f"out of range; {form}")
         return number
 
-    return Reads(read, schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}, accepted)
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
+    return Reads(read, schema, accepted, unit)
 
 
 def pattern(regex: str) -> dict[str, Any]:
@@ -84,14 +87,17 @@ def count(what: str, low: int, high: int) -> Reads:
     return Reads(read, {"anyOf": [number.schema, pattern("^[0-9]{1,18}$")]}, number.accepted)
 
 
+_UNITS = {"bit": "bps", "ns": "ns", "B": "bytes"}
+
+
 def _measured(kind: units.Quantity, what: str, low: str, high: str) -> Reads:
     lowest, highest = kind.parse(low, what), kind.parse(high, what)
     number: list[dict[str, Any]] = [{"const": 0}] if lowest == 0 else []
     if kind.bare:
         number = [{"type": "integer", "minimum": lowest, "maximum": highest}]
     parse = functools.partial(kind.parse, name=what)
-    text = pattern(kind.pattern)
-    return _quantity(what, parse, (lowest, highest), f"{low} to {high}", text, *number)
+    text, unit = pattern(kind.pattern), _UNITS[kind.smallest]
+    return _quantity(what, parse, (lowest, highest), f"{low} to {high}", text, *number, unit=unit)
 
 
 #: Readers of a rate, a time and a size, by their name in messages, the lowest and the highest.
@@ -112,7 +118,7 @@ def buffer(what: str) -> Reads:
             raise ValueError(f"{error}, or auto") from None
 
     schema = {"anyOf": [{"const": "auto"}, *bounded.schema["anyOf"]]}
-    return Reads(read, schema, f"`auto`, or {bounded.accepted}")
+    return Reads(read, schema, f"`auto`, or {bounded.accepted}", bounded.unit)
 
 
 def whole(what: str, low: int, high: int) -> Reads:
@@ -143,7 +149,7 @@ def or_factor(reads: Reads) -> Reads:
             raise ValueError(f"{error}; or a factor, e.g. x0.1") from None
 
     schema = {"anyOf": [reads.schema, pattern(f"^\\s*{_FACTOR_PATTERN}\\s*$")]}
-    return Reads(read, schema, f"{reads.accepted}, or {factors}")
+    return Reads(read, schema, f"{reads.accepted}, or {factors}", reads.unit)
 
 
 def _read_flag(value: object) -> bool:
@@ -288,38 +294,34 @@ CC = Reads(
 )
 
 
-def _read_ccs(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        return (_read_cc(value),)
-    if not value:
-        raise ValueError('cc is a name, or a list of names, e.g. ["reno", "lia"]')
-    found: list[str] = []
-    for each in value:
-        try:
-            cc = _read_cc(each)
-        except ValueError as error:
-            raise ValueError(f"{shown(each)}: {error}" if len(value) > 1 else str(error)) from None
-        if cc in found:
-            raise ValueError(f"{shown(each)} is named twice")
-        found.append(cc)
-    return tuple(found)
+def _each(read: Callable[[object], str], form: str) -> Callable[[object], tuple[str, ...]]:
+    """Reads a value, or a list of different ones; `form` is the message on an empty list."""
+
+    def read_all(value: object) -> tuple[str, ...]:
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            raise ValueError(form)
+        found: list[str] = []
+        for each in values:
+            try:
+                one = read(each)
+            except ValueError as error:
+                place = f"{shown(each)}: " if len(values) > 1 else ""
+                raise ValueError(f"{place}{error}") from None
+            if one in found:
+                raise ValueError(f"{shown(each)} is named twice")
+            found.append(one)
+        return tuple(found)
+
+    return read_all
 
 
-CCS = Reads(_read_ccs, _one_or_more(CC.schema, uniqueItems=True), CC.accepted)
+_SEVERAL_CCS = 'cc is a name, or a list of names, e.g. ["reno", "lia"]'
+CCS = Reads(_each(_read_cc, _SEVERAL_CCS), _one_or_more(CC.schema, uniqueItems=True), CC.accepted)
 
-
-def read_kernels(value: object) -> tuple[str, ...]:
-    """Names of kernels; which there are depends on the machine."""
-    form = 'kernel is a name, or a list of names, e.g. ["6.12", "mine"]'
-    names = _texts(form)(value)
-    if not all(each.strip() for each in names):
-        raise ValueError(form)
-    for each in names:
-        if names.count(each) > 1:
-            raise ValueError(f"{shown(each)} is named twice")
-    return names
-
-
+_SEVERAL_KERNELS = 'kernel is a name, or a list of names, e.g. ["6.12", "mine"]'
+#: Reads names of kernels; which there are depends on the machine.
+read_kernels = _each(_like(r"(?s:.*\S.*)", "", _SEVERAL_KERNELS).read, _SEVERAL_KERNELS)
 KERNELS = Reads(
     read_kernels,
     _one_or_more({"type": "string", "minLength": 1}, uniqueItems=True),
@@ -397,6 +399,7 @@ BITRATES = Reads(
     _read_bitrates,
     {"anyOf": [_TEXT, {"type": "array", "minItems": 2, "maxItems": MAX_BITRATES}]},
     f"2 to {MAX_BITRATES} rates, 1kbit to 1gbit",
+    _BITRATE.unit,
 )
 RATE = _rate("a rate", "1kbit", "100gbit")
 DELAY = time("a delay", "0s", "10s")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from mptcplab.mistakes import Mistakes, shown, suggestion
@@ -54,11 +55,6 @@ class Flags:
     program: Program | None = None
 
 
-def parse_link_flag(text: str) -> dict[str, Any]:
-    """The literal link of a --link flag, which has the form of a path; see `parse_path_flag`."""
-    return parse_path_flag(text, "a link is", "bottleneck:10mbit,10ms,queue=100")
-
-
 def parse_connection_flag(text: str) -> dict[str, Any]:
     """The literal connection of a --connection flag: NAME:paths=PATH/PATH,KEY=VALUE...
 
@@ -93,17 +89,12 @@ def parse_path_flag(
             f"presets: {', '.join(PRESETS)}; {form}"
         )
     by_name = path["name"] in PRESETS
-    positional = dict(enumerate(("rate", "delay")))
-    for index, item in enumerate(rest.split(",") if rest.strip() else ()):
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals:
-            key, value = positional.get(index, ""), key
+    items = rest.split(",") if rest.strip() else []
+    for index, key in enumerate(("rate", "delay")[: len(items)]):
+        if items[index].strip() and "=" not in items[index]:
+            items[index] = f"{key}={items[index]}"
             by_name = False
-            if not key:
-                raise ValueError(f"{shown(value)} is not KEY=VALUE; {form}")
-        if not value:
-            raise ValueError(f"nothing after {shown(key)}; {form}")
-        _put(path, key, value, form, DIRECTIONS)
+    _put_all(path, items, form, DIRECTIONS)
     if by_name and not {"rate", "delay"} <= path.keys() and "link" not in path:
         path.setdefault("preset", path["name"])
     return path
@@ -141,30 +132,25 @@ def parse_workload_flag(text: str) -> dict[str, Any]:
 
 
 def _put_all(table: dict[str, Any], items: Iterable[str], form: str, inside: Sequence[str]) -> None:
-    """Set keys of a literal table from texts KEY=VALUE; see `_put`."""
+    """Set keys of a literal table, or of the tables `inside` it, such as up.rate, from texts
+    KEY=VALUE.
+    """
     for item in items:
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not value:
             raise ValueError(f"{shown(item.strip())} is not KEY=VALUE; {form}")
-        _put(table, key, value, form, inside)
-
-
-def _put(table: dict[str, Any], key: str, value: str, form: str, inside: Sequence[str]) -> None:
-    """Set `key` of a literal table, or of one of the tables `inside` it, such as up.rate."""
-    outer, dot, inner = key.partition(".")
-    home: Any = table
-    if dot and outer in inside:
-        home = table.setdefault(outer, {})
-    else:
-        inner = key
-    if not isinstance(home, dict) or inner in home:
-        raise ValueError(f"{shown(key)} is given twice; {form}")
-    home[inner] = value
+        outer, _, inner = key.partition(".")
+        deeper = bool(inner) and outer in inside
+        home = table.setdefault(outer, {}) if deeper else table
+        last = inner if deeper else key
+        if not isinstance(home, dict) or last in home:
+            raise ValueError(f"{shown(key)} is given twice; {form}")
+        home[last] = value
 
 
 _LIST_FLAGS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "path": parse_path_flag,
-    "link": parse_link_flag,
+    "link": partial(parse_path_flag, what="a link is", example="bottleneck:10mbit,10ms,queue=100"),
     "connection": parse_connection_flag,
     "event": parse_event_flag,
 }

@@ -14,7 +14,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
 from mptcplab.scenario import fields, option_keys
-from mptcplab.scenario.fields import Cross, Delay, Drops, Jitter, Loss, Part, Queue, Rate, Reads
+from mptcplab.scenario.fields import (
+    Cross,
+    Delay,
+    Drops,
+    Factor,
+    Jitter,
+    Loss,
+    Part,
+    Queue,
+    Rate,
+    Reads,
+)
 from mptcplab.scenario.limits import (
     ACTIONS,
     BOTTLENECKS,
@@ -43,22 +54,34 @@ from mptcplab.scenario.presets import PRESETS
 from mptcplab.traces.link_trace import COLUMNS
 
 
-def _key(description: str, examples: Sequence[object], default: object = None) -> Any:
-    """A key; where the default is no value, the description ends with what holds "By default"."""
+def _key(examples: Sequence[object], default: object = None, description: str = "") -> Any:
+    """A key; the docstring below it describes it. If no value is the default, that text ends with
+    what holds "By default".
+    """
     extra: dict[str, Any] = {} if default is None else {"default": default}
     return Field(
-        default=None, description=description, examples=list(examples), json_schema_extra=extra
+        default=None,
+        description=description or None,
+        examples=list(examples),
+        json_schema_extra=extra,
     )
 
 
 def _option_key(name: str, examples: Sequence[object]) -> Any:
     """A key that is an option, too."""
     key = option_keys.KEYS[name]
-    return _key(key.description, examples, key.default)
+    return _key(examples, key.default, key.description)
 
 
 class _Literal(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, defer_build=True
+    )
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_options: Any) -> None:
+        for field in cls.model_fields.values():
+            field.description = " ".join((field.description or "").split())
 
 
 def _trace_table(value: object) -> object:
@@ -79,11 +102,10 @@ def _read_columns(value: object) -> dict[str, str]:
 
 
 class LiteralTrace(_Literal):
-    """A trace of a link, and how it is read and played."""
+    """A trace of a link, and how the lab reads and plays it."""
 
-    file: Annotated[str | None, fields.FILE] = _key(
-        "The file, Mahimahi or CSV; a relative path starts at the scenario file.", ["lte.down"]
-    )
+    file: Annotated[str | None, fields.FILE] = _key(["lte.down"])
+    """The file, Mahimahi or CSV; a relative path starts at the scenario file."""
     columns: Annotated[
         dict[str, str] | None,
         Reads(
@@ -91,101 +113,88 @@ class LiteralTrace(_Literal):
             {"type": "object", "additionalProperties": {"type": "string"}},
             ", ".join(f"`{column}`" for column in COLUMNS),
         ),
-    ] = _key(
-        "For a CSV file: which columns are time, rate, delay and loss, each with its unit. By "
-        "default those of these names.",
-        [{"rate": "DL_bitrate [kbit]"}],
-    )
+    ] = _key([{"rate": "DL_bitrate [kbit]"}])
+    """For a CSV file: the columns of time, rate, delay and loss, each with its unit. By default the
+    columns with these names.
+    """
     interval: Annotated[int | None, fields.time("the time of a row", "1ns", "86400s")] = _key(
-        "For a CSV file: how long each row holds. By default its times are read.", ["1s"]
+        ["1s"]
     )
-    skip_empty: Annotated[bool | None, fields.FLAG] = _key(
-        "Skip rows of a CSV file that have no value.", [True], False
-    )
-    offset: Annotated[int | None, fields.time("an offset", "0s", "86400s")] = _key(
-        "The time in the trace at which the workload starts.", ["30s"], "0s"
-    )
-    repeat: Annotated[bool | None, fields.FLAG] = _key(
-        "Start again at the end of the trace; otherwise its last values stay.", [False], True
-    )
+    """For a CSV file: the time of each row. By default the file has a column of times."""
+    skip_empty: Annotated[bool | None, fields.FLAG] = _key([True], False)
+    """Skip the rows of a CSV file without a value."""
+    offset: Annotated[int | None, fields.time("an offset", "0s", "86400s")] = _key(["30s"], "0s")
+    """The time in the trace at which the workload starts."""
+    repeat: Annotated[bool | None, fields.FLAG] = _key([False], True)
+    """The trace starts again at its end; otherwise its last values stay."""
     resolution: Annotated[int | None, fields.time("a resolution", "1ms", "60s")] = _key(
-        "The shortest time between two changes; shorter ones are averaged.", ["100ms"], "10ms"
+        ["100ms"], "10ms"
     )
+    """The shortest time between two changes; the lab averages shorter ones."""
 
 
 _Discipline = Annotated[Discipline | None, fields.choice("a queue_discipline", DISCIPLINES)]
 
 
 class LiteralDirection(_Literal):
-    """What differs in one direction of a path."""
+    """The differences in one direction of a path."""
 
-    rate: Rate = _key(
-        "Rate of the link, in bits per second. By default that of the path, its preset or its "
-        "link; one of these is needed.",
-        ["50mbit", "0.5gbit"],
-    )
-    delay: Delay = _key("One-way delay. By default as for the rate.", ["10ms", "250us"])
-    jitter: Jitter = _key(
-        "Variation of the delay, at most the delay; packets keep their order.", ["2ms"], "0ms"
-    )
-    loss: Loss = _key("Fraction of packets lost at random.", ["0.1%"], "0%")
-    loss_burst: Annotated[int | None, fields.count("a loss_burst", 1, 10_000)] = _key(
-        "Mean number of packets lost in a row: the length of the bad state of the Gilbert-Elliott "
-        "model. By default packets are lost independently.",
-        [5],
-    )
-    loss_bad: Part = _key(
-        "Fraction of packets lost in the bad state; with loss_burst.", ["50%"], "100%"
-    )
-    loss_good: Part = _key(
-        "Fraction of packets lost in the good state; with loss_burst.", ["0.01%"], "0%"
-    )
-    loss_correlation: Part = _key(
-        "How much the random number of a packet depends on the one before, as in netem: the loss "
-        "is then lower than `loss`.",
-        ["25%"],
-        "0%",
-    )
-    drop: Drops = _key(
-        "Loses exactly these packets with data, counted from 1 from the start of the workload.",
-        [[5, 17, "100-120"], "5+17+100-120"],
-    )
-    drop_acks: Drops = _key("As drop, for packets without data.", [[1, 2]])
-    duplicate: Loss = _key("Fraction of packets that arrive twice.", ["0.1%"], "0%")
-    reorder: Loss = _key("Fraction of packets that overtake those before them.", ["1%"], "0%")
-    reorder_by: Delay = _key("How much earlier they arrive. By default the whole delay.", ["2ms"])
-    queue: Queue = _key(
-        "Queue limit in packets, or a size. By default one bandwidth-delay product (at least 20 "
-        "packets), or the discipline's own default.",
-        [300, "300p", "300KB"],
-    )
-    queue_discipline: _Discipline = _key(
-        "netem: one limit in packets for packets that wait or are on their way; droptail: a limit "
-        "for waiting packets alone; codel, fq_codel, red, pie: those of the kernel. A queue given "
-        "as a size is droptail.",
-        ["codel"],
-        "netem",
-    )
+    rate: Rate = _key(["50mbit", "0.5gbit"])
+    """Rate of the link, in bits per second. By default from the path, its preset or its link; one
+    of them needs it.
+    """
+    delay: Delay = _key(["10ms", "250us"])
+    """One-way delay. By default from the same places as the rate."""
+    jitter: Jitter = _key(["2ms"], "0ms")
+    """Variation of the delay, at most the delay; packets keep their order."""
+    loss: Loss = _key(["0.1%"], "0%")
+    """Fraction of packets lost at random."""
+    loss_burst: Annotated[int | None, fields.count("a loss_burst", 1, 10_000)] = _key([5])
+    """Mean number of packets lost in a row: the length of the bad state of the Gilbert-Elliott
+    model. By default losses are independent.
+    """
+    loss_bad: Part = _key(["50%"], "100%")
+    """Fraction of packets lost in the bad state; with loss_burst."""
+    loss_good: Part = _key(["0.01%"], "0%")
+    """Fraction of packets lost in the good state; with loss_burst."""
+    loss_correlation: Part = _key(["25%"], "0%")
+    """Dependence of a packet's random number on the previous one, as in netem; it lowers the loss.
+    """
+    drop: Drops = _key([[5, 17, "100-120"], "5+17+100-120"])
+    """Packets with data that the router drops: their numbers, from 1 at the start of the workload.
+    """
+    drop_acks: Drops = _key([[1, 2]])
+    """The same for packets without data."""
+    duplicate: Loss = _key(["0.1%"], "0%")
+    """Fraction of packets that arrive twice."""
+    reorder: Loss = _key(["1%"], "0%")
+    """Fraction of packets that overtake earlier ones."""
+    reorder_by: Delay = _key(["2ms"])
+    """Time by which they arrive earlier. By default the whole delay."""
+    queue: Queue = _key([300, "300p", "300KB"])
+    """Queue limit in packets, or a size. By default one bandwidth-delay product (at least 20
+    packets), or the discipline's own default.
+    """
+    queue_discipline: _Discipline = _key(["codel"], "netem")
+    """netem limits waiting packets and packets in flight together; droptail limits waiting packets
+    alone; codel, fq_codel, red and pie are the kernel's. A queue with a size is droptail.
+    """
     bottleneck: Annotated[Bottleneck | None, fields.choice("a bottleneck", BOTTLENECKS)] = _key(
-        "Where the rate and the queue are: at the router, or at the interface of the sending host.",
-        ["host"],
-        "router",
+        ["host"], "router"
     )
-    cross: Cross = _key(
-        "Rate of cross traffic: full-size UDP packets, from the start of the workload on.",
-        ["30mbit"],
-        "0bit",
-    )
+    """The place of the rate and the queue: the router, or the interface of the sending host."""
+    cross: Cross = _key(["30mbit"], "0bit")
+    """Rate of cross traffic: full-size UDP packets from the start of the workload."""
     trace: Annotated[
         LiteralTrace | None,
         fields.table("a file, or keys such as file"),
         BeforeValidator(_trace_table),
     ] = Field(
         default=None,
-        description="A trace, a file or a table; its rate, delay and loss override those given.",
         examples=["lte.down", {"file": "5g.csv", "interval": "1s"}],
         json_schema_extra=lambda schema: schema["anyOf"].insert(0, {"type": "string"}),  # type: ignore[union-attr]
     )
+    """A trace: a file, or a table. Its rate, delay and loss replace the given ones."""
 
 
 _Name = Annotated[str | None, fields.NAME]
@@ -201,16 +210,18 @@ class LiteralLink(LiteralDirection):
         }
     )
 
-    name: _Name = _key("Its name, unique in the scenario.", ["wifi"])
-    preset: Annotated[str | None, fields.choice("a preset", tuple(PRESETS))] = _key(
-        "Kind of link; its values are used where none are given.", ["lte"]
-    )
+    name: _Name = _key(["wifi"])
+    """Its name, unique in the scenario."""
+    preset: Annotated[str | None, fields.choice("a preset", tuple(PRESETS))] = _key(["lte"])
+    """Kind of link; its values fill the gaps."""
     up: Annotated[LiteralDirection, fields.table("keys such as up.rate")] = Field(
-        default=LiteralDirection(), description="What differs from client to server."
+        default=LiteralDirection()
     )
+    """Differences from client to server."""
     down: Annotated[LiteralDirection, fields.table("keys such as down.rate")] = Field(
-        default=LiteralDirection(), description="What differs from server to client."
+        default=LiteralDirection()
     )
+    """Differences from server to client."""
 
 
 class LiteralPath(LiteralLink):
@@ -228,33 +239,28 @@ class LiteralPath(LiteralLink):
     )
 
     link: Annotated[tuple[str, ...] | None, fields.names("links", MAX_LINKS)] = _key(
-        "The link, or links in this order, that its packets cross after its own router. With a "
-        "link, the path needs no rate or delay of its own.",
-        ["bottleneck", ["access", "backbone"]],
+        ["bottleneck", ["access", "backbone"]]
     )
-    ip: Annotated[Ip | None, fields.IP] = _key(
-        "The version of IP of its addresses. With both, the subflow has those of IPv6, and "
-        "programs choose.",
-        ["6"],
-        "4",
-    )
+    """The shared link behind the path's own router, or several in this order. With a link, the path
+    needs no rate or delay of its own.
+    """
+    ip: Annotated[Ip | None, fields.IP] = _key(["6"], "4")
+    """IP version of its addresses. With both, the subflow uses IPv6, and programs choose."""
 
 
 class LiteralChange(_Literal):
-    """What an event changes in one direction of its path: new values, or factors of the old."""
+    """The changes of an event in one direction of its path: new values, or factors of the old."""
 
-    rate: Annotated[int | float | None, fields.or_factor(fields.RATE)] = _key(
-        "The new rate, or a factor for the current one. By default unchanged.", ["5mbit", "x0.1"]
-    )
-    delay: Annotated[int | float | None, fields.or_factor(fields.DELAY)] = _key(
-        "The new one-way delay, or a factor for the current one. By default unchanged.",
-        ["100ms", "x3"],
-    )
-    jitter: Jitter = _key("The new jitter. By default unchanged.", ["5ms"])
-    loss: Loss = _key("The new loss. By default unchanged.", ["2%"])
-    cross: Cross = _key(
-        "The new rate of cross traffic; 0 for none. By default unchanged.", ["30mbit", 0]
-    )
+    rate: Annotated[int | float | None, fields.or_factor(fields.RATE)] = _key(["5mbit", "x0.1"])
+    """The new rate, or a factor for the current one. By default unchanged."""
+    delay: Annotated[int | float | None, fields.or_factor(fields.DELAY)] = _key(["100ms", "x3"])
+    """The new one-way delay, or a factor for the current one. By default unchanged."""
+    jitter: Jitter = _key(["5ms"])
+    """The new jitter. By default unchanged."""
+    loss: Loss = _key(["2%"])
+    """The new loss. By default unchanged."""
+    cross: Cross = _key(["30mbit", 0])
+    """The new rate of cross traffic; 0 for none. By default unchanged."""
 
 
 class LiteralEvent(LiteralChange):
@@ -267,44 +273,44 @@ class LiteralEvent(LiteralChange):
         }
     )
 
-    at: Annotated[int | None, fields.time("the time of an event", "0s", "86400s")] = _key(
-        "When it first happens, counted from the start of the workload.", ["3s"]
-    )
-    path: _Name = _key("Name of the path that it affects. By default none, with a link.", ["lte"])
-    link: _Name = _key(
-        "Name of the link that it affects, instead of a path. By default none.", ["bottleneck"]
-    )
-    action: Annotated[Action | None, fields.choice("an action", ACTIONS)] = _key(
-        "down: the path loses every packet, in both directions; up: that ends; unplug: the "
-        "client's device on the path has no carrier; close: the server removes its address on the "
-        "path, and the subflow ends; change: the rate, delay, jitter or loss given here; handover: "
-        "a tenth of the rate and three times the delay, for a while; backup, regular: the subflow "
-        "is used only as a last resort, or like the others again.",
-        ["down"],
-    )
+    at: Annotated[int | None, fields.time("the time of an event", "0s", "86400s")] = _key(["3s"])
+    """Time of the first occurrence, from the start of the workload."""
+    path: _Name = _key(["lte"])
+    """Name of the affected path. By default none, with a link."""
+    link: _Name = _key(["bottleneck"])
+    """Name of the affected link, instead of a path. By default none."""
+    action: Annotated[Action | None, fields.choice("an action", ACTIONS)] = _key(["down"])
+    """down: the path loses every packet in both directions; up: it works again; unplug: the
+    client's device on the path has no carrier; close: the server removes its address on the path,
+    and the subflow ends; change: the path gets the rate, delay, jitter or loss given here;
+    handover: a tenth of the rate and three times the delay, for a while; backup, regular: the
+    subflow becomes a last resort, or like the others again.
+    """
     lasts: Annotated[int | None, fields.time("how long an event lasts", "1us", "86400s")] = _key(
-        "How long it lasts before it is undone. By default it stays; a handover lasts a random "
-        "time, less than 100 ms for 85 of 100, seconds for the others.",
-        ["2s"],
+        ["2s"]
     )
+    """Time until the lab undoes it. By default it stays; a handover lasts a random time, below 100
+    ms for 85 of 100, seconds for the others.
+    """
     every: Annotated[int | None, fields.time("the period of an event", "1ms", "86400s")] = _key(
-        "It repeats with this period until the end. By default it happens once.", ["15s"]
+        ["15s"]
     )
-    random: Annotated[bool | None, fields.FLAG] = _key(
-        "The time between two is random (exponential, from the seed), with mean `every`.",
-        [True],
-        False,
-    )
+    """Period of its repetitions. By default it happens once."""
+    random: Annotated[bool | None, fields.FLAG] = _key([True], False)
+    """The time between two occurrences is random (exponential, from the seed), with mean `every`.
+    """
     up: Annotated[LiteralChange, fields.table("keys such as up.rate")] = Field(
-        default=LiteralChange(), description="What differs from client to server."
+        default=LiteralChange()
     )
+    """Differences from client to server."""
     down: Annotated[LiteralChange, fields.table("keys such as down.rate")] = Field(
-        default=LiteralChange(), description="What differs from server to client."
+        default=LiteralChange()
     )
+    """Differences from server to client."""
 
 
 class LiteralWorkload(_Literal):
-    """What the connections carry. Each kind has some of these keys (docs/workloads.md)."""
+    """The data of the connections. Each kind has some of these keys (docs/workloads.md)."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -313,12 +319,12 @@ class LiteralWorkload(_Literal):
     )
 
     kind: Annotated[str | None, fields.choice("the kind of a workload", WORKLOADS)] = _key(
-        "bulk: as much as the connection can carry; transfers: of a given size, one after another; "
-        "cbr: blocks at a constant rate; requests: small requests with responses; web: a page; "
-        "video: segments for a player with a buffer; frames: live video, with deadlines.",
-        ["cbr"],
-        "bulk",
+        ["cbr"], "bulk"
     )
+    """bulk sends all that the connection can carry; transfers follow one another, each of a given
+    size; cbr sends blocks at a constant rate; requests are small, with responses; web loads a page;
+    video sends segments to a player with a buffer; frames is live video, with deadlines.
+    """
     direction: Annotated[str | None, fields.choice("a direction", WORKLOAD_DIRECTIONS)] = (
         _option_key("direction", ["down"])
     )
@@ -334,83 +340,66 @@ class LiteralWorkload(_Literal):
     start: Annotated[Start | None, fields.choice("a start", STARTS)] = _option_key(
         "start", ["established"]
     )
-    no_delay: Annotated[bool | None, fields.FLAG] = _key(
-        "A short last segment does not wait for an acknowledgment (TCP_NODELAY). By default false "
-        "for bulk, as in iperf3; true for all others, as in curl, nginx and browsers.",
-        [True],
-    )
-    count: Annotated[int | None, fields.count("a count", 1, 50_000)] = _key(
-        "Number of transfers; or of requests with a think time. By default 20; 100 of requests.",
-        [50],
-    )
-    interval: Annotated[int | None, fields.time("an interval", "1us", "86400s")] = _key(
-        "Time from one to the next; for cbr, instead of a rate. By default transfers follow one "
-        "another; 100ms for requests.",
-        ["500ms"],
-    )
-    rate: Rate = _key(
-        "Rate of the blocks; for frames, the mean. By default 500kbit; 4mbit for frames.",
-        ["500kbit", "4mbit"],
-    )
-    fresh: Annotated[bool | None, fields.FLAG] = _key(
-        "Connections are opened when they are needed, which takes time; each transfer has its own. "
-        "By default false for transfers, true for web.",
-        [True],
-    )
-    request: Annotated[int | None, fields.size("a request", "1B", "1GB")] = _key(
-        "Size of a request. By default 100B for requests, 500B for web and video.", ["500B"]
-    )
-    response: Annotated[int | None, fields.size("a response", "1B", "1GB")] = _key(
-        "Size of a response.", ["10KB"], "1KB"
-    )
-    random: Annotated[bool | None, fields.FLAG] = _key(
-        "The time between two requests is random (exponential, from the seed), with mean "
-        "`interval`.",
-        [True],
-        False,
-    )
-    think: Annotated[int | None, fields.time("a think time", "0s", "3600s")] = _key(
-        "The time from a response to the next request, instead of an interval.",
-        ["200ms"],
-    )
-    page: Annotated[str | None, fields.FILE] = _key(
-        "A TOML or JSON file that describes the page; a relative path starts at the scenario "
-        "file. By default a page of median size.",
-        ["page.toml"],
-    )
+    no_delay: Annotated[bool | None, fields.FLAG] = _key([True])
+    """A short last segment does not wait for an acknowledgment (TCP_NODELAY). By default false for
+    bulk, as in iperf3; true for all others, as in curl, nginx and browsers.
+    """
+    count: Annotated[int | None, fields.count("a count", 1, 50_000)] = _key([50])
+    """Number of transfers, or of requests with a think time. By default 20; 100 for requests."""
+    interval: Annotated[int | None, fields.time("an interval", "1us", "86400s")] = _key(["500ms"])
+    """Time from one to the next; for cbr, an alternative to the rate. By default transfers follow
+    one another; 100ms for requests.
+    """
+    rate: Rate = _key(["500kbit", "4mbit"])
+    """Rate of the blocks; for frames, their mean rate. By default 500kbit; 4mbit for frames."""
+    fresh: Annotated[bool | None, fields.FLAG] = _key([True])
+    """Connections open when needed, which takes time; each transfer has its own. By default false
+    for transfers, true for web.
+    """
+    request: Annotated[int | None, fields.size("a request", "1B", "1GB")] = _key(["500B"])
+    """Size of a request. By default 100B for requests, 500B for web and video."""
+    response: Annotated[int | None, fields.size("a response", "1B", "1GB")] = _key(["10KB"], "1KB")
+    """Size of a response."""
+    random: Annotated[bool | None, fields.FLAG] = _key([True], False)
+    """The time between two requests is random (exponential, from the seed), with mean `interval`.
+    """
+    think: Annotated[int | None, fields.time("a think time", "0s", "3600s")] = _key(["200ms"])
+    """Time from a response to the next request, instead of an interval."""
+    page: Annotated[str | None, fields.FILE] = _key(["page.toml"])
+    """A TOML file that describes the page; a relative path starts at the scenario file. By default
+    a page of median size.
+    """
     connections: Annotated[int | None, fields.count("the number of connections", 1, 256)] = _key(
-        "Number of connections that load the page.", [1], 6
+        [1], 6
     )
+    """Number of connections that load the page."""
     bitrates: Annotated[tuple[int, ...] | None, fields.BITRATES] = _key(
-        "The available bitrates, ascending. By default ten, 235kbit to 5800kbit.",
-        [["1mbit", "3mbit"], "1mbit/3mbit"],
+        [["1mbit", "3mbit"], "1mbit/3mbit"]
     )
-    segment: Annotated[int | None, fields.time("a segment", "100ms", "60s")] = _key(
-        "How long a segment plays.", ["2s"], "4s"
-    )
+    """The available bitrates, ascending. By default ten, 235kbit to 5800kbit."""
+    segment: Annotated[int | None, fields.time("a segment", "100ms", "60s")] = _key(["2s"], "4s")
+    """Playing time of a segment."""
     buffer: Annotated[int | None, fields.time("a playback buffer", "200ms", "3600s")] = _key(
-        "How much the player buffers; at least two segments.", ["30s"], "40s"
+        ["30s"], "40s"
     )
-    reservoir: Annotated[int | None, fields.time("a reservoir", "0s", "3600s")] = _key(
-        "Up to this much in the buffer, the lowest bitrate. By default 3/8 of the buffer.",
-        ["10s"],
-    )
-    cushion: Annotated[int | None, fields.time("a cushion", "1ms", "3600s")] = _key(
-        "From this much above the reservoir, the highest bitrate. By default 21/40 of the buffer.",
-        ["15s"],
-    )
-    fps: Annotated[int | None, fields.count("fps (frames per second)", 1, 240)] = _key(
-        "Frames per second.", [30], 25
-    )
-    gop: Annotated[str | None, fields.GOP] = _key(
-        "The group of pictures that repeats, in sending order.", ["IPPPPP"], "IBBPBBPBBPBB"
-    )
-    ratio: Annotated[tuple[int, int, int] | None, fields.RATIO] = _key(
-        "Ratio of the sizes of I, P and B frames.", ["6:3:1"], "14:5:2"
-    )
+    """Size of the player's buffer, at least two segments."""
+    reservoir: Annotated[int | None, fields.time("a reservoir", "0s", "3600s")] = _key(["10s"])
+    """Buffered time up to which the player takes the lowest bitrate. By default 3/8 of the buffer.
+    """
+    cushion: Annotated[int | None, fields.time("a cushion", "1ms", "3600s")] = _key(["15s"])
+    """Buffered time above the reservoir from which the player takes the highest bitrate. By default
+    21/40 of the buffer.
+    """
+    fps: Annotated[int | None, fields.count("fps (frames per second)", 1, 240)] = _key([30], 25)
+    """Frames per second."""
+    gop: Annotated[str | None, fields.GOP] = _key(["IPPPPP"], "IBBPBBPBBPBB")
+    """The repeated group of pictures, in sending order."""
+    ratio: Annotated[tuple[int, int, int] | None, fields.RATIO] = _key(["6:3:1"], "14:5:2")
+    """Ratio of the sizes of I, P and B frames."""
     deadline: Annotated[int | None, fields.time("a deadline", "1ms", "60s")] = _key(
-        "How long after its due time a frame may arrive.", ["50ms"], "150ms"
+        ["50ms"], "150ms"
     )
+    """Time from a frame's due time to its deadline."""
 
 
 class LiteralConnection(_Literal):
@@ -418,37 +407,30 @@ class LiteralConnection(_Literal):
 
     model_config = ConfigDict(json_schema_extra={"required": ["name", "paths"]})
 
-    name: _Name = _key("Its name, unique among the connections.", ["background"])
+    name: _Name = _key(["background"])
+    """Its name, unique among the connections."""
     paths: Annotated[tuple[str, ...] | None, fields.names("paths", MAX_PATHS)] = _key(
-        "Its paths; one for plain TCP. No other connection uses them; connections share links.",
-        [["wifi", "lte"], "wifi/lte"],
+        [["wifi", "lte"], "wifi/lte"]
     )
-    count: Annotated[int | None, fields.count("a count", 1, MAX_CONNECTIONS)] = _key(
-        "Number of such connections, each with its own hosts and with paths like these.",
-        [10],
-        1,
-    )
-    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(
-        "mptcp or tcp. By default that of the scenario.", ["tcp"]
-    )
-    scheduler: Annotated[str | None, fields.SCHEDULER] = _key(
-        "Its scheduler. By default those of the scenario, one after the other.", ["minrtt"]
-    )
-    cc: Annotated[str | None, fields.CC] = _key(
-        "Its congestion control. By default those of the scenario, one after the other.", ["reno"]
-    )
-    start: Annotated[int | None, fields.time("a start", "0s", "86400s")] = _key(
-        "When it is opened, after the start of the workload. By default in time for the workload, "
-        "as the workload's `start` says.",
-        ["5s"],
-    )
-    end: Annotated[int | None, fields.time("an end", "100ms", "86400s")] = _key(
-        "When its application stops sending. By default at the end of the workload.", ["30s"]
-    )
+    """Its paths; one for plain TCP. No other connection uses them; connections share links."""
+    count: Annotated[int | None, fields.count("a count", 1, MAX_CONNECTIONS)] = _key([10], 1)
+    """Number of such connections, each with its own hosts and its own copies of the paths."""
+    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(["tcp"])
+    """mptcp or tcp. By default the scenario's."""
+    scheduler: Annotated[str | None, fields.SCHEDULER] = _key(["minrtt"])
+    """Its scheduler. By default the scenario's, one after the other."""
+    cc: Annotated[str | None, fields.CC] = _key(["reno"])
+    """Its congestion control. By default the scenario's, one after the other."""
+    start: Annotated[int | None, fields.time("a start", "0s", "86400s")] = _key(["5s"])
+    """Time at which it opens, after the start of the workload. By default in time for the workload,
+    see its `start`.
+    """
+    end: Annotated[int | None, fields.time("an end", "100ms", "86400s")] = _key(["30s"])
+    """Time at which its application stops sending. By default the end of the workload."""
     workload: Annotated[LiteralWorkload, fields.table("keys such as kind and direction")] = Field(
-        default=LiteralWorkload(),
-        description="What it carries, except video. By default the scenario's workload.",
+        default=LiteralWorkload()
     )
+    """Its workload, except video. By default the scenario's workload."""
 
 
 class LiteralScenario(_Literal):
@@ -490,39 +472,29 @@ class LiteralScenario(_Literal):
     path: Annotated[
         tuple[Annotated[LiteralPath, fields.table("name, rate and delay")], ...],
         fields.tables("path"),
-    ] = Field(
-        default=(),
-        description="The paths, each a table headed [[path]]: 1 to 8 per connection.",
-        json_schema_extra={"minItems": 1, "maxItems": MAX_ALL_PATHS},
-    )
+    ] = Field(default=(), json_schema_extra={"minItems": 1, "maxItems": MAX_ALL_PATHS})
+    """The paths, each a table headed [[path]]: 1 to 8 per connection."""
     link: Annotated[
         tuple[Annotated[LiteralLink, fields.table("name, rate and delay")], ...],
         fields.tables("link"),
-    ] = Field(
-        default=(),
-        description="Links that paths share, each a table headed [[link]].",
-        json_schema_extra={"maxItems": MAX_LINKS},
-    )
+    ] = Field(default=(), json_schema_extra={"maxItems": MAX_LINKS})
+    """Links that paths share, each a table headed [[link]]."""
     connection: Annotated[
         tuple[Annotated[LiteralConnection, fields.table("name and paths")], ...],
         fields.tables("connection"),
-    ] = Field(
-        default=(),
-        description="The connections, each a table headed [[connection]]. Without any there is a "
-        "single pair of hosts with all paths.",
-        json_schema_extra={"maxItems": MAX_CONNECTIONS},
-    )
+    ] = Field(default=(), json_schema_extra={"maxItems": MAX_CONNECTIONS})
+    """The connections, each a table headed [[connection]]. Without any, one pair of hosts has all
+    paths.
+    """
     event: Annotated[
         tuple[Annotated[LiteralEvent, fields.table("at, path and action")], ...],
         fields.tables("event"),
-    ] = Field(
-        default=(),
-        description="What happens to paths during the run, each a table headed [[event]].",
-        json_schema_extra={"maxItems": MAX_EVENTS},
-    )
+    ] = Field(default=(), json_schema_extra={"maxItems": MAX_EVENTS})
+    """Events on paths during the run, each a table headed [[event]]."""
     workload: Annotated[LiteralWorkload, fields.table("keys such as kind and duration")] = Field(
-        default=LiteralWorkload(), description="What the connections carry."
+        default=LiteralWorkload()
     )
+    """The data of the connections."""
 
 
 def by_direction(table: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
@@ -530,6 +502,18 @@ def by_direction(table: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
     yield table, ()
     for direction in DIRECTIONS:
         yield getattr(table, direction), (direction,)
+
+
+def given(table: BaseModel, *without: str) -> dict[str, Any]:
+    """The values in a table, but for some keys, by the names of resolved fields: rate_bps."""
+    found = {}
+    for key, field in type(table).model_fields.items():
+        reads = next((each for each in field.metadata if isinstance(each, Reads)), None)
+        value = getattr(table, key)
+        if reads and value is not None and key not in without:
+            unit = "factor" if isinstance(value, Factor) else reads.unit
+            found[f"{key}_{unit}" if unit else key] = value
+    return found
 
 
 def json_schema() -> dict[str, Any]:

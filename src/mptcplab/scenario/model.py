@@ -233,13 +233,8 @@ class Scenario(_Resolved):
         seed: int | None = None,
     ) -> Scenario:
         """The same scenario with another scheduler, congestion control, seed, or all of them."""
-        return self.model_copy(
-            update={
-                "scheduler": self.scheduler if scheduler is None else scheduler,
-                "cc": self.cc if cc is None else cc,
-                "seed": self.seed if seed is None else seed,
-            }
-        )
+        changes = {"scheduler": scheduler, "cc": cc, "seed": seed}
+        return self.model_copy(update={k: v for k, v in changes.items() if v is not None})
 
     def pairs(self) -> list[Pair]:
         """The pairs of hosts: one for each connection, or the only one."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The keys of a scenario that are options of commands as well, in words.
+"""The texts of the keys of a scenario that are also options of commands.
 
 `literal` reads them and puts these words into the docs and the JSON Schema; `cli.options` puts them
 into --help. A module of its own, since --help must not wait for the import of `literal`.
@@ -56,8 +56,7 @@ KEYS = {
     ),
     "kernel": Key(
         "Kernel by its name in mptcplab kernel list, such as 6.12, or a distribution's by its "
-        "package, stock:PACKAGE.deb; or a list of them to compare. By default the one that is "
-        "current.",
+        "package, stock:PACKAGE.deb; or a list of them to compare. By default the current one.",
         metavar="NAME,...",
     ),
     "transport": Key(
@@ -67,24 +66,24 @@ KEYS = {
         "Seed of every random decision of a run; with repeat, of the first run.", 1, metavar="N"
     ),
     "seed_delay": Key(
-        "Upper limit of a delay, drawn from the seed, that is added to each direction of each "
-        "path: the time that hosts and routers take per packet. 0us: none.",
+        "Upper limit of a random delay, from the seed, in each direction of each path: the time "
+        "that hosts and routers take per packet. 0us: none.",
         "50us",
         metavar="TIME",
     ),
     "vary": Key(
-        "How far rates, delays and queues may be off those given, such as 2%, or KEY=, PATH= or "
-        "PATH.KEY= and that: each seed draws its own, the same for all schedulers. Losses vary "
-        "where their key is named. By default nothing varies.",
+        "Random deviation of rates, delays and queues, such as 2%, for all or after KEY=, PATH= or "
+        "PATH.KEY=. Each seed draws its own, for all schedulers alike. Losses vary only if named. "
+        "By default nothing varies.",
         metavar="[[PATH.]KEY=]PERCENT",
     ),
     "repeat": Key(
         "Number of runs per scheduler and congestion control, each with the next seed. By default "
-        f"1, and {COMPARED_SEEDS} where results are compared.",
+        f"1, and {COMPARED_SEEDS} in comparisons.",
         metavar="N",
     ),
     "send_buffer": Key(
-        f"Send buffer {_BUFFER} A fixed size larger than the receive window can cost most of the "
+        f"Send buffer {_BUFFER} A fixed size above the receive window can cost most of the "
         "goodput.",
         "auto",
         metavar="SIZE|auto",
@@ -99,24 +98,23 @@ KEYS = {
         metavar="|".join(WORKLOAD_DIRECTIONS),
     ),
     "start": Key(
-        "at-once: data is sent when the first subflow exists, as programs do; established: when "
-        "each path has a subflow that can carry data.",
+        "at-once: sending starts with the first subflow, as in programs; established: when each "
+        "path has a subflow that can carry data.",
         "at-once",
         metavar="|".join(STARTS),
     ),
     "duration": Key(
-        "How long to send; for video, how long it plays. By default 20s, if no size is given; for "
-        "video 120s.",
+        "Sending time; for video, its length. By default 20s without a size; for video 120s.",
         metavar="TIME",
     ),
     "size": Key(
-        "For bulk, how much to send, instead of a duration; for transfers, the size of each; for "
-        "cbr, of a block. By default 1250KB for transfers, 8KB for cbr.",
+        "Amount of bulk data, instead of a duration; size of each transfer, or of a block of cbr. "
+        "By default 1250KB for transfers, 8KB for cbr.",
         metavar="SIZE",
     ),
     "warmup": Key(
-        "Initial time that is not measured; shorter than the duration. By default a tenth of it, "
-        "at most 5s; none without a duration.",
+        "Time at the start without measurements, shorter than the duration. By default a tenth of "
+        "it, at most 5s; none without a duration.",
         metavar="TIME",
     ),
 }

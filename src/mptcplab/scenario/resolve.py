@@ -251,9 +251,10 @@ def _request(
         _check_tcp(literal, mistakes)
     _check_kept(flags, transport, connections, schedulers, mistakes)
     events = resolve_events.events(literal, connections, transport, load, mistakes)
-    resolve_events.check_losses(literal.event, (*paths, *links), mistakes)
-    resolve_events.check_rates(literal.event, paths, mistakes)
-    sample_interval_ns = _sample_interval_ns(literal, load, mistakes)
+    resolve_events.check_values(literal.event, paths, links, mistakes)
+    sample_interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
+    if load and sample_interval_ns > (load.duration_ns or sample_interval_ns):
+        mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
     seed = _seed(literal, 1, mistakes)
     vary = uncertainty.varied(
         literal.vary or (),
@@ -332,34 +333,18 @@ def _check_kept(
     mistakes: Mistakes,
 ) -> None:
     """Report the flags that keep what only a scheduler of the framework has, if none is chosen."""
-    why = _no_decisions(transport, connections, schedulers)
-    for name in ("decisions", "states"):
-        if why is not None and getattr(flags, name):
-            mistakes.add((name,), why)
-
-
-def _no_decisions(
-    transport: str, connections: Sequence[Connection], schedulers: Sequence[Choice]
-) -> str | None:
-    """Why there are no decisions to keep; None if there are."""
+    why = ""
     if connections:
         asked = {each.scheduler or other for each in connections for other in schedulers}
         if all(choice.name == scheduler.DEFAULT for choice in asked):
-            return "no connection has a scheduler whose decisions are recorded; default has none"
+            why = "no connection has a scheduler whose decisions are recorded; default has none"
     elif transport == "tcp":
-        return "plain TCP has no scheduler, so it has no decisions to keep"
+        why = "plain TCP has no scheduler, so it has no decisions to keep"
     elif scheduler.DEFAULT in [choice.name for choice in schedulers]:
-        return "the decisions of default, upstream's scheduler, are not recorded; choose another"
-    return None
-
-
-def _sample_interval_ns(
-    literal: LiteralScenario, load: AnyWorkload | None, mistakes: Mistakes
-) -> int:
-    interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
-    if load and interval_ns > (load.duration_ns or interval_ns):
-        mistakes.add(("sample_interval",), "longer than the duration; nothing would be sampled")
-    return interval_ns
+        why = "the decisions of default, upstream's scheduler, are not recorded; choose another"
+    for name in ("decisions", "states"):
+        if why and getattr(flags, name):
+            mistakes.add((name,), why)
 
 
 def _seed(literal: LiteralScenario, default: int, mistakes: Mistakes) -> int:

@@ -78,39 +78,31 @@ def connections(
     names: dict[str, int] = {}
     users: dict[str, int] = {}
     for index, each in enumerate(literal.connection):
-        place: Place = ("connection", index)
-        _check_users(each, place, literal.path, users, mistakes)
-        connection = _connection(literal, each, index, load, schedulers, folder, mistakes)
+        inside = mistakes.inside("connection", index)
+        _check_users(each, index, literal.path, users, inside)
+        connection = _connection(literal, each, load, schedulers, folder, inside)
         if each.name is None:
-            message = 'every connection has a name, e.g. "background"'
-            mistakes.missing((*place, "name"), message)
+            inside.missing(("name",), 'every connection has a name, e.g. "background"')
             continue
-        copies = _copies(each.name, each.count)
-        for name in copies:
+        for i, name in enumerate(_copies(each.name, each.count)):
             if name in names:
                 message = f"also the name of connection[{names[name]}]; names are unique"
-                mistakes.add((*place, "name"), message)
+                inside.add(("name",), message)
             names.setdefault(name, index + 1)
-        if connection:
-            found += [
-                connection.model_copy(
-                    update={
-                        "name": name,
-                        "paths": tuple(_copies(p, each.count)[i] for p in connection.paths),
-                    }
-                )
-                for i, name in enumerate(copies)
-            ]
+            if connection:
+                paths = tuple(_copies(path, each.count)[i] for path in connection.paths)
+                found.append(connection.model_copy(update={"name": name, "paths": paths}))
     for index, path in enumerate(literal.path):
         if path.name is not None and path.name not in users:
             mistakes.add(("path", index), "no connection has this path", path.name)
-    if len(found) > MAX_CONNECTIONS:
-        message = f"{len(found)} connections in all; at most {MAX_CONNECTIONS} are possible"
-        mistakes.add(("connection",), message)
     count = sum(len(connection.paths) for connection in found)
-    if count > MAX_ALL_PATHS:
-        message = f"{count} paths in all; at most {MAX_ALL_PATHS} are possible"
-        mistakes.add(("connection",), message)
+    for what, number, most in (
+        ("connections", len(found), MAX_CONNECTIONS),
+        ("paths", count, MAX_ALL_PATHS),
+    ):
+        if number > most:
+            message = f"{number} {what} in all; at most {most} are possible"
+            mistakes.add(("connection",), message)
     return tuple(found)
 
 
@@ -121,7 +113,7 @@ def _copies(name: str, count: int | None) -> list[str]:
 
 def _check_users(
     connection: LiteralConnection,
-    place: Place,
+    index: int,
     paths: Sequence[LiteralPath],
     users: dict[str, int],
     mistakes: Mistakes,
@@ -129,46 +121,44 @@ def _check_users(
     """Report mistakes in the paths of a connection; `users` maps paths to their connections."""
     names = [path.name for path in paths if path.name is not None]
     if connection.paths is None:
-        mistakes.missing((*place, "paths"), 'every connection has its paths, e.g. ["wifi", "lte"]')
+        mistakes.missing(("paths",), 'every connection has its paths, e.g. ["wifi", "lte"]')
     for name in connection.paths or ():
         if name not in names:
-            mistakes.add((*place, "paths"), unknown("path", name, names), name)
+            mistakes.add(("paths",), unknown("path", name, names), name)
         elif name in users:
             message = (
                 f"also a path of connection[{users[name]}]; each has its own paths, and they can "
                 "share a [[link]]"
             )
-            mistakes.add((*place, "paths"), message, name)
-        users.setdefault(name, int(place[1]) + 1)
+            mistakes.add(("paths",), message, name)
+        users.setdefault(name, index + 1)
 
 
 def _connection(
     whole: LiteralScenario,
     literal: LiteralConnection,
-    index: int,
     load: AnyWorkload | None,
     schedulers: Schedulers,
     folder: FilePath,
     mistakes: Mistakes,
 ) -> Connection | None:
     """A connection without its copies; None, after reporting a mistake, if it is invalid."""
-    place: Place = ("connection", index)
-    if mistakes.flag(place):
+    if mistakes.flag(()):
         folder = FilePath()
     transport: Transport = literal.transport or whole.transport or "mptcp"
     choice = None
     if transport == "tcp":
         if len(literal.paths or ()) > 1:
             message = f"plain TCP runs over exactly one path, not over {len(literal.paths or ())}"
-            mistakes.add((*place, "paths"), message)
+            mistakes.add(("paths",), message)
         if literal.scheduler is not None:
-            mistakes.add((*place, "scheduler"), "plain TCP has no scheduler; leave it out")
+            mistakes.add(("scheduler",), "plain TCP has no scheduler; leave it out")
     elif literal.scheduler is not None:
-        choices = schedulers.chosen([literal.scheduler], folder, (*place, "scheduler"))
+        choices = schedulers.chosen([literal.scheduler], folder, ("scheduler",))
         if not choices:
             return None
         choice = choices[0]
-    own = _own_workload(whole, literal, index, load, folder, mistakes)
+    own = _own_workload(whole, literal, load, folder, mistakes)
     if own is None or literal.paths is None:
         return None
     return Connection(
@@ -185,7 +175,6 @@ def _connection(
 def _own_workload(
     whole: LiteralScenario,
     literal: LiteralConnection,
-    index: int,
     load: AnyWorkload | None,
     folder: FilePath,
     mistakes: Mistakes,
@@ -193,19 +182,18 @@ def _own_workload(
     """What a connection carries from its start on: its own workload or the scenario's."""
     if load is None:
         return None
-    inside = mistakes.inside("connection", index)
-    wanted = _limited(whole, literal, load, inside)
-    own = resolve_workload.resolve(wanted, folder, inside) if wanted else None
+    wanted = _limited(whole, literal, load, mistakes)
+    own = resolve_workload.resolve(wanted, folder, mistakes) if wanted else None
     if own is None:
         return None
     start_ns = literal.start or 0
     if start_ns and literal.workload.start is not None:
         message = "it is opened at its start and sends at once; leave one of the two out"
-        inside.add(("workload", "start"), message)
+        mistakes.add(("workload", "start"), message)
         return None
     if isinstance(own, Video):
         message = "video needs a run of its own; a connection can have any other workload"
-        inside.add(("workload", "kind"), message)
+        mistakes.add(("workload", "kind"), message)
         return None
     if start_ns or workload.opens_connections(own):
         own = own.model_copy(update={"start": "at-once"})
@@ -217,7 +205,7 @@ def _own_workload(
             f"it would end at {units.format_time(end_ns)}, but the run at "
             f"{units.format_time(load.duration_ns)}, the duration of [workload]"
         )
-        inside.add(("end" if literal.end is not None else "workload",), message)
+        mistakes.add(("end" if literal.end is not None else "workload",), message)
     return own
 
 

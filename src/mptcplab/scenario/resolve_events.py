@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from mptcplab import units
-from mptcplab.mistakes import Mistakes, Place, unknown
+from mptcplab.mistakes import Mistakes, unknown
 from mptcplab.scenario.fields import Factor
 from mptcplab.scenario.limits import DIRECTIONS, MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
 from mptcplab.scenario.literal import (
@@ -15,6 +16,7 @@ from mptcplab.scenario.literal import (
     LiteralLink,
     LiteralScenario,
     by_direction,
+    given,
 )
 from mptcplab.scenario.model import (
     LONGEST_NS,
@@ -50,16 +52,16 @@ def events(
     single = _paths_of_tcp(whole, connections, transport)
     found: list[tuple[int, Event]] = []
     for index, literal in enumerate(whole.event):
-        place: Place = ("event", index)
-        _check_missing(literal, place, mistakes)
+        inside = mistakes.inside("event", index)
+        for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
+            if getattr(literal, key) is None and (key != "path" or literal.link is None):
+                inside.missing((key,), f'every event has {key}, e.g. "{example}"')
         if duration_ns is not None and (literal.at or 0) >= duration_ns:
-            message = (
-                f"it must be before the end of the workload, at {units.format_time(duration_ns)}"
-            )
-            mistakes.add((*place, "at"), message)
+            end = units.format_time(duration_ns)
+            inside.add(("at",), f"it must be before the end of the workload, at {end}")
         if literal.action is not None:
-            _check_event(literal, place, mistakes)
-        possible = _check_target(literal, place, whole, single, mistakes)
+            _check_event(literal, inside)
+        possible = _check_target(literal, whole, single, inside)
         if possible and literal.at is not None and literal.action is not None:
             found.append((index, _event(literal)))
     _check_occurrences([event for _, event in found], duration_ns or LONGEST_NS, mistakes)
@@ -86,43 +88,35 @@ def _names(links: Sequence[LiteralLink]) -> list[str]:
     return [link.name for link in links if link.name is not None]
 
 
-def _check_missing(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
-    for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
-        if getattr(literal, key) is None and (key != "path" or literal.link is None):
-            mistakes.missing((*place, key), f'every event has {key}, e.g. "{example}"')
-
-
 def _check_target(
-    literal: LiteralEvent,
-    place: Place,
-    whole: LiteralScenario,
-    single: Collection[str],
-    mistakes: Mistakes,
+    literal: LiteralEvent, whole: LiteralScenario, single: Collection[str], mistakes: Mistakes
 ) -> bool:
     """Whether an event has a path or link to which it can happen; reports why not.
 
     Plain TCP uses the paths `single`.
     """
     if literal.path is not None and literal.link is not None:
-        mistakes.add((*place, "link"), "path and link are both given; give one of them")
+        mistakes.add(("link",), "path and link are both given; give one of them")
         return False
     kind, links = ("path", whole.path) if literal.link is None else ("link", whole.link)
     name = getattr(literal, kind)
     if name is None:
         return False
     if name not in (known := _names(links)):
-        mistakes.add((*place, kind), unknown(kind, name, known))
+        mistakes.add((kind,), unknown(kind, name, known))
         return False
     if literal.action == "unplug" and kind == "link":
-        mistakes.add((*place, "action"), "a link has no device of the client; unplug its paths")
+        mistakes.add(("action",), "a link has no device of the client; unplug its paths")
         return False
     if literal.action in ("close", *PRIORITY) and (kind == "link" or name in single):
-        why = "plain TCP has one path, with one address"
-        why = "a link has no address" if kind == "link" else why
-        mistakes.add((*place, "action"), f"{why}; it can go down and up, and change")
+        of_tcp = "plain TCP has one path, with one address"
+        why = "a link has no address" if kind == "link" else of_tcp
+        mistakes.add(("action",), f"{why}; it can go down and up, and change")
         return False
     if kind == "link":
-        _check_link_event(literal, place, mistakes)
+        for table, inner in by_direction(literal):
+            if table.cross is not None:
+                mistakes.add((*inner, "cross"), CROSS_OF_LINK)
     return True
 
 
@@ -140,115 +134,84 @@ def _routes(whole: LiteralScenario) -> list[list[tuple[str, ...]]]:
     return [[routes[name] for name in names if name in routes] for names in users]
 
 
-def _check_link_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
-    for table, key in by_direction(literal):
-        if table.cross is not None:
-            mistakes.add((*place, *key, "cross"), CROSS_OF_LINK)
-
-
-def _check_event(literal: LiteralEvent, place: Place, mistakes: Mistakes) -> None:
+def _check_event(literal: LiteralEvent, mistakes: Mistakes) -> None:
     """Report keys of an event that do not go together."""
     action = literal.action
     values = {
-        (*place, *inner, key): getattr(table, key)
+        (*inner, key): getattr(table, key)
         for table, inner in by_direction(literal)
         for key in LiteralChange.model_fields
     }
     given = [key for key, value in values.items() if value is not None]
     if action == "change" and not given and not any(map(mistakes.spoiled, values)):
-        mistakes.missing(
-            (*place, "rate"), "a change has a new rate, delay, jitter, loss or cross traffic"
-        )
+        mistakes.missing(("rate",), "a change has a new rate, delay, jitter, loss or cross traffic")
     if action not in _CHANGING:
         for key in given:
             mistakes.add(key, f"{action} changes no value; the action change does")
     if literal.lasts is not None and action == "up":
-        mistakes.add((*place, "lasts"), "up cannot be undone; leave it out")
-    if literal.lasts is None and action == "unplug" and not mistakes.spoiled((*place, "lasts")):
-        mistakes.missing((*place, "lasts"), "an unplug has an end; say how long it lasts")
+        mistakes.add(("lasts",), "up cannot be undone; leave it out")
+    if literal.lasts is None and action == "unplug" and not mistakes.spoiled(("lasts",)):
+        mistakes.missing(("lasts",), "an unplug has an end; say how long it lasts")
     if literal.random and literal.every is None:
-        mistakes.add(
-            (*place, "random"), "nothing repeats here; every is the mean time between two events"
-        )
+        mistakes.add(("random",), "nothing repeats here; every is the mean time between two events")
     if literal.every is None:
         return
     if action == "up":
-        mistakes.add((*place, "every"), "up happens once; leave it out")
+        mistakes.add(("every",), "up happens once; leave it out")
     elif literal.lasts is None and action != "handover":
         message = "it would not be over when it happens again; say how long it lasts"
-        mistakes.add((*place, "every"), message)
+        mistakes.add(("every",), message)
     elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:
         message = f"it must be longer than the event lasts, {units.format_time(literal.lasts)}"
-        mistakes.add((*place, "every"), message)
+        mistakes.add(("every",), message)
 
 
-def check_losses(
-    literals: Sequence[LiteralEvent], paths: Sequence[Link], mistakes: Mistakes
+def check_values(
+    literals: Sequence[LiteralEvent],
+    paths: Sequence[Path],
+    links: Sequence[Link],
+    mistakes: Mistakes,
 ) -> None:
-    """Report a new loss that the two states of its path cannot have."""
-    by_name = {path.name: path for path in paths}
-    for index, literal in enumerate(literals):
-        path = by_name.get(literal.path or literal.link or "")
-        if path is None:
-            continue
-        for direction in DIRECTIONS:
-            shape, own = getattr(path, direction), getattr(literal, direction)
-            loss = literal.loss if own.loss is None else own.loss
-            key = ("loss",) if own.loss is None else (direction, "loss")
-            if loss is not None:
-                message = loss_mistake(loss, shape.loss_burst, shape.loss_good, shape.loss_bad)
-                if message:
-                    mistakes.add(("event", index, *key), message)
-
-
-def check_rates(
-    literals: Sequence[LiteralEvent], paths: Sequence[Path], mistakes: Mistakes
-) -> None:
-    """Report a new rate for a path that has none."""
+    """Report a new loss that the two states of its path cannot have, and a new rate for a path
+    that has none.
+    """
+    by_name = {each.name: each for each in (*paths, *links)}
     without = {path.name for path in paths if NO_RATE_BPS in (path.up.rate_bps, path.down.rate_bps)}
     for index, literal in enumerate(literals):
-        if literal.path not in without:
-            continue
-        message = "the path has no rate of its own; change its link: link = NAME instead of path"
-        if literal.action == "handover":
-            mistakes.add(("event", index, "action"), message)
-        for table, key in by_direction(literal):
-            if table.rate is not None:
-                mistakes.add(("event", index, *key, "rate"), message)
+        inside = mistakes.inside("event", index)
+        own_rate = "the path has no rate of its own; change its link: link = NAME instead of path"
+        if literal.path in without and literal.action == "handover":
+            inside.add(("action",), own_rate)
+        for table, inner in by_direction(literal):
+            if literal.path in without and table.rate is not None:
+                inside.add((*inner, "rate"), own_rate)
+        path = by_name.get(literal.path or literal.link or "")
+        for direction in DIRECTIONS if path else ():
+            shape, own = getattr(path, direction), getattr(literal, direction)
+            loss = literal.loss if own.loss is None else own.loss
+            if loss is not None and (
+                message := loss_mistake(loss, shape.loss_burst, shape.loss_good, shape.loss_bad)
+            ):
+                inside.add(("loss",) if own.loss is None else (direction, "loss"), message)
 
 
 def _event(literal: LiteralEvent) -> Event:
     action = literal.action
     assert action is not None, "events without an action were reported"
     changed = DIRECTIONS if action in _CHANGING else ()
-    return Event(
-        at_ns=literal.at or 0,
-        path=literal.path or literal.link or "",
-        action=action,
-        lasts_ns=literal.lasts,
-        every_ns=literal.every,
-        random=bool(literal.random),
-        **{direction: _change(literal, getattr(literal, direction)) for direction in changed},
-    )
+    times = {"at_ns": 0, **given(literal, "path", "link", *LiteralChange.model_fields)}
+    changes: dict[str, Any] = {each: _change(literal, getattr(literal, each)) for each in changed}
+    return Event(path=literal.path or literal.link or "", **times, **changes)
 
 
 def _change(event: LiteralEvent, own: LiteralChange) -> Change:
     """The values for one direction; one given for it goes before one given for both."""
-    values = {
-        key: getattr(event, key) if getattr(own, key) is None else getattr(own, key)
-        for key in LiteralChange.model_fields
-    }
+    values = {key: value for key, value in event if key in LiteralChange.model_fields}
     if event.action == "handover":
-        for key, factor in (("rate", _HANDOVER_RATE), ("delay", _HANDOVER_DELAY)):
-            values[key] = factor if values[key] is None else values[key]
-    rate, delay = values["rate"], values["delay"]
-    return Change(
-        **{"rate_factor" if isinstance(rate, Factor) else "rate_bps": rate},
-        **{"delay_factor" if isinstance(delay, Factor) else "delay_ns": delay},
-        jitter_ns=values["jitter"],
-        loss=values["loss"],
-        cross_bps=values["cross"],
-    )
+        values["rate"] = _HANDOVER_RATE if event.rate is None else event.rate
+        values["delay"] = _HANDOVER_DELAY if event.delay is None else event.delay
+    values.update((key, value) for key, value in own if value is not None)
+    return Change(**given(LiteralChange.model_construct(**values)))
 
 
 def _check_order(

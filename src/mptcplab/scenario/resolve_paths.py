@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -13,6 +12,7 @@ from mptcplab import units
 from mptcplab.mistakes import Mistakes, Place, one_of, unknown
 from mptcplab.scenario.fields import Bytes
 from mptcplab.scenario.limits import (
+    DIRECTIONS,
     MAX_LINKS,
     MAX_QUEUE_PACKETS,
     MIN_RED_PACKETS,
@@ -27,6 +27,7 @@ from mptcplab.scenario.literal import (
     LiteralScenario,
     LiteralTrace,
     by_direction,
+    given,
 )
 from mptcplab.scenario.model import LONGEST_NS, Link, Path, Shape
 from mptcplab.scenario.presets import PRESETS
@@ -210,145 +211,113 @@ def _path(
     """A path or a link; the rest of the route adds `beyond_ns` to the RTT."""
     links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()
     preset = LiteralPath.model_validate(PRESETS[literal.preset].path if literal.preset else {})
-    directions = {
-        "up": _Values(_overridden(literal.up, literal, preset.up, preset)),
-        "down": _Values(_overridden(literal.down, literal, preset.down, preset)),
-    }
-    for direction, values in directions.items():
-        own = getattr(literal, direction)
-        where = functools.partial(_given, own, place, direction)
-        given = (*place, "trace") if own.trace is None else (*place, direction, "trace")
-        trace, of_preset = values.given.trace, getattr(preset, direction).trace
-        varies = False
-        if trace and of_preset and trace.file in (None, of_preset.file):
-            varies = True
+    found: list[tuple[LiteralDirection, Sequence[Step]]] = []
+    for direction in DIRECTIONS:
+        own, of_preset = getattr(literal, direction), getattr(preset, direction)
+        values = _overridden(own, literal, of_preset, preset)
+        report = functools.partial(_report, mistakes, own, (*place, direction))
+        where = (*place, "trace") if own.trace is None else (*place, direction, "trace")
+        trace, usual = values.trace, of_preset.trace
+        varies = trace and usual and trace.file in (None, usual.file)
+        if trace and varies:
             # a trace without a file says how that of the preset is played
-            trace = of_preset.model_copy(update=trace.model_dump(exclude_none=True))
-        steps = traces.steps(trace, literal.name or "", direction, given)
+            trace = usual.model_copy(update=trace.model_dump(exclude_none=True))
+        steps = traces.steps(trace, literal.name or "", direction, where)
         if steps is None:
             return None
         if varies:
             steps = _without(steps, _overridden(own, literal))
         if steps:
-            _take_first(values, steps, given, traces.duration_ns, mistakes)
+            values = _at_first(values, steps[0], where, mistakes)
         if links:
-            _leave_to_links(values, where, mistakes)
+            values = _left_to_links(values, report)
         if not mistakes.spoiled((*place, direction, "delay")):
-            _check_delays(values, where, mistakes)
-        _check_losses(values, where, mistakes)
-        _check_queue(values, where, mistakes)
-    up, down = directions["up"], directions["down"]
-    if literal.name is None or up.delay_ns is None or down.delay_ns is None:
+            _check_delays(values, report)
+        _check_losses(values, steps, report)
+        _check_queue(values, report)
+        found.append((values, steps))
+    if literal.name is None or any(v.rate is None or v.delay is None for v, _ in found):
         return None
-    round_trip_ns = beyond_ns + up.delay_ns + down.delay_ns
-    resolved = _direction(up, round_trip_ns), _direction(down, round_trip_ns)
-    if resolved[0] is None or resolved[1] is None:
-        return None
+    round_trip_ns = beyond_ns + sum(values.delay or 0 for values, _ in found)
+    up, down = (_shape(*each, round_trip_ns, traces.duration_ns) for each in found)
     ip = (isinstance(literal, LiteralPath) and literal.ip) or "4"
-    return Path(name=literal.name, up=resolved[0], down=resolved[1], links=links, ip=ip)
+    return Path(name=literal.name, up=up, down=down, links=links, ip=ip)
 
 
-class _Values:
-    """The values of a direction: as given, then changed by a trace or a link.
-
-    `steps` are the steps to play, and `mean_rate_bps` is the mean of their rates, if any.
-    """
-
-    def __init__(self, given: LiteralDirection) -> None:
-        self.given = given
-        self.rate_bps, self.delay_ns, self.loss = given.rate, given.delay, given.loss
-        self.queue = given.queue
-        self.steps: Sequence[Step] = ()
-        self.mean_rate_bps: int | None = None
+#: Reports a mistake in a direction: the key, and the message.
+_Report = Callable[[str, str], None]
 
 
 def _without(steps: Sequence[Step], given: LiteralDirection) -> Sequence[Step]:
     """The steps of a preset without the values that are given, which go before a preset."""
-    left = [
-        replace(
-            step,
-            rate_bps=step.rate_bps if given.rate is None else None,
-            delay_ns=step.delay_ns if given.delay is None else None,
-            loss=step.loss if given.loss is None else None,
-        )
-        for step in steps
-    ]
-    return [step for step in left if (step.rate_bps, step.delay_ns, step.loss) != (None,) * 3]
+    kept = {"rate_bps": given.rate, "delay_ns": given.delay, "loss": given.loss}
+    gone: dict[str, Any] = {name: None for name, value in kept.items() if value is not None}
+    left = [step._replace(**gone) for step in steps]
+    return [step for step in left if step[1:] != (None,) * 3]
 
 
-def _leave_to_links(values: _Values, where: _Where, mistakes: Mistakes) -> None:
+def _left_to_links(values: LiteralDirection, report: _Report) -> LiteralDirection:
     """A path with links: without a rate of its own it limits nothing and has no queue."""
-    if values.delay_ns is None:
-        values.delay_ns = 0
-    if values.rate_bps is not None:
-        return
+    values = values.model_copy(update={"delay": values.delay or 0})
+    if values.rate is not None:
+        return values
     for key in ("queue", "queue_discipline", "bottleneck"):
-        if getattr(values.given, key) is not None:
-            message = "the path has no rate of its own; the queue is the link's"
-            mistakes.add(where(key), message)
-    values.rate_bps, values.queue = NO_RATE_BPS, MAX_QUEUE_PACKETS
+        if getattr(values, key) is not None:
+            report(key, "the path has no rate of its own; the queue is the link's")
+    return values.model_copy(update={"rate": NO_RATE_BPS, "queue": MAX_QUEUE_PACKETS})
 
 
-def _given(own: LiteralDirection, place: Place, direction: str, key: str) -> Place:
-    """Where a value of a direction was given: for this direction, or for the path."""
-    return (*place, direction, key) if getattr(own, key) is not None else (*place, key)
+def _report(
+    mistakes: Mistakes, own: LiteralDirection, place: Place, key: str, message: str
+) -> None:
+    """Report a value of a direction where it was given: for this direction, or for the path."""
+    mistakes.add((*(place if getattr(own, key) is not None else place[:-1]), key), message)
 
 
-_Where = Callable[[str], Place]
-
-
-def _check_delays(values: _Values, where: _Where, mistakes: Mistakes) -> None:
-    given = values.given
-    delay_ns, jitter_ns, earlier_ns = values.delay_ns, given.jitter or 0, given.reorder_by
+def _check_delays(given: LiteralDirection, report: _Report) -> None:
+    delay_ns, jitter_ns, earlier_ns = given.delay, given.jitter or 0, given.reorder_by
     if earlier_ns is not None and not given.reorder:
-        message = "no packet overtakes others; reorder says how many do, e.g. 1%"
-        mistakes.add(where("reorder_by"), message)
+        report("reorder_by", "no packet overtakes others; reorder says how many do, e.g. 1%")
     if delay_ns is None:
         return
     text = units.format_time(delay_ns)
     if jitter_ns > delay_ns:
-        message = f"more than the delay of {text}; jitter is at most that"
-        mistakes.add(where("jitter"), message)
+        report("jitter", f"more than the delay of {text}; jitter is at most that")
     if not given.reorder:
         return
     if not delay_ns:
-        mistakes.add(where("reorder"), "without a delay nothing can be overtaken")
+        report("reorder", "without a delay nothing can be overtaken")
     elif earlier_ns == 0 or (earlier_ns or 0) > delay_ns:
-        message = f"reorder_by is more than 0 and at most the delay, which is {text}"
-        mistakes.add(where("reorder_by"), message)
+        report("reorder_by", f"reorder_by is more than 0 and at most the delay, which is {text}")
     elif jitter_ns > delay_ns - (earlier_ns or delay_ns):
         message = (
             f"jitter and reorder_by, which is {units.format_time(earlier_ns or delay_ns)}, are "
             f"together at most the delay of {text}"
         )
-        mistakes.add(where("jitter"), message)
+        report("jitter", message)
 
 
-def _check_losses(values: _Values, where: _Where, mistakes: Mistakes) -> None:
-    given = values.given
+def _check_losses(given: LiteralDirection, steps: Sequence[Step], report: _Report) -> None:
     if given.loss_correlation and given.loss_burst:
-        message = "loss_burst is another model; give one of the two"
-        mistakes.add(where("loss_correlation"), message)
+        report("loss_correlation", "loss_burst is another model; give one of the two")
     if given.loss_correlation == 1.0:
         message = "every packet would share the fate of the first; less than 100% is expected"
-        mistakes.add(where("loss_correlation"), message)
+        report("loss_correlation", message)
     good, bad = _states(given)
     if not given.loss_burst:
         for key in ("loss_good", "loss_bad"):
             if getattr(given, key) is not None:
-                message = "a loss has two states only with a loss_burst, e.g. 5"
-                mistakes.add(where(key), message)
+                report(key, "a loss has two states only with a loss_burst, e.g. 5")
         return
     if good >= bad:
         worse = "loss_good" if given.loss_good is not None else "loss_bad"
-        mistakes.add(where(worse), "loss_good is less than loss_bad")
+        report(worse, "loss_good is less than loss_bad")
         return
-    losses = {values.loss or 0.0, *(step.loss for step in values.steps if step.loss is not None)}
+    losses = {given.loss or 0.0, *(step.loss for step in steps if step.loss is not None)}
     for loss in losses:
         message = loss_mistake(loss, given.loss_burst, good, bad)
         if message:
-            key = "trace" if values.steps else "loss"
-            mistakes.add(where(key), message)
+            report("trace" if steps else "loss", message)
 
 
 def _states(given: LiteralDirection) -> tuple[float, float]:
@@ -369,39 +338,27 @@ def loss_mistake(loss: float, burst: int | None, good: float, bad: float) -> str
     )
 
 
-def _check_queue(values: _Values, where: _Where, mistakes: Mistakes) -> None:
-    queue, discipline = values.queue, values.given.queue_discipline
+def _check_queue(given: LiteralDirection, report: _Report) -> None:
+    queue, discipline = given.queue, given.queue_discipline
     if isinstance(queue, Bytes) and discipline not in (None, "droptail", "red"):
-        message = f"{discipline} counts packets; a size goes with droptail and red"
-        mistakes.add(where("queue"), message)
+        report("queue", f"{discipline} counts packets; a size goes with droptail and red")
     elif queue is not None and discipline == "red":
         least = MIN_RED_PACKETS * (PACKET_BYTES if isinstance(queue, Bytes) else 1)
         if queue < least:
-            message = f"red needs at least {MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes"
-            mistakes.add(where("queue"), message)
+            report("queue", f"red needs at least {MIN_RED_PACKETS} packets of {PACKET_BYTES} bytes")
 
 
-def _take_first(
-    values: _Values, steps: Sequence[Step], given: Place, duration_ns: int, mistakes: Mistakes
-) -> None:
-    """Start a direction with the first step of its trace; the default queue fits the mean rate."""
-    first = steps[0]
-    values.steps = steps
-    if first.rate_bps is not None:
-        rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
-        values.rate_bps = first.rate_bps
-        values.mean_rate_bps = link_trace.carried(rates, 0, duration_ns) // duration_ns
-    if first.delay_ns is not None:
-        values.delay_ns = first.delay_ns
-    if first.loss is not None:
-        values.loss = first.loss
-    for key, value, example in (
-        ("rate", values.rate_bps, "50mbit"),
-        ("delay", values.delay_ns, "10ms"),
-    ):
-        if value is None:
+def _at_first(
+    values: LiteralDirection, first: Step, given: Place, mistakes: Mistakes
+) -> LiteralDirection:
+    """The values of a direction at the first step of its trace."""
+    own = {"rate": first.rate_bps, "delay": first.delay_ns, "loss": first.loss}
+    values = values.model_copy(update={k: v for k, v in own.items() if v is not None})
+    for key, example in (("rate", "50mbit"), ("delay", "10ms")):
+        if getattr(values, key) is None:
             message = f'the trace has no {key}, and the path has none, e.g. {key} = "{example}"'
             mistakes.add(given, message)
+    return values
 
 
 def _overridden(*levels: LiteralDirection) -> LiteralDirection:
@@ -414,38 +371,24 @@ def _overridden(*levels: LiteralDirection) -> LiteralDirection:
     )
 
 
-def _direction(values: _Values, round_trip_ns: int) -> Shape | None:
-    """A direction with every default filled in; None without a rate or a delay."""
-    given, queue = values.given, values.queue
-    if values.rate_bps is None or values.delay_ns is None:
-        return None
-    discipline = given.queue_discipline or ("droptail" if isinstance(queue, Bytes) else "netem")
-    good, bad = _states(given)
+def _shape(
+    literal: LiteralDirection, steps: Sequence[Step], round_trip_ns: int, duration_ns: int
+) -> Shape:
+    """A direction with every default filled in; the default queue fits the mean rate."""
+    assert literal.rate is not None, "a path without a rate is not resolved"
+    assert literal.delay is not None, "a path without a delay is not resolved"
+    queue = literal.queue
+    discipline = literal.queue_discipline or ("droptail" if isinstance(queue, Bytes) else "netem")
     if queue is None:
-        rate_bps = values.rate_bps if values.mean_rate_bps is None else values.mean_rate_bps
+        rate_bps = literal.rate
+        if steps and steps[0].rate_bps is not None:
+            rates = [(step.at_ns, step.rate_bps or 0) for step in steps]
+            rate_bps = link_trace.carried(rates, 0, duration_ns) // duration_ns
         queue = _default_queue(discipline, default_queue_packets(rate_bps, round_trip_ns))
-    is_size = isinstance(queue, Bytes)
-    return Shape(
-        rate_bps=values.rate_bps,
-        delay_ns=values.delay_ns,
-        jitter_ns=given.jitter or 0,
-        loss=values.loss or 0.0,
-        loss_burst=given.loss_burst,
-        loss_bad=bad,
-        loss_good=good,
-        loss_correlation=given.loss_correlation or 0.0,
-        drop=given.drop or (),
-        drop_acks=given.drop_acks or (),
-        duplicate=given.duplicate or 0.0,
-        reorder=given.reorder or 0.0,
-        reorder_by_ns=given.reorder_by,
-        queue_packets=None if is_size else queue,
-        queue_bytes=int(queue) if is_size else None,
-        queue_discipline=discipline,
-        bottleneck=given.bottleneck or "router",
-        cross_bps=given.cross or 0,
-        steps=tuple((s.at_ns, s.rate_bps, s.delay_ns, s.loss) for s in values.steps[1:]),
-    )
+    values = {"jitter_ns": 0, "loss": 0.0, "queue_packets": None, **given(literal, "queue")}
+    values["queue_bytes" if isinstance(queue, Bytes) else "queue_packets"] = int(queue)
+    values |= {"queue_discipline": discipline, "steps": tuple(steps[1:])}
+    return Shape(**values)
 
 
 def _default_queue(discipline: str, product_packets: int) -> int:

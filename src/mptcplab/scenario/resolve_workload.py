@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Resolves workloads: fills in what was left out, and checks what does not go together."""
+"""Resolves workloads: gives values to their fields, and checks what does not go together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mptcplab import units
+from mptcplab.errors import InputError
 from mptcplab.mistakes import Mistakes, one_of
 from mptcplab.scenario import web_page
-from mptcplab.scenario.limits import WORKLOAD_KEYS, Start
-from mptcplab.scenario.literal import LiteralWorkload
-from mptcplab.scenario.web_page import PageError
+from mptcplab.scenario.limits import WORKLOAD_KEYS
+from mptcplab.scenario.literal import LiteralWorkload, given
 from mptcplab.scenario.workload import (
+    DEFAULT_BLOCK_BYTES,
+    DEFAULT_DURATION_NS,
     MAX_MESSAGES,
     AnyWorkload,
     Bulk,
@@ -26,51 +28,64 @@ from mptcplab.scenario.workload import (
     opens_connections,
 )
 
-T = TypeVar("T")
+#: Values of a workload, by the names of its fields.
+_Given = dict[str, Any]
 
 MAX_CONNECTIONS = 256
 
-#: As programs do, which know nothing of further subflows and do not wait for them.
-DEFAULT_START: Start = "at-once"
-DEFAULT_DURATION_NS = 20 * 10**9
 MAX_DEFAULT_WARMUP_NS = 5 * 10**9
-
-#: Transfers of 10 Mbit, as in Mahmud and Cho.
-DEFAULT_TRANSFER_BYTES = 1_250_000
-DEFAULT_TRANSFERS = 20
-#: Blocks of 8 KB, at 500 kbit/s: the application-limited flow of Paasch et al. 2014.
-DEFAULT_BLOCK_BYTES = 8000
+#: At 500 kbit/s, as the application-limited flow of Paasch et al. 2014.
 DEFAULT_BLOCK_RATE_BPS = 500_000
-# Thin: each fits into a packet. Our choice.
-DEFAULT_REQUEST_BYTES = 100
-DEFAULT_RESPONSE_BYTES = 1000
 DEFAULT_REQUEST_INTERVAL_NS = 10**8
 DEFAULT_REQUESTS = 100
 #: The headers of a browser's request; our choice.
 DEFAULT_GET_BYTES = 500
-#: The number of connections that browsers open to one host.
-DEFAULT_WEB_CONNECTIONS = 6
-#: The ladder that all titles once had at Netflix ("Per-Title Encode Optimization", 2015).
-DEFAULT_BITRATES_BPS = tuple(
-    kbps * 1000 for kbps in (235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800)
-)
 DEFAULT_VIDEO_NS = 120 * 10**9
-#: As in Huang et al. 2014. Their buffer of 240 s is longer than a run: ours is a sixth, and its
-#: parts (90 s and 126 s of 240 s) in proportion.
-DEFAULT_SEGMENT_NS = 4 * 10**9
+#: Huang et al. 2014 have a buffer of 240 s, longer than a run: ours is a sixth, and its parts (90 s
+#: and 126 s of 240 s) in proportion.
 DEFAULT_BUFFER_NS = 40 * 10**9
 _RESERVOIR = (90, 240)
 _CUSHION = (126, 240)
-DEFAULT_FPS = 25
-DEFAULT_FRAMES_RATE_BPS = 4_000_000
-#: 12 frames, every third an I or P: common in MPEG.
-DEFAULT_GOP = "IBBPBBPBBPBB"
-#: From the compression ratios usually quoted for I, P and B frames, 1:7, 1:20 and 1:50.
-DEFAULT_RATIO = (14, 5, 2)
-#: The one-way delay that hardly affects most applications, by ITU-T G.114 (2003).
-DEFAULT_DEADLINE_NS = 150 * 10**6
+# The defaults of each kind, by field.
+_DEFAULTS: Mapping[str, _Given] = {
+    # transfers of 10 Mbit, as in Mahmud and Cho
+    "transfers": {"transfer_bytes": 1_250_000, "count": 20, "interval_ns": None, "fresh": False},
+    "cbr": {"block_bytes": DEFAULT_BLOCK_BYTES, "rate_bps": None, "interval_ns": None},
+    # thin: each fits into a packet; our choice
+    "requests": {
+        "request_bytes": 100,
+        "response_bytes": 1000,
+        "random": False,
+        **dict.fromkeys(("interval_ns", "think_ns", "count")),
+    },
+    # as many connections as browsers open to one host
+    "web": {"request_bytes": DEFAULT_GET_BYTES, "connections": 6, "fresh": True},
+    "video": {
+        "request_bytes": DEFAULT_GET_BYTES,
+        "segment_ns": 4 * 10**9,  # as in Huang et al. 2014
+        # the ladder that all titles once had at Netflix ("Per-Title Encode Optimization", 2015)
+        "bitrates_bps": tuple(
+            kbps * 1000 for kbps in (235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800)
+        ),
+    },
+    "frames": {
+        "fps": 25,
+        "rate_bps": 4_000_000,
+        "gop": "IBBPBBPBBPBB",  # 12 frames, every third an I or P: common in MPEG
+        # from the compression ratios usually quoted for I, P and B frames, 1:7, 1:20 and 1:50
+        "ratio": (14, 5, 2),
+        # the one-way delay that hardly affects most applications, by ITU-T G.114 (2003)
+        "deadline_ns": 150 * 10**6,
+    },
+}
 #: A mean number of random requests at which far fewer than one seed in 10^9 exceeds the limit.
 _MAX_RANDOM_REQUESTS = 49_000
+
+# The fields of a size, by kind.
+_SIZES = {"bulk": "size_bytes", "transfers": "transfer_bytes", "cbr": "block_bytes"}
+
+#: Reports a mistake that lets the others be found: the key, and the message.
+_Report = Callable[[str, str], None]
 
 
 def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWorkload | None:
@@ -81,8 +96,8 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
     if mistakes.spoiled(("workload", "kind")):
         return None
     kind = literal.kind or "bulk"
-    given = [key for key in LiteralWorkload.model_fields if getattr(literal, key) is not None]
-    foreign = [key for key in given if key != "kind" and key not in WORKLOAD_KEYS[kind]]
+    own = ("kind", *WORKLOAD_KEYS[kind])
+    foreign = [key for key, value in literal if value is not None and key not in own]
     for key in foreign:
         having = one_of([name for name, keys in WORKLOAD_KEYS.items() if key in keys])
         has = ", ".join(WORKLOAD_KEYS[kind])
@@ -90,11 +105,17 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
         mistakes.add(("workload", key), message)
     if foreign or any(mistakes.spoiled(("workload", key)) for key in WORKLOAD_KEYS[kind]):
         return None
+    # as programs do, which know nothing of further subflows and do not wait for them
+    values = {"start": "at-once", **given(literal, "kind", "size")}
+    if literal.size is not None:
+        values[_SIZES[kind]] = literal.size
     try:
         if kind == "web":
-            found: AnyWorkload = _web(literal, folder)
+            found: AnyWorkload = _web(values, folder)
         else:
-            found = _RESOLVERS[kind](literal, mistakes)
+            found = _RESOLVERS[kind](
+                values, lambda key, message: mistakes.add(("workload", key), message)
+            )
         if opens_connections(found) and literal.start is not None:
             raise _Impossible(
                 "start", "its connections are opened when they are needed; leave it out"
@@ -102,12 +123,7 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
     except _Impossible as error:
         mistakes.add(("workload", error.key), str(error))
         return None
-    return found.model_copy(
-        update={
-            "start": literal.start or DEFAULT_START,
-            "no_delay": _or(literal.no_delay, found.no_delay),
-        }
-    )
+    return found
 
 
 class _Impossible(Exception):  # noqa: N818
@@ -118,174 +134,116 @@ class _Impossible(Exception):  # noqa: N818
         super().__init__(why)
 
 
-def _or(value: T | None, default: T) -> T:
-    return default if value is None else value
-
-
-def _timed(literal: LiteralWorkload, mistakes: Mistakes) -> dict[str, Any]:
-    duration_ns = _or(literal.duration, DEFAULT_DURATION_NS)
-    warmup_ns = _or(literal.warmup, min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10))
+def _timed(values: _Given, report: _Report) -> _Given:
+    """The values, with a duration and a warm-up."""
+    duration_ns = values.get("duration_ns", DEFAULT_DURATION_NS)
+    warmup_ns = values.get("warmup_ns", min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10))
     if warmup_ns >= duration_ns:
-        message = f"it must be shorter than the duration, which is {units.format_time(duration_ns)}"
-        mistakes.add(("workload", "warmup"), message)
-    return {"duration_ns": duration_ns, "warmup_ns": warmup_ns}
+        length = units.format_time(duration_ns)
+        report("warmup", f"it must be shorter than the duration, which is {length}")
+    return {**values, "duration_ns": duration_ns, "warmup_ns": warmup_ns}
 
 
-def _directed(literal: LiteralWorkload) -> dict[str, Any]:
-    return {"direction": literal.direction or "up"}
-
-
-def _bulk(literal: LiteralWorkload, mistakes: Mistakes) -> Bulk:
-    if literal.size is None:
-        return Bulk(**_directed(literal), **_timed(literal, mistakes))
-    if literal.duration is not None:
+def _bulk(values: _Given, report: _Report) -> Bulk:
+    if "size_bytes" not in values:
+        return Bulk(**_timed(values, report))
+    if "duration_ns" in values:
         raise _Impossible("size", "duration and size are both given; give one of them")
-    if literal.warmup:
-        message = "a workload of a given size has no warm-up; leave it out"
-        mistakes.add(("workload", "warmup"), message)
-    return Bulk(**_directed(literal), size_bytes=literal.size)
+    if values.pop("warmup_ns", 0):
+        report("warmup", "a workload of a given size has no warm-up; leave it out")
+    return Bulk(**values)
 
 
-def _transfers(literal: LiteralWorkload, _mistakes: Mistakes) -> Transfers:
-    count = _or(literal.count, DEFAULT_TRANSFERS)
-    fresh = bool(literal.fresh)
-    transfers = count * _directions(literal)
-    each = 1 if literal.direction in (None, "up") and literal.interval is not None else 2
-    if fresh and transfers > MAX_CONNECTIONS:
+def _transfers(values: _Given, _report: _Report) -> Transfers:
+    found = Transfers(**{**_DEFAULTS["transfers"], **values})
+    transfers = found.count * len(found.directions)
+    if found.fresh and transfers > MAX_CONNECTIONS:
         limit = f"at most {MAX_CONNECTIONS} are possible"
         raise _Impossible("count", f"{transfers} connections, one for each transfer; {limit}")
+    each = 1 if found.direction == "up" and found.interval_ns is not None else 2
     _check_number(each * transfers, "count")
-    return Transfers(
-        **_directed(literal),
-        transfer_bytes=_or(literal.size, DEFAULT_TRANSFER_BYTES),
-        count=count,
-        interval_ns=literal.interval,
-        fresh=fresh,
-    )
+    return found
 
 
-def _cbr(literal: LiteralWorkload, mistakes: Mistakes) -> Cbr:
-    if literal.rate is not None and literal.interval is not None:
+def _cbr(values: _Given, report: _Report) -> Cbr:
+    if "interval_ns" not in values:
+        values.setdefault("rate_bps", DEFAULT_BLOCK_RATE_BPS)
+    elif "rate_bps" in values:
         raise _Impossible("interval", "rate and interval are both given; give one of them")
-    rate_bps = literal.rate
-    if literal.interval is None:
-        rate_bps = _or(rate_bps, DEFAULT_BLOCK_RATE_BPS)
-    timed = _timed(literal, mistakes)
-    size = _or(literal.size, DEFAULT_BLOCK_BYTES)
-    if literal.interval is not None:
-        blocks = -(-timed["duration_ns"] // literal.interval)
+    found = Cbr(**{**_DEFAULTS["cbr"], **_timed(values, report)})
+    assert found.duration_ns, "it lasts"
+    if found.interval_ns is not None:
+        blocks = -(-found.duration_ns // found.interval_ns)
     else:
-        assert rate_bps is not None
-        blocks = -(-timed["duration_ns"] * rate_bps // (size * 8 * 10**9))
-    blamed = "duration" if literal.interval is None else "interval"
-    _check_number(blocks * _directions(literal), blamed)
-    return Cbr(
-        **_directed(literal),
-        **timed,
-        block_bytes=size,
-        rate_bps=rate_bps,
-        interval_ns=literal.interval,
-    )
+        assert found.rate_bps, "it is given, or the default"
+        blocks = -(-found.duration_ns * found.rate_bps // (found.block_bytes * 8 * 10**9))
+    blamed = "duration" if found.interval_ns is None else "interval"
+    _check_number(blocks * len(found.directions), blamed)
+    return found
 
 
-def _requests(literal: LiteralWorkload, mistakes: Mistakes) -> Requests:
-    sizes: dict[str, Any] = {
-        "request_bytes": _or(literal.request, DEFAULT_REQUEST_BYTES),
-        "response_bytes": _or(literal.response, DEFAULT_RESPONSE_BYTES),
-    }
-    if literal.think is not None:
-        for key in ("interval", "random", "duration", "warmup"):
-            if getattr(literal, key):
-                message = "with a think time, a request waits for the last response; leave it out"
-                mistakes.add(("workload", key), message)
-        count = _or(literal.count, DEFAULT_REQUESTS)
-        return Requests(
-            **sizes, interval_ns=None, random=False, think_ns=literal.think, count=count
-        )
-    if literal.count is not None:
+def _requests(values: _Given, report: _Report) -> Requests:
+    if "think_ns" in values:
+        for name in ("interval_ns", "random", "duration_ns", "warmup_ns"):
+            if values.pop(name, None):
+                report(
+                    name.removesuffix("_ns"),
+                    "with a think time, a request waits for the last response; leave it out",
+                )
+        return Requests(**{**_DEFAULTS["requests"], "count": DEFAULT_REQUESTS, **values})
+    if "count" in values:
         message = "requests at an interval are sent for a duration; a count goes with think"
         raise _Impossible("count", message)
-    interval_ns = _or(literal.interval, DEFAULT_REQUEST_INTERVAL_NS)
-    timed = _timed(literal, mistakes)
-    number = -(-timed["duration_ns"] // interval_ns)
-    if literal.random and number > _MAX_RANDOM_REQUESTS:
+    interval_ns = values.setdefault("interval_ns", DEFAULT_REQUEST_INTERVAL_NS)
+    found = Requests(**{**_DEFAULTS["requests"], **_timed(values, report)})
+    assert found.duration_ns, "it lasts"
+    number = -(-found.duration_ns // interval_ns)
+    if found.random and number > _MAX_RANDOM_REQUESTS:
         message = f"{number} requests on average; at most {_MAX_RANDOM_REQUESTS} are possible"
         raise _Impossible("interval", message)
     _check_number(2 * number, "interval")
-    random = bool(literal.random)
-    return Requests(
-        **sizes, **timed, interval_ns=interval_ns, random=random, think_ns=None, count=None
-    )
+    return found
 
 
-def _web(literal: LiteralWorkload, folder: Path) -> Web:
-    objects = web_page.MEDIAN
-    if literal.page is not None:
-        try:
-            objects = web_page.read(folder / literal.page)
-        except PageError as error:
-            raise _Impossible("page", str(error)) from None
-    return Web(
-        objects=objects,
-        request_bytes=_or(literal.request, DEFAULT_GET_BYTES),
-        connections=_or(literal.connections, DEFAULT_WEB_CONNECTIONS),
-        fresh=literal.fresh is not False,
-    )
+def _web(values: _Given, folder: Path) -> Web:
+    page = values.pop("page", None)
+    try:
+        objects = web_page.read(folder / page) if page else web_page.MEDIAN
+    except InputError as error:
+        raise _Impossible("page", str(error.problems[0])) from None
+    return Web(objects=objects, **{**_DEFAULTS["web"], **values})
 
 
-def _video(literal: LiteralWorkload, _mistakes: Mistakes) -> Video:
-    segment_ns = _or(literal.segment, DEFAULT_SEGMENT_NS)
-    buffer_ns = _or(literal.buffer, max(DEFAULT_BUFFER_NS, 2 * segment_ns))
+def _video(values: _Given, _report: _Report) -> Video:
+    duration_ns = values.pop("duration_ns", DEFAULT_VIDEO_NS)
+    segment_ns: int = {**_DEFAULTS["video"], **values}["segment_ns"]
+    buffer_ns = values.setdefault("buffer_ns", max(DEFAULT_BUFFER_NS, 2 * segment_ns))
     # A request waits until the buffer has room for a segment: it is never fuller then.
     room_ns = buffer_ns - segment_ns
     if room_ns < segment_ns:
         message = f"it must hold two segments, which are {units.format_time(2 * segment_ns)}"
         raise _Impossible("buffer", message)
-    reservoir_ns = _or(literal.reservoir, buffer_ns * _RESERVOIR[0] // _RESERVOIR[1])
-    cushion_ns = _or(
-        literal.cushion,
-        max(1, min(buffer_ns * _CUSHION[0] // _CUSHION[1], room_ns - reservoir_ns)),
-    )
-    if reservoir_ns + cushion_ns > room_ns:
+    blamed = "cushion" if "cushion_ns" in values else "reservoir"
+    reservoir_ns = values.setdefault("reservoir_ns", buffer_ns * _RESERVOIR[0] // _RESERVOIR[1])
+    usual_ns = max(1, min(buffer_ns * _CUSHION[0] // _CUSHION[1], room_ns - reservoir_ns))
+    if reservoir_ns + values.setdefault("cushion_ns", usual_ns) > room_ns:
         message = (
             f"reservoir and cushion exceed the buffer less a segment, which is "
             f"{units.format_time(room_ns)}: the highest bitrate would never be reached"
         )
-        raise _Impossible("reservoir" if literal.cushion is None else "cushion", message)
-    segments = -(-_or(literal.duration, DEFAULT_VIDEO_NS) // segment_ns)
+        raise _Impossible(blamed, message)
+    segments = -(-duration_ns // segment_ns)
     _check_number(2 * segments, "duration")
-    found = Video(
-        segments=segments,
-        segment_ns=segment_ns,
-        bitrates_bps=_or(literal.bitrates, DEFAULT_BITRATES_BPS),
-        request_bytes=_or(literal.request, DEFAULT_GET_BYTES),
-        buffer_ns=buffer_ns,
-        reservoir_ns=reservoir_ns,
-        cushion_ns=cushion_ns,
-    )
+    found = Video(segments=segments, **{**_DEFAULTS["video"], **values})
     if len(set(found.sizes)) < len(found.sizes):
         raise _Impossible("bitrates", "two of them have segments of the same size in bytes")
     return found
 
 
-def _frames(literal: LiteralWorkload, mistakes: Mistakes) -> Frames:
-    timed = _timed(literal, mistakes)
-    fps = _or(literal.fps, DEFAULT_FPS)
-    frames = -(-timed["duration_ns"] * fps // 10**9)
-    _check_number(frames * _directions(literal), "duration")
-    return Frames(
-        **_directed(literal),
-        **timed,
-        fps=fps,
-        rate_bps=_or(literal.rate, DEFAULT_FRAMES_RATE_BPS),
-        gop=literal.gop or DEFAULT_GOP,
-        ratio=literal.ratio or DEFAULT_RATIO,
-        deadline_ns=_or(literal.deadline, DEFAULT_DEADLINE_NS),
-    )
-
-
-def _directions(literal: LiteralWorkload) -> int:
-    return 2 if literal.direction == "both" else 1
+def _frames(values: _Given, report: _Report) -> Frames:
+    found = Frames(**{**_DEFAULTS["frames"], **_timed(values, report)})
+    _check_number(found.frames * len(found.directions), "duration")
+    return found
 
 
 def _check_number(messages: int, blamed: str) -> None:
@@ -293,7 +251,7 @@ def _check_number(messages: int, blamed: str) -> None:
         raise _Impossible(blamed, f"{messages} messages; at most {MAX_MESSAGES} are possible")
 
 
-_RESOLVERS: dict[str, Callable[[LiteralWorkload, Mistakes], AnyWorkload]] = {
+_RESOLVERS: dict[str, Callable[[_Given, _Report], AnyWorkload]] = {
     "bulk": _bulk,
     "transfers": _transfers,
     "cbr": _cbr,

@@ -119,19 +119,33 @@ RECOVERY = Parameter(
 
 
 @dataclass(frozen=True)
-class Scheduler:
-    """A scheduler and its description.
+class Algorithm:
+    """A scheduler or a congestion control.
 
-    `description` is the head comment of its file; `file` is None for upstream's own. `digest` is
-    the hash of the content of a user's own file, else None: our files are part of the kernel.
-    `units`: applications may announce units of their data to it (docs/units.md). `recovers`: it
-    has RECOVERY by default.
+    `description` is the head comment of its file; `file` is None for the kernel's own.
     """
 
     name: str
     description: str
     parameters: tuple[Parameter, ...] = ()
     file: Path | None = None
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the description, without the name and the full stop: one line."""
+        first = " ".join(self.description.partition("\n\n")[0].split())
+        return first.removeprefix(f"{self.name}: ").rstrip(".")
+
+
+@dataclass(frozen=True)
+class Scheduler(Algorithm):
+    """A scheduler.
+
+    `digest` is the hash of the content of a user's own file, else None: our files are part of the
+    kernel. `units`: applications may announce units of their data to it (docs/units.md).
+    `recovers`: it has RECOVERY by default.
+    """
+
     digest: str | None = None
     units: bool = False
     recovers: bool = False
@@ -140,11 +154,6 @@ class Scheduler:
     def recovery(self) -> Parameter:
         """RECOVERY, with its default."""
         return replace(RECOVERY, default=int(self.recovers))
-
-    @property
-    def summary(self) -> str:
-        """The first paragraph of the description, without the name: one line."""
-        return summary(self.name, self.description)
 
 
 class _Frozen(BaseModel):
@@ -362,12 +371,6 @@ def _unknown_parameter(key: str, name: str, known: Sequence[str]) -> str:
 
 
 # From C
-
-
-def summary(name: str, description: str) -> str:
-    """The first paragraph of a head comment, without the name and the full stop: one line."""
-    first = " ".join(description.partition("\n\n")[0].split())
-    return first.removeprefix(f"{name}: ").rstrip(".")
 
 
 def _parse(file: Path, text: str, digest: str | None = None) -> Scheduler:

@@ -8,8 +8,7 @@ same in both directions, throughout a trace, and where an event sets it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mptcplab import units
 from mptcplab.errors import InputError, Problem
@@ -21,7 +20,7 @@ from mptcplab.scenario.limits import (
     PACKET_BYTES,
     loss_range,
 )
-from mptcplab.scenario.model import Change, Link, Scenario, Shape, TraceStep, Varied
+from mptcplab.scenario.model import Change, Link, Scenario, Shape, Varied
 from mptcplab.traces import link_trace
 
 L = TypeVar("L", bound=Link)
@@ -45,28 +44,10 @@ _MOST_LOSS = 0.99
 _MAX_QUEUE_BYTES = units.parse_size("1GB")
 
 
-@dataclass(frozen=True)
-class Uncertainty:
-    """The uncertainty of values, as fractions of them: by the name of a path or link, and the key.
+def parse(texts: Sequence[str], base: Scenario) -> tuple[Varied, ...]:
+    """What is uncertain of a scenario's values, by default everything; 0 is certain.
 
-    Values that are certain, or that are and stay 0, are not included.
-    """
-
-    parts: Mapping[tuple[str, str], float]
-
-    def text(self) -> str:
-        """The request, in few words: each value +-20 %, or from the least to the most."""
-        if not self.parts:
-            return "taken as certain"
-        low, high = min(self.parts.values()), max(self.parts.values())
-        least = units.format_fraction(low)
-        return f"+-{least}" if low == high else f"+-{least} to +-{units.format_fraction(high)}"
-
-
-def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:
-    """The uncertainty of a scenario's values; each text is about some of them.
-
-    The most specific one counts: that of a key of a path, then of a path, of a key, of everything.
+    The most specific text counts: that of a key of a path, then of a path, of a key, of everything.
     Raises InputError with every mistake.
     """
     problems: list[Problem] = []
@@ -75,10 +56,19 @@ def parse(texts: Sequence[str], base: Scenario) -> Uncertainty:
         problems.append(Problem(_FLAG, "", shown(item), message))
 
     said: _Said = {(None, None): units.parse_fraction(DEFAULT)}
-    parts = _parts(texts, said, base.own_and_shared, report)
+    found = _parts(texts, said, base.own_and_shared, report)
     if problems:
         raise InputError(problems)
-    return Uncertainty({(name, key): part for name, key, part in parts})
+    return found
+
+
+def text(uncertain: Sequence[Varied]) -> str:
+    """How uncertain values are, in few words: +-20 %, or from the least to the most."""
+    if not uncertain:
+        return "taken as certain"
+    parts = [part for _, _, part in uncertain]
+    least, most = (units.format_fraction(part) for part in (min(parts), max(parts)))
+    return f"+-{least}" if least == most else f"+-{least} to +-{most}"
 
 
 def varied(
@@ -200,10 +190,6 @@ def _has(shape: Shape, key: str) -> bool:
     return shape.loss > 0 or any(loss for _, _, _, loss in shape.steps)
 
 
-def _of_link(name: str, factors: Mapping[tuple[str, str], float]) -> Mapping[str, float]:
-    return {key: factors.get((name, key), 1.0) for key in KEYS}
-
-
 def _link(link: L, factors: Mapping[tuple[str, str], float]) -> L:
     own = _of_link(link.name, factors)
     return link.model_copy(
@@ -211,44 +197,44 @@ def _link(link: L, factors: Mapping[tuple[str, str], float]) -> L:
     )
 
 
+def _of_link(name: str, factors: Mapping[tuple[str, str], float]) -> Mapping[str, float]:
+    return {key: factors.get((name, key), 1.0) for key in KEYS}
+
+
 def _direction(shape: Shape, factors: Mapping[str, float]) -> Shape:
     if all(factor == 1.0 for factor in factors.values()):
         return shape
     fewest = MIN_RED_PACKETS if shape.queue_discipline == "red" else 1
-    return shape.model_copy(
-        update={
-            "rate_bps": _rate(shape.rate_bps, factors),
-            "delay_ns": _delay(shape.delay_ns, factors),
-            # rounded down like the delay, so that values below it stay below it
-            "jitter_ns": _delay(shape.jitter_ns, factors),
-            "reorder_by_ns": None
-            if shape.reorder_by_ns is None
-            else _delay(shape.reorder_by_ns, factors),
-            "loss": _loss(shape, shape.loss, factors),
-            "queue_packets": _queue(shape.queue_packets, fewest, MAX_QUEUE_PACKETS, factors),
-            "queue_bytes": _queue(
-                shape.queue_bytes, fewest * PACKET_BYTES, _MAX_QUEUE_BYTES, factors
-            ),
-            "steps": tuple(_step(shape, step, factors) for step in shape.steps),
-        }
+    queues = (
+        ("queue_packets", fewest, MAX_QUEUE_PACKETS),
+        ("queue_bytes", fewest * PACKET_BYTES, _MAX_QUEUE_BYTES),
     )
-
-
-def _step(shape: Shape, step: TraceStep, factors: Mapping[str, float]) -> TraceStep:
-    at_ns, rate_bps, delay_ns, loss = step
-    return (
-        at_ns,
-        None if rate_bps is None else _rate(rate_bps, factors),
-        None if delay_ns is None else _delay(delay_ns, factors),
-        None if loss is None else _loss(shape, loss, factors),
+    update: dict[str, Any] = {
+        name: min(max(round(size * factors["queue"]), least), most)
+        for name, least, most in queues
+        if (size := getattr(shape, name)) is not None
+    }
+    # jitter and reordering are rounded down like the delay, so that values below it stay below it
+    for name, scale in {**_SCALES, "reorder_by_ns": _delay}.items():
+        if (value := getattr(shape, name)) is not None:
+            update[name] = scale(value, factors)
+    update["loss"] = _loss(shape, shape.loss, factors)
+    update["steps"] = tuple(
+        (
+            at_ns,
+            None if rate_bps is None else _rate(rate_bps, factors),
+            None if delay_ns is None else _delay(delay_ns, factors),
+            None if loss is None else _loss(shape, loss, factors),
+        )
+        for at_ns, rate_bps, delay_ns, loss in shape.steps
     )
+    return shape.model_copy(update=update)
 
 
 def _change(change: Change, factors: Mapping[str, float]) -> Change:
     """A rate or delay that an event sets; a factor of its own, losses and the rest stay."""
-    scale = {"rate_bps": _rate, "delay_ns": _delay, "jitter_ns": _delay}
-    values = {name: getattr(change, name) for name in scale}
-    update = {name: scale[name](v, factors) for name, v in values.items() if v is not None}
+    values = {name: getattr(change, name) for name in _SCALES}
+    update = {name: _SCALES[name](v, factors) for name, v in values.items() if v is not None}
     return change.model_copy(update=update)
 
 
@@ -271,5 +257,4 @@ def _loss(shape: Shape, loss: float, factors: Mapping[str, float]) -> float:
     return min(max(round(loss * factors["loss"], _LOSS_DIGITS), least), most, _MOST_LOSS)
 
 
-def _queue(size: int | None, fewest: int, most: int, factors: Mapping[str, float]) -> int | None:
-    return None if size is None else min(max(round(size * factors["queue"]), fewest), most)
+_SCALES = {"rate_bps": _rate, "delay_ns": _delay, "jitter_ns": _delay}

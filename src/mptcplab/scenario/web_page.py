@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Web pages: their objects, and which objects become known only by loading others.
 
-`MEDIAN` is a page of median size. The user's own is read from a file, TOML or JSON:
+`MEDIAN` is a page of median size. The user's own is a TOML file:
 
     [[object]]
     name = "index.html"
@@ -16,27 +16,21 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from mptcplab import units
-from mptcplab.mistakes import printable, read_text, shown, suggestion
+from mptcplab.mistakes import Mistakes, printable, shown, suggestion
+from mptcplab.scenario import fields, toml_file
+from mptcplab.scenario.fields import Reads
 
 MAX_OBJECTS = 5000
-MAX_OBJECT_BYTES = 10**9
-MAX_DELAY_NS = 60 * 10**9
+_SIZE = fields.size("a size", "1B", "1GB")
+_DELAY = fields.time("a delay", "0s", "60s")
 _MAX_NAME = 100
-_MAX_FILE_MIB = 4
 _KEYS = ("name", "size", "depends", "delay")
-
-
-class PageError(ValueError):
-    """A mistake in a page's file: the object, and what is accepted."""
 
 
 class Object(BaseModel):
@@ -83,39 +77,29 @@ MEDIAN = _median()
 
 
 def read(file: Path) -> tuple[Object, ...]:
-    """The objects of a page, from a file. Raises PageError."""
-    data = _load(file)
-    unknown = [key for key in data if key != "object"]
-    if unknown:
-        raise PageError(f"unknown key {shown(unknown[0])}; a page has objects, each an [[object]]")
-    tables = data.get("object")
+    """The objects of a page, from a file. Raises InputError."""
+    mistakes = Mistakes(printable(str(file)))
+    data = toml_file.read(file, mistakes)
+    mistakes.stop_if_any()
+    for key in data:
+        if key != "object":
+            mistakes.add((key,), "unknown key; a page has objects, each an [[object]]")
+    tables: Any = data.get("object")
     if not isinstance(tables, list) or not 1 <= len(tables) <= MAX_OBJECTS:
-        raise PageError(f"a page has 1 to {MAX_OBJECTS} objects, each headed [[object]]")
+        mistakes.add((), f"a page has 1 to {MAX_OBJECTS} objects, each headed [[object]]")
+    mistakes.stop_if_any()
     objects: list[Object] = []
     numbers: dict[str, int] = {}
     for index, table in enumerate(tables):
         try:
             found = _object(table, numbers)
         except ValueError as error:
-            raise PageError(f"object[{index + 1}]: {error}") from None
-        numbers[found.name] = index
-        objects.append(found)
+            mistakes.add(("object", index), str(error))
+            mistakes.stop_if_any()
+        else:
+            numbers[found.name] = index
+            objects.append(found)
     return tuple(objects)
-
-
-def _load(file: Path) -> dict[str, Any]:
-    try:
-        text = read_text(file, _MAX_FILE_MIB, "a page is a short file, TOML or JSON")
-    except ValueError as error:
-        raise PageError(str(error)) from None
-    kind, load = ("JSON", json.loads) if file.suffix == ".json" else ("TOML", tomllib.loads)
-    try:
-        data: Any = load(text)
-    except (ValueError, RecursionError) as error:
-        raise PageError(f"not valid {kind}: {printable(str(error))[:200]}") from None
-    if not isinstance(data, dict):
-        raise PageError('a page in JSON is { "object": [ ... ] }')
-    return data
 
 
 def _object(table: object, numbers: Mapping[str, int]) -> Object:
@@ -135,23 +119,17 @@ def _object(table: object, numbers: Mapping[str, int]) -> Object:
     parent = table.get("depends")
     if parent is not None and (not isinstance(parent, str) or parent not in numbers):
         raise ValueError(f"depends = {shown(parent)}: not the name of an object before this one")
-    size = _number("size", table["size"], units.parse_size, 1, MAX_OBJECT_BYTES)
     return Object(
         name=name,
-        size_bytes=size,
+        size_bytes=_read("size", _SIZE, table),
         parent=None if parent is None else numbers[parent],
-        delay_ns=_number("delay", table.get("delay", 0), units.parse_time, 0, MAX_DELAY_NS),
+        delay_ns=_read("delay", _DELAY, table) if "delay" in table else 0,
     )
 
 
-def _number(key: str, value: object, parse: Callable[[str, str], int], low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"{key} = {shown(value)}: a number with its unit, as text, is expected")
+def _read(key: str, reads: Reads, table: Mapping[str, Any]) -> int:
     try:
-        number = parse(str(value), f"the {key}")
+        number: int = reads.read(table[key])
     except ValueError as error:
-        raise ValueError(f"{key} = {shown(value)}: {error}") from None
-    if not low <= number <= high:
-        unit = "B" if key == "size" else "ns"
-        raise ValueError(f"{key} = {shown(value)}: out of range; {low}{unit} to {high}{unit}")
+        raise ValueError(f"{key} = {shown(table[key])}: {error}") from None
     return number

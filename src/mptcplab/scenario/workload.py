@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 
 MAX_MESSAGES = 100_000
+DEFAULT_DURATION_NS = 20 * 10**9
+#: Blocks of the application-limited flow of Paasch et al. 2014.
+DEFAULT_BLOCK_BYTES = 8000
 #: A frame that the scheduler may drop begins with its number, of 4 bytes.
 MIN_FRAME_BYTES = 8
 
@@ -65,6 +68,11 @@ class Workload(BaseModel):
     warmup_ns: int = 0
     start: Start = "established"
     no_delay: bool = False
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions in which data is sent."""
+        return DIRECTIONS if self.direction == "both" else (self.direction,)
 
 
 class Bulk(Workload):
@@ -157,6 +165,12 @@ class Frames(Workload):
     gop: str
     ratio: tuple[int, int, int]
     deadline_ns: int
+
+    @property
+    def frames(self) -> int:
+        """Their number, in each direction."""
+        assert self.duration_ns is not None
+        return -(-self.duration_ns * self.fps // 10**9)
 
     def frame_bytes(self, kind: str) -> int:
         """Size of a frame of kind I, P or B, such that a group has the mean rate."""
@@ -279,19 +293,15 @@ def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) ->
     return max([least_ns, *complete])
 
 
-def _directions(workload: Workload) -> tuple[Direction, ...]:
-    return DIRECTIONS if workload.direction == "both" else (workload.direction,)
-
-
 def _bulk(workload: Bulk) -> list[Message]:
     sizes = () if workload.size_bytes is None else (workload.size_bytes,)
-    return [Message(1, each, sizes, label="bulk") for each in _directions(workload)]
+    return [Message(1, each, sizes, label="bulk") for each in workload.directions]
 
 
 def _transfers(workload: Transfers) -> list[Message]:
     """Each direction has its own connections: replies would wait behind transfers."""
     found: list[Message] = []
-    directions = _directions(workload)
+    directions = workload.directions
     for number, direction in enumerate(directions):
         last = None
         for i in range(workload.count):
@@ -317,7 +327,7 @@ def _cbr(workload: Cbr) -> list[Message]:
     return [
         Message(1, direction, (workload.block_bytes,), at_ns=at_ns, label="block")
         for at_ns in _block_times(workload)
-        for direction in _directions(workload)
+        for direction in workload.directions
     ]
 
 
@@ -417,9 +427,8 @@ def _video(workload: Video) -> list[Message]:
 
 def _frames(workload: Frames) -> list[Message]:
     """P and B frames need the last I or P frame before them."""
-    assert workload.duration_ns is not None
     sizes = {kind: workload.frame_bytes(kind) for kind in "IPB"}
-    count = -(-workload.duration_ns * workload.fps // 10**9)
+    count = workload.frames
     kinds = [workload.gop[i % len(workload.gop)] for i in range(count)]
     due_ns = [i * 10**9 // workload.fps for i in range(count)]
     needs: list[int | None] = []
@@ -434,7 +443,7 @@ def _frames(workload: Frames) -> list[Message]:
         if needed is not None:
             importance[needed] += importance[i]
             last_ns[needed] = max(last_ns[needed], last_ns[i])
-    directions = _directions(workload)
+    directions = workload.directions
 
     def message(i: int, place: int) -> Message:
         needed = needs[i]

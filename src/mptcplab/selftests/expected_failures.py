@@ -16,13 +16,9 @@ from pathlib import Path
 from typing import Literal
 
 import pydantic
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 
-from mptcplab.errors import MptcplabError
-from mptcplab.mistakes import first_of
-from mptcplab.scenario.scheduler import known
-from mptcplab.selftests.jobs import DEFAULT_SCHEDULER, choice
-from mptcplab.selftests.scripts import OTHER_PACKETS, PACKETS, SCRIPTS
+from mptcplab.selftests.jobs import DEFAULT_SCHEDULER
 from mptcplab.selftests.tap import Result, lost
 
 #: The list.
@@ -67,37 +63,8 @@ class Expectations:
 
 
 def listed() -> Expectations:
-    """The content of FILE. Raises MptcplabError if it makes no sense."""
-    names = [str(script) for script in (*SCRIPTS, PACKETS, OTHER_PACKETS)]
-    found = read(FILE.read_text(), FILE.name, list(known()), names)
-    for form in found.forms:
-        choice(form)
-    return found
-
-
-def read(
-    text: str, name: str, schedulers: Collection[str], scripts: Collection[str]
-) -> Expectations:
-    """The list in `text`, which messages call `name`.
-
-    Raises MptcplabError for an unknown key, a scheduler that is neither one of `schedulers` nor a
-    form of one, a script that is none of `scripts`, or a missing reason.
-    """
-    try:
-        found = TypeAdapter(Expectations).validate_python(tomllib.loads(text))
-    except ValidationError as error:
-        raise MptcplabError(f"{name}: {': '.join(first_of(error))}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise MptcplabError(f"{name}: {error}") from error
-    named = [
-        *((form.partition(":")[0], schedulers) for form in found.forms),
-        *((each.scheduler, [*schedulers, *found.forms]) for each in found.expected),
-        *((each.script, scripts) for each in found.expected),
-    ]
-    for each, accepted in named:
-        if each not in accepted:
-            raise MptcplabError(f"{name}: {each}: accepted is one of {', '.join(accepted)}")
-    return found
+    """The content of FILE."""
+    return TypeAdapter(Expectations).validate_python(tomllib.loads(FILE.read_text()))
 
 
 @dataclass(frozen=True)

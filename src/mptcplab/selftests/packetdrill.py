@@ -97,7 +97,11 @@ def _require_packetdrill(program: Path) -> None:
 
 def _of_others(directory: Path) -> dict[str, Path]:
     """The files of a directory with scripts, by their names there."""
-    found = {str(file.relative_to(directory)): file for file in _files(directory)}
+    below = os.walk(directory, followlinks=True)
+    files = sorted(Path(place, name) for place, _, names in below for name in names)
+    if unreadable := [file for file in files if not os.access(file, os.R_OK)]:
+        raise _mistakes("cannot be read", *unreadable)
+    found = {str(file.relative_to(directory)): file for file in files}
     scripts = [name for name in found if name.endswith(".pkt")]
     if not scripts:
         raise _mistakes("accepted is a directory with scripts, *.pkt", directory)
@@ -107,27 +111,6 @@ def _of_others(directory: Path) -> dict[str, Path]:
         message = "accepted are UTF-8 names without spaces; a script's may not begin with -"
         raise _mistakes(message, *wrong)
     return found
-
-
-def _files(directory: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """All files below a directory, also those behind links; `above` are the directories above it.
-
-    Raises InputError for an unreadable file, a link to nothing, and a link to a directory above it.
-    """
-    if not directory.is_dir():
-        return
-    above = (*above, directory.resolve())
-    for file in sorted(directory.iterdir()):
-        if file.is_symlink() and not file.exists():
-            raise _mistakes("a link to nothing", file)
-        if not os.access(file, os.R_OK):
-            raise _mistakes("cannot be read: Permission denied", file)
-        if file.resolve() in above:
-            raise _mistakes("a link to a directory that contains it", file)
-        if file.is_file():
-            yield file
-        else:
-            yield from _files(file, above)
 
 
 def _mistakes(message: str, *places: str | Path) -> InputError:

@@ -8,6 +8,7 @@ The keys of a cell begin with its name.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -204,12 +205,15 @@ SETTINGS = (
 
 def keys(drive: Drive) -> dict[str, tuple[str, DriveKey]]:
     """All keys of a drive, with their owner ("", "building" or a cell's name) and setting."""
-    found: dict[str, tuple[str, DriveKey]] = {}
-    for setting in SETTINGS:
-        if setting.of is Cell:
-            found |= {f"{cell.name}.{setting.key}": (cell.name, setting) for cell in drive.cells}
-        else:
-            found[setting.key] = ("building" if setting.of is Building else "", setting)
+    found = {
+        each.key: ("building" if each.of is Building else "", each)
+        for each in SETTINGS
+        if each.of is not Cell
+    }
+    for cell in drive.cells:
+        found |= {
+            f"{cell.name}.{each.key}": (cell.name, each) for each in SETTINGS if each.of is Cell
+        }
     return found
 
 
@@ -230,7 +234,7 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
     """
     known = keys(drive)
     problems: list[Problem] = []
-    changes: dict[str, dict[str, Any]] = {}
+    changes: dict[str, dict[str, Any]] = defaultdict(dict)
     given: dict[str, str] = {}
     building = drive.building or Building()
 
@@ -238,30 +242,27 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
         problems.append(Problem("--set", "", printable(text), message))
 
     for text in texts:
-        key, equals, value = (part.strip() for part in text.partition("="))
-        twice = key in given
-        given.setdefault(key, text)
-        if twice:
-            refuse(text, f"{key} is given twice")
-        elif not equals or not value:
-            refuse(text, "a setting is KEY=VALUE, e.g. lte.power=40dBm")
-        elif key == "building":
-            if value != _NO_BUILDING:
-                refuse(text, f"{_NO_BUILDING}, or one of its parts, e.g. building.height=20m")
-        elif key not in known:
-            near = suggestion(key, list(known)) or ";"
-            refuse(text, f"unknown key{near} mptcplab scenario drive --list lists all")
-        else:
-            of, setting = known[key]
-            try:
-                parsed = setting.kind.parse(value)
-            except ValueError as error:
-                refuse(text, str(error))
-                continue
-            owner = building if of == "building" else drive
-            _put(changes.setdefault(of, {}), setting, parsed, owner)
-    no_building = "building" in given
-    if no_building and "building" in changes:
+        key, _, value = (part.strip() for part in text.partition("="))
+        try:
+            if key in given:
+                raise ValueError(f"{key} is given twice")
+            given[key] = text
+            if not value:
+                raise ValueError("a setting is KEY=VALUE, e.g. lte.power=40dBm")
+            if key == "building":
+                if value != _NO_BUILDING:
+                    parts = "one of its parts, e.g. building.height=20m"
+                    raise ValueError(f"{_NO_BUILDING}, or {parts}")
+            elif key not in known:
+                near = suggestion(key, list(known)) or ";"
+                raise ValueError(f"unknown key{near} mptcplab scenario drive --list lists all")
+            else:
+                of, setting = known[key]
+                owner = building if of == "building" else drive
+                _put(changes[of], setting, setting.kind.parse(value), owner)
+        except ValueError as error:
+            refuse(text, str(error))
+    if "building" in given and "building" in changes:
         refuse(given["building"], "its parts are set, too; leave out one of the two")
     if problems:
         raise InputError(problems)
@@ -272,11 +273,11 @@ def apply(drive: Drive, texts: Sequence[str]) -> Drive:
         except ValueError as error:
             # values that do not go together; each is accepted on its own
             mine = [text for key, text in given.items() if key in known and known[key][0] == of]
-            problems.append(Problem("--set", "", ", ".join(mine), str(error)))
+            refuse(", ".join(mine), str(error))
             return owner
 
     cells = tuple(changed(cell, cell.name) for cell in drive.cells)
-    house = None if no_building else changed(building, "building")
+    house = None if "building" in given else changed(building, "building")
     made: Drive = changed(replace(drive, cells=cells, building=house), "")
     if problems:
         raise InputError(problems)
@@ -292,14 +293,10 @@ def listing(drive: Drive) -> str:
     }
     names = [cell.name for cell in drive.cells]
     lines = []
-    for key, (of, setting) in sorted(keys(drive).items(), key=lambda item: _order(item[1], names)):
+    for key, (of, setting) in keys(drive).items():
         number = names.index(of) if of in names else 0
         source = setting.sources[min(number, len(setting.sources) - 1)]
         value = setting.kind.format(setting.value(owners[of]))
         lines.append(f"{key}={value}  ({setting.kind.accepted})")
         lines.append(f"    {setting.meaning}; source: {source}")
     return "\n".join(lines)
-
-
-def _order(item: tuple[str, DriveKey], names: Sequence[str]) -> int:
-    return names.index(item[0]) if item[0] in names else -1

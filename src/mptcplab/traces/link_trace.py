@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mptcplab import units
 
@@ -54,8 +55,7 @@ class Source:
     repeat: bool = True
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """The values of a link from `at_ns` after the start on; None if the trace does not have them.
 
     `rate_bps` is 0, an outage, or at least MIN_RATE_BPS.

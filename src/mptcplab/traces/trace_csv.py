@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import re
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -40,6 +38,7 @@ class _Kind:
     example: str
     accepted: str
     high: int
+    low: int = 0
     # The unit of a column that names none.
     bare: str = ""
     hints: Mapping[str, str] = field(default_factory=dict)
@@ -79,31 +78,29 @@ _KINDS = {
     ),
 }
 _SINR_STEPS = 1000
+_SINR_DB = _Kind(
+    units={"db": _SINR_STEPS},
+    example=SINR,
+    accepted="a SINR is a number from -1000 to 1000",
+    high=1000 * _SINR_STEPS,
+    low=-1000 * _SINR_STEPS,
+)
 
 # More digits than any quantity needs; a limit on the work for senseless input.
 _NUMBER = re.compile(
-    r"\s*\+?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][-+]?[0-9]{1,2})?\s*"
+    r"\s*[-+]?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][-+]?[0-9]{1,2})?\s*"
 )
-# The usual form of numbers, one per line.
-_SIMPLE = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
-_SIMPLE_NUMBERS = re.compile(rf"{_SIMPLE}(?:\n{_SIMPLE})*")
-# The number of rows processed at once.
-_CHUNK = 10_000
 # How people write that there is no measurement.
 _EMPTY = ("", "-", "nan")
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column that is read: its index in the row, its name, and how to parse its cells.
-
-    `scale` is the factor for its numbers, 0 if they are dates.
-    """
+    """A column that is read: its index in the row, its name, and how to parse its cells."""
 
     kind: str
     index: int
     name: str
-    scale: int
     parse: Callable[[str], int]
 
 
@@ -121,7 +118,8 @@ def read(
         header = [name.strip() for name in header]
         wanted = _columns(header, columns, interval_ns, line)
         if sinr and SINR in header:
-            wanted.append(_Column("sinr", header.index(SINR), SINR, 0, _parse_sinr))
+            parse = _number_parser(_SINR_DB, _SINR_STEPS)
+            wanted.append(_Column("sinr", header.index(SINR), SINR, parse))
         found = _rows(rows, wanted, len(header), skip_empty)
     except csv.Error as error:
         message = f"line {reader.line_num}: {printable(str(error))}; {CSV_ACCEPTED}"
@@ -160,51 +158,28 @@ def _rows(
     rows: Iterator[tuple[int, list[str]]], columns: Sequence[_Column], width: int, skip_empty: bool
 ) -> dict[str, Int64s]:
     """The numbers of each kind; times count from the first."""
-    values = {column.kind: array("q") for column in columns}
-    lines = array("q")
-    while chunk := list(itertools.islice(rows, _CHUNK)):
-        for line, row in chunk:
-            if len(row) != width:
-                raise TraceError(f"line {line}: {len(row)} cells, where the header has {width}")
-        if skip_empty:
-            taken = [column.index for column in columns]
-            chunk = [c for c in chunk if not any(c[1][i].strip().lower() in _EMPTY for i in taken)]
-        lines.extend(line for line, _ in chunk)
-        for column in columns:
-            cells = [row[column.index] for _, row in chunk]
-            numbers = _simple_numbers(column, cells)
-            if numbers is None:
-                numbers = array(
-                    "q", [_number(column, c, n[0]) for c, n in zip(cells, chunk, strict=True)]
-                )
-            values[column.kind].extend(numbers)
+    values: dict[str, list[int]] = {column.kind: [] for column in columns}
+    lines: list[int] = []
+    for line, row in rows:
+        if len(row) != width:
+            raise TraceError(f"line {line}: {len(row)} cells, where the header has {width}")
+        cells = [row[column.index] for column in columns]
+        if skip_empty and any(cell.strip().lower() in _EMPTY for cell in cells):
+            continue
+        lines.append(line)
+        for column, cell in zip(columns, cells, strict=True):
+            try:
+                values[column.kind].append(column.parse(cell))
+            except ValueError as error:
+                place = f"line {line}, column {shown(column.name)}"
+                raise TraceError(f"{place}: {quoted(cell)}{error}") from None
     if not lines:
         raise TraceError(f"no rows after the header; {CSV_ACCEPTED}")
-    found = {kind: np.frombuffer(numbers, dtype=np.int64) for kind, numbers in values.items()}
+    found = {kind: np.array(numbers, dtype=np.int64) for kind, numbers in values.items()}
     if columns[0].kind == "time":
         found["time"] = found["time"] - found["time"][0]
         _check_times(found["time"], lines, columns[0].name)
     return found
-
-
-def _simple_numbers(column: _Column, cells: Sequence[str]) -> array[int] | None:
-    """All cells at once, or None if one of them needs separate parsing."""
-    text = "\n".join(cells)
-    if not column.scale or text.count("\n") >= len(cells) or not _SIMPLE_NUMBERS.fullmatch(text):
-        return None
-    scaled = np.array([float(cell) for cell in cells]) * column.scale
-    # Two roundings, of 2^-53 each, change values below 2^50 by less than a quarter.
-    if scaled.max() >= min(2**50, _KINDS[column.kind].high + 1):
-        return None
-    return array("q", np.rint(scaled).astype(np.int64).tobytes())
-
-
-def _number(column: _Column, cell: str, line: int) -> int:
-    try:
-        return column.parse(cell)
-    except ValueError as error:
-        place = f"line {line}, column {shown(column.name)}"
-        raise TraceError(f"{place}: {quoted(cell)}{error}") from None
 
 
 def _check_times(time_ns: Int64s, lines: Sequence[int], name: str) -> None:
@@ -238,12 +213,6 @@ def _columns(
                 "`columns`"
             )
     else:
-        unknown = [key for key in asked if key not in _KINDS]
-        if unknown:
-            hint = suggestion(unknown[0], list(_KINDS)) or ";"
-            raise TraceError(
-                f"columns: unknown {shown(unknown[0])}{hint} accepted: {', '.join(_KINDS)}"
-            )
         if "time" in asked and interval_ns is not None:
             raise TraceError("columns: a time and an interval; give one of them")
         found = [_asked_column(kind, asked[kind], header) for kind in _KINDS if kind in asked]
@@ -292,11 +261,8 @@ def _kind_and_unit(name: str) -> tuple[str, str]:
     return match[1], unit or _KINDS[match[1]].bare
 
 
-def _asked_column(kind: str, spec: object, header: Sequence[str]) -> _Column:
+def _asked_column(kind: str, spec: str, header: Sequence[str]) -> _Column:
     """The column that `spec` selects: a name of the header, then the unit in brackets."""
-    example = f'a column is a name of the header and a unit, e.g. "bitrate [{_units(kind)[0]}]"'
-    if not isinstance(spec, str):
-        raise TraceError(f"columns, {kind}: {shown(spec)} is not text; {example}")
     name, unit = spec.strip(), ""
     match = re.fullmatch(r"(.*\S)\s*\[([^\[\]]+)\]", name, re.DOTALL)
     if match and name not in header:
@@ -316,7 +282,7 @@ def _asked_column(kind: str, spec: object, header: Sequence[str]) -> _Column:
 def _column(kind: str, index: int, name: str, unit: str) -> _Column:
     what = _KINDS[kind]
     if kind == "time" and "%" in unit:
-        return _Column(kind, index, name, 0, _date_parser(unit))
+        return _Column(kind, index, name, _date_parser(unit))
     scale = what.units.get(unit.lower())
     if scale is None:
         problem = (
@@ -327,7 +293,7 @@ def _column(kind: str, index: int, name: str, unit: str) -> _Column:
             f"{one_of(_units(kind))}, e.g. {what.example} in the header or "
             f'"{printable(name[:30])} [{_units(kind)[0]}]" in columns'
         )
-    return _Column(kind, index, name, scale, _number_parser(what, scale))
+    return _Column(kind, index, name, _number_parser(what, scale))
 
 
 def _units(kind: str) -> list[str]:
@@ -336,10 +302,10 @@ def _units(kind: str) -> list[str]:
 
 def _number_parser(kind: _Kind, scale: int) -> Callable[[str], int]:
     def parse(cell: str) -> int:
-        if not _NUMBER.fullmatch(cell):
+        if not _NUMBER.fullmatch(cell) or (not kind.low and cell.lstrip().startswith("-")):
             raise ValueError(f"{complaint(cell)}; {kind.accepted}")
         number = round(Decimal(cell.strip()) * scale)
-        if number > kind.high:
+        if not kind.low <= number <= kind.high:
             raise ValueError(f"out of range; {kind.accepted}")
         return number
 
@@ -351,16 +317,6 @@ def complaint(cell: str, wanted: str = "number") -> str:
     if not cell:
         return "empty"
     return "negative" if re.match("[-\N{MINUS SIGN}][0-9.]", cell) else f"not a {wanted}"
-
-
-def _parse_sinr(cell: str) -> int:
-    """Thousandths of a dB."""
-    negative = cell.strip().startswith("-")
-    digits = cell.strip()[1:] if negative else cell
-    steps = round(Decimal(digits.strip()) * _SINR_STEPS) if _NUMBER.fullmatch(digits) else None
-    if steps is None or steps > 1000 * _SINR_STEPS:
-        raise ValueError("a SINR is a number from -1000 to 1000")
-    return -steps if negative else steps
 
 
 def _date_parser(form: str) -> Callable[[str], int]:

@@ -14,7 +14,7 @@ from mptcplab.mistakes import read_text
 from mptcplab.traces import trace_csv
 from mptcplab.traces.link_trace import ACCEPTED, MAHIMAHI_ACCEPTED, MAX_RATE_BPS, TraceError
 from mptcplab.traces.trace_csv import MAX_LENGTH_NS, complaint, quoted
-from mptcplab.traces.trace_steps import Int64s, Trace
+from mptcplab.traces.trace_steps import Trace
 
 #: Where Mahimahi's link passes 1504 bytes it passes one IP packet of 1500: 4 are framing of its
 #: tunnel device (PACKET_SIZE in its link_queue, struct tun_pi in Linux).
@@ -47,8 +47,6 @@ def read(
     and each row holds for that long. `skip_empty` skips rows in which a selected cell is empty, "-"
     or "nan". With `sinr` a column sinr_db is read as well, if there is one. Raises TraceError.
     """
-    if interval_ns is not None and not 0 < interval_ns <= MAX_LENGTH_NS:
-        raise TraceError(f"interval {interval_ns} ns: out of range; it is 1ns to 366 days")
     try:
         text = read_text(file, MAX_FILE_MIB, f"a trace has at most {MAX_FILE_MIB} MiB; {ACCEPTED}")
     except ValueError as error:
@@ -97,7 +95,9 @@ def _read_mahimahi(text: str) -> Trace:
     )
     before_ms = np.concatenate(([0], at_ms[:-1]))
     begin_ms = np.maximum(before_ms, at_ms - MAX_SPREAD_MS)
-    rate_bps = _divide(count * (OPPORTUNITY_BYTES * 8 * 1000), at_ms - begin_ms)
+    span_ms = at_ms - begin_ms
+    # rounded to the nearest
+    rate_bps = (2 * count * (OPPORTUNITY_BYTES * 8 * 1000) + span_ms) // (2 * span_ms)
     if rate_bps.max() > MAX_RATE_BPS:
         line = int(lines[np.argmax(rate_bps)]) + 1
         raise TraceError(f"line {line}: this many packets at once exceed 100gbit, the highest rate")
@@ -108,9 +108,3 @@ def _read_mahimahi(text: str) -> Trace:
         length_ns=length_ms * _MS,
         rate_bps=np.stack([outage, rate_bps], axis=1).ravel()[real],
     )
-
-
-def _divide(dividend: Int64s, divisor: Int64s) -> Int64s:
-    """The quotient, rounded to the nearest whole number."""
-    quotient: Int64s = (2 * dividend + divisor) // (2 * divisor)
-    return quotient

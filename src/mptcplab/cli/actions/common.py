@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from mptcplab import files, units
+from mptcplab import files
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError, from_program
 from mptcplab.lab.choices import Limits
 from mptcplab.scenario import congestion, resolve
@@ -99,27 +99,15 @@ def title(item: Scenario, kernel: str | None = None) -> str:
     return f"{what}{cc}{of}, seed {item.seed}"
 
 
-def say_slow(
-    kernels: Sequence[KernelBuild], scenarios: Sequence[Scenario] = (), at_a_time: int = 1
-) -> None:
-    """Before runs: how long those on distributions' kernels take, of these scenarios on each."""
+def say_slow(kernels: Iterable[KernelBuild]) -> None:
+    """Before runs: that those on distributions' kernels take long."""
     from mptcplab.runs import cost
 
-    stock = [each for each in kernels if each.stock]
-    if not stock:
-        return
-    if not scenarios:
-        say(f"runs in virtual machines take about {cost.TIMES_AS_LONG:g} times as long as others")
-        return
-    sizes = [cost.size(item, kernel) for kernel in stock for item in scenarios]
-    took = units.duration(cost.guess(sizes, at_a_time))
-    if len(sizes) == 1:
-        say(f"the virtual machine takes {took} (a guess); Ctrl-C ends it")
-        return
-    say(
-        f"{len(sizes)} runs in virtual machines take {took}, with {at_a_time} at a time (a guess); "
-        "Ctrl-C keeps those that have ended"
-    )
+    if any(each.stock for each in kernels):
+        say(
+            f"runs in virtual machines take about {cost.TIMES_AS_LONG:g} times as long as others; "
+            "Ctrl-C keeps those that have ended"
+        )
 
 
 def make_way(file: Path) -> None:

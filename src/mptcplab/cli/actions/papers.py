@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from mptcplab import units
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError
 from mptcplab.lab import guest, kernel, kernel_names, stock_package
@@ -140,16 +139,11 @@ def show(names: Sequence[str], out: Path, *, quick: bool) -> None:
 
 
 def _missing(found: Reproduced) -> Iterator[str]:
-    """The runs that a full result still needs, and how long they take."""
-    for part, missing in found.missing.items():
-        own = found.published.experiment.part(part)
-        took = "unknown" if missing.cpu_s is None else units.duration(missing.cpu_s)
+    """The runs that a full result still needs."""
+    for part in found.missing:
+        runs = counted(found.published.experiment.part(part).runs(), "run")
         again = " again: the experiment has changed since" if part in found.outdated else ""
-        runs = counted(missing.runs, "run")
-        yield (
-            f"not run{again}: {part}, {runs}, CPU time {took}: "
-            f"{reproduce.command(own, found.published.name, own.repeat)}"
-        )
+        yield f"not run{again}: {part}, {runs}: {reproduce.command(found.published, part)}"
 
 
 def publish(directory: Path, out: Path) -> None:

@@ -43,8 +43,7 @@ def make(
     # before anything is written, since a scheduler may not compile
     rigs = experiment.rigs(request, common.limits(options), options["kernel_like"], address)
     out: Path = options["out"]
-    alone = request.baselines() if baseline else []
-    common.say_slow([rig.kernel for rig in rigs], [*runs, *alone], options["jobs"])
+    common.say_slow(rig.kernel for rig in rigs)
     with common.running(options, show=common.progress) as runner:
         document = experiment.compare(request, rigs, runner, baseline=baseline)
     found = wanted.judge(document.runs, document.baselines)

@@ -62,7 +62,6 @@ def explain_runs(places: Sequence[Path], schedulers: Sequence[str], *, as_json: 
 
 def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -> None:
     """Make the page of some runs, and its charts for papers in `figures`."""
-    from mptcplab.papers import document
     from mptcplab.report import charts, html_page, paper_figures
 
     collection = collect(places).opening(most)
@@ -71,15 +70,8 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
     with documents.contradictions_reported(", ".join(map(str, places))):
         overview = charts.overview(collection)
         of_groups = [charts.of_group(group) for group in collection.groups]
-        found = [document.of_document(place) for place in places if place.is_file()]
-        drawn_there = [each for each in found if each is not None]
-        # the same colours as in the chart of a page of a paper
-        looks = document.styles(collection.schedulers()) if drawn_there else None
-        looks = looks or palette.styles(collection.schedulers(), collection.outputs)
-        pictures = [
-            html_page.Picture(each.title, each.note, each.picture("svg")) for each in drawn_there
-        ]
-        html = html_page.render(collection, looks, overview, of_groups, pictures)
+        looks = palette.styles(collection.schedulers(), collection.outputs)
+        html = html_page.render(collection, looks, overview, of_groups)
     store.write(out, html.encode())
     click.echo(f"report:  {out} ({len(html.encode()) / 1e6:.1f} MB)")
     if (count := collection.count()) > most:
@@ -91,9 +83,4 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
         place = group.name if len(of_groups) > 1 else ""
         named += [(place, chart) for chart in drawn]
     written = paper_figures.write(named, looks, figures)
-    for each in drawn_there:
-        for form in palette.FORMATS:
-            written.append(figures / f"{each.file_name}.{form}")
-            store.write(written[-1], each.picture(form))
-    count = len(named) + len(drawn_there)
-    click.echo(f"figures: {figures} ({count} charts, {len(written)} files)")
+    click.echo(f"figures: {figures} ({len(named)} charts, {len(written)} files)")

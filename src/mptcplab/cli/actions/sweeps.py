@@ -82,8 +82,7 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         click.echo(json.dumps(asdict(would_run), indent=1) if as_json else would_run.text())
         return
     runs_store = Store(out)
-    if slow := [each for each in planned.runs.values() if each.kernel.stock]:
-        common.say_slow([slow[0].kernel], [each.scenario for each in slow], options["jobs"])
+    common.say_slow(each.kernel for each in planned.runs.values())
     with common.running(options, keep_records=keep_records) as runner, sweeping() as show:
         outcome = sweep.run(planned, runner, how, show)
     table = index.read(out)

@@ -8,7 +8,6 @@ import json
 import click
 from rich.console import Console
 
-from mptcplab import units
 from mptcplab.cli import options
 
 
@@ -27,8 +26,6 @@ def command(repeat: int, as_json: bool) -> None:
     from mptcplab.runs import bench, experiment
 
     rig = Rig(*experiment.built())
-    expected = units.duration(bench.expected_s(repeat))
-    common.say(f"takes about {expected} on an idle machine of 2024")
     with common.interruptible() as cancel:
         results = bench.run(rig, repeat=repeat, say=common.say, cancel=cancel)
     if as_json:

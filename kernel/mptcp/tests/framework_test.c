@@ -1772,6 +1772,7 @@ static void a_connection_has_32_subflows_and_says_so_of_another(struct kunit *te
 	KUNIT_ASSERT_NOT_NULL(test, tp);
 	ctx->tcp_sock = (struct sock *)tp;
 	ctx->tcp_sock->sk_state = TCP_ESTABLISHED;
+	ctx->tcp_sock->sk_protocol = IPPROTO_TCP;
 	rcu_assign_pointer(inet_csk(ctx->tcp_sock)->icsk_ulp_data, ctx);
 	first = mps_test_subflow(conn);
 	for (i = 1; i < 32; i++)

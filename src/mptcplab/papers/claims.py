@@ -240,6 +240,7 @@ class _Judge:
             ours = self._values(self.claim.figures, self.figures, scope, {}, "")
             if why is not None:
                 return ClaimOutcome(verdict=Verdict.NOT_TESTABLE, ours=ours, reasons=[why])
+            # a test without a value, or with another one than true or false, ends here
             for name, test in self.tests.items():
                 self._is_true(name, test, scope, ours)
         except NotRunError as error:

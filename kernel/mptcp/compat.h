@@ -80,6 +80,19 @@ static inline int mps_sched_get_retrans(struct mptcp_sock *msk)
 
 #endif
 
+/* When a timer of TCP will fire, in jiffies, if one is pending. */
+static inline unsigned long mps_timer_expires(const struct sock *ssk)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+	return inet_csk(ssk)->icsk_timeout;
+#else
+	return tcp_timeout_expires(ssk);
+#endif
+}
+
+/* The schedulers' own package has no need of these. */
+#ifndef MPS_LOOKUP
+
 /* Bytes in the receive buffer of a connection. */
 static inline u32 mps_rmem(const struct sock *sk)
 {
@@ -92,16 +105,6 @@ static inline u32 mps_rmem(const struct sock *sk)
 #endif
 }
 
-/* When a timer of TCP will fire, in jiffies, if one is pending. */
-static inline unsigned long mps_timer_expires(const struct sock *ssk)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
-	return inet_csk(ssk)->icsk_timeout;
-#else
-	return tcp_timeout_expires(ssk);
-#endif
-}
-
 /* Counts a period of the connection's timer in which no packet came on a subflow. */
 static inline void mps_count_period(struct mptcp_sock *msk, struct sock *ssk)
 {
@@ -110,5 +113,7 @@ static inline void mps_count_period(struct mptcp_sock *msk, struct sock *ssk)
 	mptcp_pm_subflow_chk_stale(msk, ssk);
 #endif
 }
+
+#endif
 
 #endif

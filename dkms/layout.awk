@@ -53,7 +53,7 @@ NR == FNR {
 
 # The members of a struct without a name are those of its outer struct; those of others are not.
 /^\t+\}/ {
-	if ($2 != "/*" && $1 != "};")
+	if ($1 != "};")
 		found = outer[depth]
 	depth--
 	next

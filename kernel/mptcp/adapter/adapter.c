@@ -8,7 +8,10 @@
  * scheduler can ask for in vain.
  *
  * - A retransmission of the connection goes where net/mptcp's own function decides. That
- *   function also finds stale subflows.
+ *   function also counts the periods without a packet, and finds stale subflows. It answers
+ *   only with an idle subflow, and schedulers that fill each window leave none idle. So when
+ *   it finds none, and a subflow had a timeout or was silent for a whole period, the oldest
+ *   fragment leaves again on the subflow with the lowest RTT, once.
  * - A scheduler that waits while no usable subflow has data in flight gets no ACK that would
  *   have it asked again. Unless it has set a timer, the first usable subflow sends; 200 ms
  *   later also with a timer. The parameter `forced` counts it.
@@ -50,6 +53,8 @@ struct adapter_conn {
 	u64			idle_since_ns;	/* waits with nothing in flight; 0: does not */
 	u64			pick_seq;	/* where the latest pick began */
 	struct mps_subflow	*picked;	/* its subflow; NULL: none, or it is gone */
+	u64			again_seq;	/* what left again on a busy subflow, and its .. */
+	u32			again_id;	/* .. number; 0: nothing did */
 	struct mps_conn_core	core;		/* and the scheduler's own state */
 };
 
@@ -335,6 +340,7 @@ static void adapter_begin(struct adapter_conn *own, struct mptcp_sock *msk)
 	own->local_key = READ_ONCE(msk->local_key);
 	own->idle_since_ns = 0;
 	own->picked = NULL;
+	own->again_id = 0;
 	if (ops->init)
 		ops->init(&core->pub);
 }
@@ -514,6 +520,36 @@ static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 	return mps_ctx(subflow);
 }
 
+/* No subflow is idle. The oldest fragment may belong to a silent subflow: it leaves again
+ * behind the data of another one. NULL: none is silent, or it did so before.
+ */
+static struct mptcp_subflow_context *adapter_send_again(struct mptcp_sock *msk)
+{
+	const struct mptcp_data_frag *frag = mptcp_rtx_head((struct sock *)msk);
+	struct mps_subflow *subflow, *best = NULL;
+	struct adapter_conn *own = adapter_lookup(msk);
+	bool silent = false;
+
+	if (!own || !frag || !frag->already_sent)
+		return NULL;
+	adapter_report_sent(own);
+	adapter_refresh(own);
+	mps_for_each_subflow(&own->core.pub, subflow) {
+		/* the first period is incomplete */
+		silent |= subflow_core(subflow)->silent || mps_ctx(subflow)->stale_count > 1;
+		if (!subflow->usable)
+			continue;
+		if (!best || subflow->backup < best->backup ||
+		    (subflow->backup == best->backup && subflow->srtt_us < best->srtt_us))
+			best = subflow;
+	}
+	if (!silent || !best || (own->again_id == best->id && own->again_seq == frag->data_seq))
+		return NULL;
+	own->again_id = best->id;
+	own->again_seq = frag->data_seq;
+	return mps_ctx(best);
+}
+
 int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 {
 	struct mptcp_subflow_context *ctx;
@@ -522,7 +558,7 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 	mps_assert_locked((struct sock *)msk);
 	if (reinject) {
 		ssk = mptcp_subflow_get_retrans(msk);
-		ctx = ssk ? mptcp_subflow_ctx(ssk) : NULL;
+		ctx = ssk ? mptcp_subflow_ctx(ssk) : adapter_send_again(msk);
 	} else {
 		ctx = adapter_choose(msk);
 	}

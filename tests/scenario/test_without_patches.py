@@ -6,14 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mptcplab.lab import kernel
+from mptcplab.errors import RunError
+from mptcplab.lab import engine, kernel
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.plan import plan
 from tests.vocabulary import Run, scenario_of
 
 CARRIED = sorted({*kernel.schedulers()} - {*kernel.refused_by_adapter(), "default"})
@@ -87,3 +90,53 @@ def test_a_lost_path_stops_no_one_for_longer_than_default(
     default, ours = outage("default", load, path), outage(scheduler, load, path)
     # the connection's timer looks for a timeout of TCP, and comes at most one timeout too early
     assert ours.gap_s <= default.gap_s + ours.timeout_s + SAMPLE_S
+
+
+@pytest.mark.parametrize(
+    ("rules", "second_carries"),
+    [
+        ("", True),
+        # of the server, which the client has as the other end's
+        (f"port={plan.PORT}:first", False),
+        ("mark=0:first", False),
+        (f"port={plan.PORT}:minrtt,mark=0:first", True),
+        ("port=1:first,mark=0x10:first", True),
+        # not loaded: the socket's own
+        (f"port={plan.PORT}:nosuch", True),
+    ],
+)
+def test_a_rule_chooses_by_mark_or_port(
+    plain: KernelBuild,
+    lab_guest: Guest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rules: str,
+    second_carries: bool,
+) -> None:
+    render = plan.render
+
+    def with_rules(*arguments: Any, **more: Any) -> str:
+        text = render(*arguments, **more)
+        own = "net.mptcp.scheduler=minrtt"
+        assert own in text
+        return text.replace(own, f"{own} 'net.mptcp.scheduler_for={rules}'")
+
+    monkeypatch.setattr(plan, "render", with_rules)
+    scenario = scenario_of("a:10mbit,10ms", "b:10mbit,10ms", scheduler="minrtt", duration="1s")
+    run = Run.made(scenario, Rig(plain, lab_guest), tmp_path)
+    assert (run.received_bytes("b", 1) > 0) == second_carries
+
+
+@pytest.mark.parametrize(
+    "rules", ["port=0:first", "port=65536:first", "first", "mark=x:first", "uid=1:first", "port=1:"]
+)
+def test_a_rule_that_makes_no_sense_is_refused(
+    plain: KernelBuild, lab_guest: Guest, tmp_path: Path, rules: str
+) -> None:
+    with pytest.raises(RunError, match="scheduler_for"):
+        engine.run(
+            scenario_of("p:10mbit,1ms"),
+            f"sysctl -qw 'net.mptcp.scheduler_for={rules}'\n",
+            Rig(plain, lab_guest),
+            tmp_path,
+        )

@@ -28,11 +28,11 @@
  * LIFETIME. The first question makes the state of a connection, since most sockets never send
  * with MPTCP. It is found by the socket's address. release(), which net/mptcp calls with the
  * socket locked, ends it; no question follows. A disconnected socket is not released: its next
- * connection has another key, and begins anew. The end of a subflow is not announced: the next
- * question finds it missing in the list, before anything looks at its socket. A number that
- * net/mptcp uses once in a connection identifies a subflow, so the reuse of memory does not
- * matter. A timer's work holds references to the state and the socket. Sockets hold the
- * module of their scheduler, which needs this one.
+ * connection has another key, and begins anew, with the same scheduler. The end of a subflow
+ * is not announced: the next question finds it missing in the list, before anything looks at
+ * its socket. A number that net/mptcp uses once in a connection identifies a subflow, so the
+ * reuse of memory does not matter. A timer's work holds references to the state and the
+ * socket. Sockets hold the module of their scheduler, which needs this one.
  */
 
 #include <linux/rhashtable.h>
@@ -49,6 +49,7 @@ struct adapter_conn {
 	struct rcu_head		rcu;
 	refcount_t		refs;		/* release(), and a timer's work */
 	struct work_struct	wake;
+	const struct mps_registration *registration;	/* its module is held */
 	u64			local_key;	/* of the connection, not only of the socket */
 	u64			idle_since_ns;	/* waits with nothing in flight; 0: does not */
 	u64			pick_seq;	/* where the latest pick began */
@@ -324,7 +325,7 @@ EXPORT_SYMBOL_GPL(mps_wake_at);
 /* The first connection of a socket, or the next one. */
 static void adapter_begin(struct adapter_conn *own, struct mptcp_sock *msk)
 {
-	const struct mps_registration *registration = mps_registration(msk->sched);
+	const struct mps_registration *registration = own->registration;
 	const struct mps_ops *ops = registration->ops;
 	struct mps_conn_core *core = &own->core;
 
@@ -377,6 +378,7 @@ const struct mps_conn_core *mps_adapter_core(struct mptcp_sock *msk)
 static struct adapter_conn *adapter_conn(struct mptcp_sock *msk)
 {
 	struct adapter_conn *own = adapter_lookup(msk);
+	const struct mps_registration *registration;
 	const struct mps_ops *ops;
 
 	if (own) {
@@ -386,20 +388,25 @@ static struct adapter_conn *adapter_conn(struct mptcp_sock *msk)
 		}
 		return own;
 	}
-	ops = mps_registration(msk->sched)->ops;
+	registration = mps_choose(msk);
+	ops = registration->ops;
 	own = kmalloc(struct_size(own, core.pub.priv, 0) + ops->conn_size,
 		      GFP_ATOMIC | __GFP_NOWARN);
 	if (!own)
-		return NULL;
+		goto err;
+	own->registration = registration;
 	refcount_set(&own->refs, 1);
 	INIT_WORK(&own->wake, adapter_wake);
 	own->msk = msk;
 	if (rhashtable_insert_fast(&adapter_conns, &own->node, adapter_conns_params)) {
 		kfree(own);
-		return NULL;
+		goto err;
 	}
 	adapter_begin(own, msk);
 	return own;
+err:
+	module_put(ops->owner);
+	return NULL;
 }
 
 /* net/mptcp calls both, with the socket locked or not yet visible. */
@@ -415,6 +422,7 @@ void mps_conn_release(struct mptcp_sock *msk)
 		return;
 	mps_assert_locked((struct sock *)msk);
 	adapter_end(own);
+	module_put(own->core.ops->owner);
 	rhashtable_remove_fast(&adapter_conns, &own->node, adapter_conns_params);
 	adapter_put(own);
 }
@@ -583,15 +591,26 @@ static int __init adapter_init(void)
 	if (!adapter_works)
 		return -ENOMEM;
 	err = rhashtable_init(&adapter_conns, &adapter_conns_params);
-#ifdef MODULE
-	if (!err) {
-		err = mps_params_init();
-		if (err)
-			rhashtable_destroy(&adapter_conns);
-	}
-#endif
 	if (err)
-		destroy_workqueue(adapter_works);
+		goto err_works;
+	err = mps_choice_init();
+	if (err)
+		goto err_conns;
+#ifdef MODULE
+	err = mps_params_init();
+	if (err)
+		goto err_choice;
+#endif
+	return 0;
+
+#ifdef MODULE
+err_choice:
+	mps_choice_exit();
+#endif
+err_conns:
+	rhashtable_destroy(&adapter_conns);
+err_works:
+	destroy_workqueue(adapter_works);
 	return err;
 }
 
@@ -603,6 +622,7 @@ subsys_initcall(adapter_init);
 static void __exit adapter_exit(void)
 {
 	mps_params_exit();
+	mps_choice_exit();
 	destroy_workqueue(adapter_works);
 	rhashtable_destroy(&adapter_conns);
 }

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from checks import tables
 from mptcplab import marked, resources
-from mptcplab.lab import adapter
+from mptcplab.lab import adapter, kernel
 from mptcplab.scenario import literal
 from mptcplab.scenario.fields import Reads
 from mptcplab.scenario.limits import DIRECTIONS
@@ -56,6 +56,11 @@ def pages() -> Mapping[str, Mapping[str, str]]:
             "keys of a workload": _table(LiteralWorkload),
         },
         "kernels.md": {"lost without the patches": tables.markdown(*adapter.table())},
+        **{
+            f"schedulers/{name}.md": {"without the patches": adapter.sentence(name) + "\n"}
+            for name in kernel.schedulers()
+            if name != "default"
+        },
         "connections.md": {"keys of a connection": _table(LiteralConnection)},
         "presets.md": {
             "presets": tables.markdown(_OF_PRESETS, map(_preset, PRESETS.values())),

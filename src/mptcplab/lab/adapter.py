@@ -54,6 +54,15 @@ def described(scheduler: str) -> str:
     return f"{scheduler}, without {listed}" if listed else scheduler
 
 
+def sentence(scheduler: str) -> str:
+    """What its page in docs/schedulers/ says of such a kernel, as Markdown."""
+    kernels = "On a [kernel without our patches](../kernels.md#schedulers-without-the-patches)"
+    if reason := kernel.refused_by_adapter().get(scheduler):
+        return f"{kernels}, the lab refuses it: {reason}."
+    _, _, losses = described(scheduler).partition(", without ")
+    return f"{kernels}, it loses {losses or 'no function'}."
+
+
 def table() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The head and the rows of the table scheduler x function, for docs/kernels.md."""
     names = [name for name in LOSSES if any(name in lost(each) for each in carried())]

@@ -62,13 +62,6 @@ def test_a_response_takes_a_round_trip(run_scenario: RunScenario) -> None:
     assert run.figures.metrics.completed == 27  # without a tenth of warm-up
 
 
-def test_random_requests_have_the_mean_interval(run_scenario: RunScenario) -> None:
-    flags = "requests:interval=10ms,random=true,duration=10s"
-    found = run_scenario("a:10mbit,5ms", workload=flags).messages()[::2]
-    # Poisson: 1000 +- 4 standard deviations of 32
-    assert abs(len(found) - 1000) < 127
-
-
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_transfers_follow_each_other(run_scenario: RunScenario, direction: str) -> None:
     flags = f"transfers:size=1MB,count=8,direction={direction}"

@@ -102,12 +102,6 @@ def test_quick_runs_are_some_of_all(tmp_path: Path) -> None:
     assert quick < every
 
 
-def test_the_number_of_seeds_can_be_given(tmp_path: Path) -> None:
-    found = settings(load(tmp_path, FIGURE), tmp_path, part=QUICK, repeat=2)
-    assert [each.seed for each in found[:2]] == [1, 2]
-    assert len(found) == 8
-
-
 def test_cases_are_axes_too(tmp_path: Path) -> None:
     text = FIGURE.replace("rtt = [10, 20]\n", "").replace(
         "[quick]",

@@ -90,11 +90,6 @@ def test_a_failed_run_has_the_same_keys_and_no_figures() -> None:
     assert bad.paths == (PathFigures(name="fast"), PathFigures(name="slow"))
 
 
-def test_the_entry_of_a_baseline_names_its_path() -> None:
-    entry = alone(synthetic.scenario(), "slow", 1000)
-    assert (entry.transport, entry.path) == ("tcp", "slow")
-
-
 def test_the_document_keeps_the_resolved_scenario_and_the_build() -> None:
     made = document(mptcp())
     assert made.scenario == synthetic.scenario()

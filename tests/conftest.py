@@ -25,13 +25,7 @@ from mptcplab.metrics import run_files
 from mptcplab.runs import experiment, single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
-from tests.vocabulary import (
-    PROGRAM_PATHS,
-    Run,
-    RunProgram,
-    RunScenario,
-    request_of,
-)
+from tests.vocabulary import PROGRAM_PATHS, Run, RunProgram, RunScenario, request_of
 
 
 def pytest_configure() -> None:

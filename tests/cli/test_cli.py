@@ -153,15 +153,7 @@ def test_run_takes_a_file_and_flags_that_override_it(tmp_path: Path) -> None:
     file = tmp_path / "scenario.toml"
     file.write_text('[[path]]\nname = "p"\nrate = "10mbit"\ndelay = "5ms"\n')
     done = mptcplab(
-        "run",
-        file,
-        "--duration",
-        "1s",
-        "--seed",
-        "7",
-        "--json",
-        "-o",
-        tmp_path / "out",
+        "run", file, "--duration", "1s", "--seed", "7", "--json", "-o", tmp_path / "out"
     )
     document = json.loads(done.stdout)
     assert [run["seed"] for run in document["runs"]] == [7]

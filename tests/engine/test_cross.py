@@ -65,9 +65,7 @@ def test_it_takes_its_part_of_a_link(run_scenario: RunScenario) -> None:
     alone = run_scenario(*PATHS, **flags)
     for where in ("router", "host"):
         crossed = run_scenario(
-            f"a:20mbit,10ms,up.bottleneck={where},up.cross=15mbit",
-            *("b:20mbit,10ms",),
-            **flags,
+            f"a:20mbit,10ms,up.bottleneck={where},up.cross=15mbit", *("b:20mbit,10ms",), **flags
         )
         # 5 of 40 Mbit/s are left on the one path: 25, and TCP finds 2 round trips of 10 s less.
         assert 0.9 * 25 / 40 <= crossed.goodput_bps / alone.goodput_bps <= 25 / 40 + 0.01

@@ -108,10 +108,7 @@ def test_every_queue_carries_packets_wherever_it_is(
 
 def test_exactly_those_packets_are_lost_that_are_named(run_scenario: RunScenario) -> None:
     run = run_scenario(
-        "a:10mbit,10ms,queue=2000,up.drop=5+17+100",
-        transport="tcp",
-        size="1MB",
-        pcap=True,
+        "a:10mbit,10ms,queue=2000,up.drop=5+17+100", transport="tcp", size="1MB", pcap=True
     )
     assert run.client.subflow["retransmitted_packets"][-1] == 3
     capture = run.capture("a")

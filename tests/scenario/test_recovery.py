@@ -132,11 +132,7 @@ def test_both_paths_are_used_after_both_were_away(
 ) -> None:
     event = ("5s:first:down,lasts=5s", "5s:second:down,lasts=7s")
     run = run_scenario(
-        *PATHS,
-        scheduler=f"{scheduler}:recovery=on",
-        workload="bulk",
-        duration="15s",
-        event=event,
+        *PATHS, scheduler=f"{scheduler}:recovery=on", workload="bulk", duration="15s", event=event
     )
     # a window of bulk data was lost, 1000 packets at most: ten RTTs of slow start
     for path, back_s, rtt_s in ("first", 10, RTT_S), ("second", 12, OTHER_RTT_S):
@@ -163,9 +159,7 @@ def test_bbr_does_not_look_for_the_least_rtt_after_an_outage(run_scenario: RunSc
     assert times_s[grown] - times_s[answer] <= 1.5 * RTT_S + 2 * SAMPLE_S
 
 
-def test_a_path_that_became_slow_is_not_treated_as_one_away(
-    run_scenario: RunScenario,
-) -> None:
+def test_a_path_that_became_slow_is_not_treated_as_one_away(run_scenario: RunScenario) -> None:
     # One path, whose RTT is 2 s from 5 s on, ten times the timeout; a packet each 100 ms. TCP must
     # learn that RTT: what it sends again at first is not to go on.
     run = run_scenario(

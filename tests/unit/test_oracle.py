@@ -181,10 +181,7 @@ def test_without_rp_nothing_is_repeated_and_nobody_penalised() -> None:
 
 def test_v089_looks_at_the_window_of_the_subflow_and_at_small_queues() -> None:
     slow = subflow(2, 50_000)
-    for fast in (
-        subflow(1, 20_000, window_bytes=MSS - 1),
-        subflow(1, 20_000, throttled=True),
-    ):
+    for fast in (subflow(1, 20_000, window_bytes=MSS - 1), subflow(1, 20_000, throttled=True)):
         assert MinRtt({"v089": 1}).choose(question(fast, slow)).subflow == 2
         assert MinRtt({}).choose(question(fast, slow)).subflow == 1
     enough = subflow(1, 20_000, window_bytes=MSS)

@@ -18,16 +18,7 @@ import pytest
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel import Parts
 from mptcplab.metrics.series import Panel, RunSeries, Series
-from mptcplab.papers import (
-    chart,
-    data,
-    looks,
-    publish,
-    reproduce,
-    samples,
-    stale,
-    timeline,
-)
+from mptcplab.papers import chart, data, looks, publish, reproduce, samples, stale, timeline
 from mptcplab.papers.catalogue import PUBLISHED, TODAY, Published
 from mptcplab.papers.reproduce import Ran
 from mptcplab.papers.samples import Row

@@ -104,8 +104,7 @@ def test_quick_runs_are_some_of_all(tmp_path: Path) -> None:
 
 def test_cases_are_axes_too(tmp_path: Path) -> None:
     text = FIGURE.replace("rtt = [10, 20]\n", "").replace(
-        "[quick]",
-        '[[case]]\nname = "near"\nrtt = 10\n[[case]]\nname = "far"\nrtt = 20\n[quick]',
+        "[quick]", '[[case]]\nname = "near"\nrtt = 10\n[[case]]\nname = "far"\nrtt = 20\n[quick]'
     )
     published = load(tmp_path, text)
     assert published.experiment.axes() == ["scheduler", "queue", "case", "rtt"]

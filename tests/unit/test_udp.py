@@ -142,9 +142,7 @@ def test_if_nothing_arrives_all_of_it_may_be_on_its_way(tmp_path: Path) -> None:
     assert to_client.arrived_packets == 2
 
 
-def test_packets_that_look_the_same_prove_nothing_even_if_all_arrive(
-    tmp_path: Path,
-) -> None:
+def test_packets_that_look_the_same_prove_nothing_even_if_all_arrive(tmp_path: Path) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, bytes([n % 3])) for n in range(100)]
     up.insert(50, Datagram(50 * MS, CLIENT, SERVER, b"other"))
     up.insert(80, Datagram(79 * MS, CLIENT, SERVER, b"one more"))

@@ -228,7 +228,7 @@ def test_transfers_down_are_asked_for() -> None:
 
 def test_transfers_at_an_interval_need_no_reply() -> None:
     assert lines("transfers:size=9,count=2,interval=1s,fresh=on") == [
-        *("1 up 9 at 0", "2 up 9 at 1000000000"),
+        *("1 up 9 at 0", "2 up 9 at 1000000000")
     ]
 
 
@@ -278,7 +278,7 @@ def test_the_most_messages_are_possible_and_one_more_is_not(text: str) -> None:
 
 def test_an_interval_may_be_given_instead() -> None:
     assert lines("cbr:size=5,interval=100ms,duration=200ms,direction=both") == [
-        *("1 up 5 at 0", "1 down 5 at 0", "1 up 5 at 100000000", "1 down 5 at 100000000"),
+        *("1 up 5 at 0", "1 down 5 at 0", "1 up 5 at 100000000", "1 down 5 at 100000000")
     ]
 
 
@@ -294,7 +294,7 @@ def test_each_request_has_a_response() -> None:
 
 def test_a_closed_loop_thinks_before_the_next() -> None:
     assert lines("requests:think=5ms,count=2,request=7,response=9") == [
-        *("1 up 7 at 0", "1 down 9 after 1 0", "1 up 7 after 2 5000000", "1 down 9 after 3 0"),
+        *("1 up 7 at 0", "1 down 9 after 1 0", "1 up 7 after 2 5000000", "1 down 9 after 3 0")
     ]
 
 
@@ -321,7 +321,7 @@ def test_the_first_random_requests_stay_what_they_are() -> None:
     """They are drawn from whole numbers: another machine, or another release, has the same."""
     found = played("requests:interval=100ms,random=true,duration=1s")
     assert [m.at_ns for m in found if m.label == "request"][:4] == [
-        *(0, 72229052, 75971211, 299582137),
+        *(0, 72229052, 75971211, 299582137)
     ]
 
 

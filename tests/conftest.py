@@ -112,6 +112,13 @@ def lab_kernel(request: pytest.FixtureRequest) -> KernelBuild:
     return kernel.build(variant=request.config.getoption("--kernel-variant"))
 
 
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "run"
+    made.mkdir()
+    return made
+
+
 @pytest.fixture(scope="session")
 def series(lab_kernel: KernelBuild) -> str:
     """The series of Linux that runs are made with, such as 6.12: what is true of one may not be of

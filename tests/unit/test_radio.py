@@ -399,6 +399,11 @@ def test_what_comes_after_a_change_waits_for_what_is_left_of_the_recovery() -> N
     assert waits_ns.tolist() == [0, 25 * MS, 15 * MS, 5 * MS, 25 * MS, 15 * MS, 5 * MS]
 
 
+def test_there_is_nothing_to_recover_from_at_the_start() -> None:
+    time_ns = np.arange(3, dtype=np.int64) * 10 * MS
+    assert recovery_delay_ns(time_ns, np.zeros(3, dtype=np.bool_), 25 * MS).tolist() == [0, 0, 0]
+
+
 # The drive
 
 

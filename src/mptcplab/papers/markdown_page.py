@@ -16,9 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mptcplab.papers import catalogue, data, reproduce, tables, wording
 from mptcplab.papers.catalogue import Claim, Published
 from mptcplab.papers.claims import ClaimOutcome, Explained, Judged, Verdict
+from mptcplab.papers.data import Track
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.tables import Table
-from mptcplab.papers.timeline import Track
 from mptcplab.units import counted
 
 #: The page that says how experiments are run and judged, as seen from a page.
@@ -102,13 +102,10 @@ def page(sections: Sequence[Section]) -> str:
     return rendered(
         "paper.md.j2",
         sections=sections,
-        TODAY=catalogue.TODAY,
-        file_name=data.file_name,
-        pooled_over=tables.pooled_over,
-        beside_paper=tables.beside_paper,
-        tables=tables.tables,
-        verdict=wording.verdict,
-        reasons=wording.reasons,
+        catalogue=catalogue,
+        data=data,
+        tables=tables,
+        wording=wording,
         contents=_contents,
         runs=_runs,
         data_links=_data_links,

@@ -511,6 +511,12 @@ def test_every_variant_is_a_scenario(name: str, tmp_path: Path) -> None:
         assert not runs(part) <= quick, part
 
 
+def test_each_part_of_each_figure_has_a_file_of_its_own() -> None:
+    parts = ((name, part) for name in NAMES for part in catalogue.load(name).experiment.parts())
+    files = ["-".join(filter(None, (name, catalogue.slug(part)))) for name, part in parts]
+    assert len(set(files)) == len(files)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_claim_says_what_its_direction_is(name: str) -> None:
     claims = catalogue.load(name).experiment.claim

@@ -293,9 +293,8 @@ class _Judge:
         )
 
     def _unknown(self, message: str, why: str | None) -> ClaimOutcome:
-        if why is not None:
-            return ClaimOutcome(verdict=Verdict.NOT_TESTABLE, reasons=[why], unknown=message)
-        return ClaimOutcome(verdict=Verdict.INCONCLUSIVE, reasons=[message], unknown=message)
+        verdict = Verdict.INCONCLUSIVE if why is None else Verdict.NOT_TESTABLE
+        return ClaimOutcome(verdict=verdict, reasons=[why or message], unknown=message)
 
     def _values(
         self, formulas: Mapping[str, Formula], scope: Scope, names: Mapping[str, Any], key: str

@@ -70,8 +70,8 @@ def publish(
         tracks = _tracks(published, ran, directory / f"{name}-series.csv")
         files[f"{name}-paper.csv"] = data.paper_csv(own)
         if ran:
-            files |= {f"{name}.csv": data.rows_csv(own, ran)}
-            files |= {f"{name}.columns.csv": data.columns_csv(own)}
+            files[f"{name}.csv"] = data.rows_csv(own, ran)
+            files[f"{name}.columns.csv"] = data.columns_csv(own)
         files[f"{name}-series.csv"] = data.series_csv(tracks) if tracks else ""
         sections.append(section(published, ran, now, tracks))
     styles = chart.styles(each.experiment for each in everything)

@@ -241,17 +241,17 @@ def _meanings() -> list[str]:
     goodput, delay = (tuple(f"{x:g}" for x in both) for both in (GOODPUT, DELAY))
     return [
         RULE,
-        "The best is that of the catalogue for each scenario. Goodput: where bulk data is sent. "
-        "Delay: where messages are sent; at most "
-        f"{MOST_TIMES:g} times the best's, which failed runs have.",
-        f"Below: in which part of the scenarios it has less than {100 * LEAST:.0f} % of default, "
-        "or of plain TCP over the best path alone (bulk data sent at once), and the least it has.",
+        "The best is the catalogue's best scheduler in each scenario. Goodput covers the scenarios "
+        "with bulk data, delay the others; a failed run counts as "
+        f"{MOST_TIMES:g} times the best's delay, the most.",
+        f"Below: the share of scenarios with less than {100 * LEAST:.0f} % of default, or of plain "
+        "TCP over the best path alone (bulk data sent at once), and the lowest result.",
         f"Holds: G goodput at least {goodput[0]} of the best's in the median and {goodput[1]} at "
         f"the 5th percentile, D delay at most {delay[0]} and {delay[1]} times at the 95th, "
         f"L never below {100 * LEAST:.0f} % of default, T never below that of TCP.",
-        "Last rows, limits that no choice from the catalogue passes: in each scenario the best; "
-        f"the best but {COPIES}, which sends everything on each path; and, with --chance, one run "
-        "beside the best run of the same scheduler with other seeds, in the mean over these runs.",
+        "Last rows, limits that no choice from the catalogue exceeds: the best in each scenario; "
+        f"the best except {COPIES}, which sends everything on each path; and, with --chance, one "
+        "run beside the best run of the same scheduler with other seeds, averaged over these runs.",
     ]
 
 

@@ -65,6 +65,7 @@ def answer(shell: str, line: str) -> list[str]:
         ("mptcplab selftests --only pm", ["pm_netlink.sh"]),
         ("mptcplab selftests -s minr", ["minrtt"]),
         ("mptcplab bisect --expect goodp", ["goodput", "goodput_down"]),
+        ("mptcplab kernel compare cur", ["current"]),
         ("mptcplab kernel compare current 6.", ["6.12"]),
         ("mptcplab run -p ", list(PRESETS)),
         ("mptcplab run --transport ", ["mptcp", "tcp"]),
@@ -75,6 +76,7 @@ def answer(shell: str, line: str) -> list[str]:
         ("mptcplab run --expect goodput_b", ["goodput_bps"]),
         ("mptcplab compare -s default,ecf --expect ecf.page", ["ecf.page_load"]),
         ("mptcplab run -p lte --expect paths.lte.srt", ["paths.lte.srtt_mean"]),
+        ("mptcplab compare -p lte --sweep path.lte.de", ["path.lte.delay="]),
         ("mptcplab papers show cech2020/fig1", ["cech2020/fig10", "cech2020/fig11"]),
         ("mptcplab run --no-such", []),
     ],
@@ -149,6 +151,8 @@ def program(tmp_path: Path) -> Path:
         ("mptcplab comp", ["compare", "completion"]),
         ("mptcplab run -s minr", ["minrtt"]),
         ("mptcplab run -s minrtt:v0", ["v089="]),
+        # with an asterisk that is no pattern for files
+        ("mptcplab compare --sweep path.*.r", ["path.*.rate="]),
         ("mptcplab run examples/", []),  # which bash completes itself
     ],
 )

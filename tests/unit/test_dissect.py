@@ -146,11 +146,16 @@ def test_many_connections_between_two_hosts_are_distinct(tmp_path: Path) -> None
 def test_more_packets_than_one_read_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dissect, "_AT_A_TIME", 4)
     file = write_pcap(tmp_path / "x.pcap", sample() * 5)
-    packets = dissect.read([file])
+    seen: list[int] = []
+    packets = dissect.read([file], seen.append)
     assert packets.seq.tolist() == [7, 2**32 - 10, 99] * 5
     assert [option.packet for option in packets.options] == [0, 3, 6, 9, 12]
     assert packets.forward.tolist() == [True, True, False] * 5
     assert (packets.track.tolist(), len(packets.tracks)) == ([0] * 15, 1)
+    assert seen == sorted(seen)
+    assert seen[-1] == file.stat().st_size
+    # 4, 4, 4 and 3 packets, and the end
+    assert len(seen) == 5
     # a track that comes later has the next number
     monkeypatch.setattr(dissect, "_AT_A_TIME", 2)
     ports = [7, 7, 9, 7, 7, 9, 8, 9, 9, 8, 6, 5]
@@ -370,9 +375,13 @@ def test_each_file_and_each_link_of_it_has_tracks_of_its_own(tmp_path: Path) -> 
     ]
     files[1].write_bytes(files[1].read_bytes() + files[0].read_bytes()[24:])
     files.append(files[0])
-    packets = dissect.read(files)
+    done: list[int] = []
+    packets = dissect.read(files, done.append)
     assert [(t.file, t.place) for t in packets.tracks] == [(0, 1), (1, 2), (1, 1), (2, 1)]
     assert packets.files == tuple(files)
+    # in the end all bytes of all files have been read
+    sizes = [file.stat().st_size for file in files]
+    assert (done[-1], sizes[0] in done, done) == (sum(sizes), True, sorted(done))
 
 
 @pytest.mark.parametrize("at_a_time", [1, 2])

@@ -569,6 +569,9 @@ def test_mistakes_are_reported_before_anything_is_built(
     ("options", "says"),
     [
         (["--tap", "x", "--junit", "x"], "--junit x is the file of --tap"),
+        (["--tap", "x", "--junit", "here/x"], "--junit here/x is the file of --tap"),
+        (["--tap", "selftests-out/results.txt"], "is the file of results.txt of --out"),
+        (["--out", "o", "--junit", "o/../o/results.txt"], "is the file of results.txt of --out"),
         (["--junit", "-"], "--junit takes a file; only --tap can be printed"),
     ],
 )

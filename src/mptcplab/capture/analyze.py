@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from mptcplab.capture import dissect, streams, udp
-from mptcplab.capture.dissect import Array, Packets
+from mptcplab.capture.dissect import Array, Packets, Progress
 from mptcplab.capture.flows import (
     TO_CLIENT,
     TO_SERVER,
@@ -160,12 +160,12 @@ class Analysis:
     warnings: list[str]
 
 
-def analyse(files: Sequence[Path]) -> Analysis:
+def analyse(files: Sequence[Path], progress: Progress = lambda _bytes: None) -> Analysis:
     """Read captures and compute all figures.
 
     Raises InputError for files that are not captures, or that contain neither MPTCP nor UDP.
     """
-    return of_packets(dissect.read(files))
+    return of_packets(dissect.read(files, progress))
 
 
 def of_packets(packets: Packets) -> Analysis:

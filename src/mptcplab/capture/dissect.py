@@ -28,6 +28,8 @@ from mptcplab.errors import InputError, Problem
 from mptcplab.units import NS_PER_S
 
 Array = npt.NDArray[Any]
+#: Called with the number of bytes read, of all files.
+Progress = Callable[[int], None]
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
@@ -151,7 +153,7 @@ class Packets:
             raise AttributeError(name) from None
 
 
-def read(files: Sequence[Path]) -> Packets:
+def read(files: Sequence[Path], progress: Progress = lambda _bytes: None) -> Packets:
     """Read capture files.
 
     A file that is cut off yields the packets before the cut, and a warning. Raises InputError for
@@ -159,11 +161,14 @@ def read(files: Sequence[Path]) -> Packets:
     """
     reader = _Reader()
     problems = []
+    done = 0
     for number, file in enumerate(files):
         try:
-            reader.read(number, file)
+            reader.read(number, file, lambda at, done=done: progress(done + at))  # type: ignore[misc]
         except _NoCaptureError as error:
             problems.append(Problem(str(file), "", "", str(error)))
+        else:
+            done += file.stat().st_size
     if problems:
         raise InputError(problems)
     return reader.packets(tuple(files))
@@ -278,13 +283,13 @@ class _Reader:
     def _count(self) -> int:
         return self._tcp.count + self._others
 
-    def read(self, number: int, file: Path) -> None:
+    def read(self, number: int, file: Path, progress: Progress) -> None:
         import cypcap
 
         if file.is_dir():
             raise _NoCaptureError("a directory; a capture file is expected (pcap or pcapng)")
         try:
-            file.stat()
+            size = file.stat().st_size
         except FileNotFoundError:
             raise _NoCaptureError("there is no such file") from None
         except OSError as error:
@@ -300,14 +305,19 @@ class _Reader:
             link = int(capture.datalink())
             if link not in _HEADERS:
                 raise _NoCaptureError(f"its link type {link} is unknown; known are {_LINKS}")
+            done = 0
             try:
                 for content, lengths in _split(capture, cypcap):
                     self._dissect(number, link, content, lengths)
+                    # approximate: libpcap does not report its position in the file
+                    done += int(lengths.sum()) + 2 * _RECORD_BYTES * len(lengths)
+                    progress(min(size, done))
             except cypcap.Error as error:
                 found = self._count - before
                 self._warnings.append(
                     f"{file} ends early: {_words(error)}; its first {found} packets are used"
                 )
+        progress(size)
 
     def _dissect(self, number: int, link: int, content: Array, lengths: Array) -> None:
         """Read the packets in `content`, each after its record header."""

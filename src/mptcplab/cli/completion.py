@@ -25,6 +25,8 @@ Suggest = Callable[[click.Context, click.Parameter, str], Items]
 PART = "part"
 # Keys of paths that are often given; docs/scenario.md lists all.
 _PATH_KEYS = ("queue=", "loss=", "jitter=", "rate=", "delay=", "up.", "down.", "link=", "trace=")
+_SWEPT = ("scheduler=", "cc=", "kernel=", "transport=", "workload.")
+_SWEPT_OF_PATH = ("rate=", "delay=", "loss=", "queue=", "jitter=")
 _LAST_NAME = re.compile(r"[\w.]*\Z")
 
 
@@ -96,6 +98,14 @@ def workloads(_context: click.Context, _option: click.Parameter, incomplete: str
     return _among(f"{kind}:{before}", last, list(dict.fromkeys(keys)))
 
 
+def axes(context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
+    """Keys that a sweep can vary."""
+    if "=" in incomplete:
+        return []
+    own = [f"path.{name}.{key}" for name in ("*", *_paths_of(context)) for key in _SWEPT_OF_PATH]
+    return _among("", incomplete, [*_SWEPT, *own])
+
+
 def expectations(context: click.Context, _option: click.Parameter, incomplete: str) -> Items:
     """Figures by their short names, functions, and the schedulers given before."""
     from mptcplab.metrics.definitions import PathFigures, RunFigures
@@ -130,6 +140,13 @@ def kernels(_context: click.Context, _option: click.Parameter, incomplete: str) 
     before, last = _last_of(incomplete, ",")
     found = {name: str(each.source) for name, each in kernel_names.known().items()}
     return _among(before, last, {**found, stock_package.PREFIX: "a distribution's package"})
+
+
+def compared_kernels(context: click.Context, argument: click.Parameter, incomplete: str) -> Items:
+    """The same, and the one that is used without a name."""
+    from mptcplab.lab import choices
+
+    return [*_among("", incomplete, [choices.CURRENT]), *kernels(context, argument, incomplete)]
 
 
 def selftests(_context: click.Context, _option: click.Parameter, incomplete: str) -> Items:

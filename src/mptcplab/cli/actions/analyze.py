@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from mptcplab.capture import analyze
+from mptcplab.capture import analyze, dissect
 from mptcplab.errors import InputError, Problem
 from mptcplab.report import capture_report
 from mptcplab.runs.store import RESULT
@@ -25,7 +27,8 @@ def analyze_files(files: Sequence[Path], out: Path | None, *, as_json: bool) -> 
     found = {each.resolve(): each for file in files for each in _captures(file)}
     _require_one_run([*found])
     files = [*found.values()]
-    analysis = analyze.analyse(files)
+    with _reading(files) as progress:
+        analysis = analyze.analyse(files, progress)
     written = capture_report.write(analysis, out) if out else []
     if as_json:
         click.echo(json.dumps(capture_report.document(analysis), indent=1))
@@ -55,3 +58,15 @@ def _require_one_run(files: Sequence[Path]) -> None:
         first, *others = runs
         reason = f"a different run from {first}; analyse each run on its own"
         raise InputError([Problem(str(other), "", "", reason) for other in others])
+
+
+@contextmanager
+def _reading(files: Sequence[Path]) -> Iterator[dissect.Progress]:
+    """A bar on a terminal: how much of the files has been read."""
+    console = Console(stderr=True)
+    total = sum(file.stat().st_size for file in files if file.is_file())
+    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("reading", total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -55,8 +55,15 @@ def _check_reports(options: Mapping[str, Any]) -> None:
     """Raises click.UsageError for a report that would take the place of another, or is no file."""
     if str(options["junit"]) == _STANDARD_OUTPUT:
         raise click.UsageError("--junit takes a file; only --tap can be printed, with -")
-    if options["junit"] is not None and options["junit"] == options["tap"]:
-        raise click.UsageError(f"--junit {options['junit']} is the file of --tap; choose another")
+    places = {options["out"].resolve() / _RESULTS: f"{_RESULTS} of --out"}
+    for option in ("--tap", "--junit"):
+        file: Path | None = options[option.removeprefix("--")]
+        if file is None or str(file) == _STANDARD_OUTPUT:
+            continue
+        # a link would be replaced itself
+        other = places.setdefault(file.parent.resolve() / file.name, option)
+        if other != option:
+            raise click.UsageError(f"{option} {file} is the file of {other}; choose another")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 from mptcplab.scenario import option_keys
 
 
@@ -40,6 +40,7 @@ from mptcplab.scenario import option_keys
     "--sweep",
     "axes",
     multiple=True,
+    shell_complete=completion.axes,
     metavar="KEY=VALUES",
     help="Repeat the comparison with each value of a key: path.lte.delay=10ms,20ms or "
     "10ms..160ms:log5 (five, by factors), :5 (evenly), :+10ms (in steps); several form a grid. "

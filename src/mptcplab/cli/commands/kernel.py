@@ -155,8 +155,8 @@ def kernel_list() -> None:
 
 
 @command.command("compare")
-@click.argument("a", metavar="A", shell_complete=completion.kernels)
-@click.argument("b", metavar="B", shell_complete=completion.kernels)
+@click.argument("a", metavar="A", shell_complete=completion.compared_kernels)
+@click.argument("b", metavar="B", shell_complete=completion.compared_kernels)
 @click.argument("files", metavar="[SCENARIO.toml]...", type=options.PLACE, nargs=-1)
 @click.option("--only", metavar="TEXT", help="Run only scenarios whose names contain this.")
 @click.option(

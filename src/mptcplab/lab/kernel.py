@@ -319,10 +319,11 @@ def module(
     `quiet` suppresses them, and the progress. A kernel that came with the package needs gcc and ld
     for it alone; `commit` is that of a kernel that `build_commit` has built.
 
-    Raises InputError for a file that is not a scheduler, and MptcplabError, with the compiler's
-    output, if it does not compile, or if `build` is not the kernel of the present inputs.
+    Raises MptcplabError, with the compiler's output, if it does not compile, or if `build` is not
+    the kernel of the present inputs.
     """
-    source = kernel_module.read(source_file, taken=schedulers())
+    with _refusals_as_failure():
+        source = Scheduler(source_file.stem, source_file, source_file.read_bytes())
     found = _compiled_module(build, source)
     if came_along(build):
         if not found.path.exists():

@@ -412,7 +412,7 @@ def run(
         index.keep_points(out.out, planned.points)
     missing, left_alone = planned.missing(table, runner, how)
     costs, _ = planned.costs(table)
-    guessed_s = dict(zip(missing, costs.of_all(missing).tolist(), strict=True))
+    guessed_s = {key: costs.of(key) for key in missing}
     # the longest first, so that no CPU is idle at the end
     order = sorted(missing, key=lambda key: -guessed_s[key])
     all_s, made_s = sum(guessed_s.values()), 0.0
@@ -520,7 +520,7 @@ def dry_run(planned: Plan, runner: Runner, how: How) -> DryRun:
         failed=failed,
         to_run=len(missing),
         jobs=runner.jobs,
-        expected_s=float(costs.of_all(missing).sum()) / at_a_time,
+        expected_s=sum(map(costs.of, missing)) / at_a_time,
         known_from=known,
     )
 

@@ -322,7 +322,7 @@ def too_slow(limits: Limits) -> str:
 
 def too_large(limits: Limits) -> str:
     """Why a run was ended at the limit of the bytes that it writes."""
-    limit = units.SIZE.format(limits.disk_bytes)
+    limit = units.format_size(limits.disk_bytes)
     return f"it wrote more than the disk limit of {limit}; --disk-limit sets another one"
 
 

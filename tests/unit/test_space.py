@@ -166,7 +166,7 @@ def test_mistakes_in_a_file_are_told_together(tmp_path: Path) -> None:
         "[grid]\nx = {start = 1}\nY = [1]\n[design]\npoints = 0\nranges = {}\nseeds = 1\n"
     )
     with pytest.raises(InputError) as caught:
-        space.read(file, Space, {})
+        space.read(file, Space)
     text = str(caught.value)
     for expected in ("grid.x", "grid.Y", "design.points", "design.ranges", "did you mean"):
         assert expected in text, text

@@ -327,20 +327,15 @@ def _is_there(item: Any, point: Point) -> bool:
 # Reading
 
 
-def read(file: Path, model: type[_Model], tables: Mapping[str, type[BaseModel]]) -> _Model:
-    """A TOML file as its model; `tables` are the models of its tables, by their last key.
-
-    Raises InputError with every mistake in it.
-    """
+def read(file: Path, model: type[_Model]) -> _Model:
+    """A TOML file as its model. Raises InputError with every mistake in it."""
     mistakes = Mistakes(printable(str(file)))
     mistakes.data = toml_file.read(file, mistakes)
     mistakes.stop_if_any()
-    return validated(mistakes, model, tables)
+    return validated(mistakes, model)
 
 
-def validated(
-    mistakes: Mistakes, model: type[_Model], tables: Mapping[str, type[BaseModel]]
-) -> _Model:
+def validated(mistakes: Mistakes, model: type[_Model]) -> _Model:
     """Data that has been read, as its model; see `read`."""
     try:
         return model.model_validate(mistakes.data)
@@ -349,7 +344,7 @@ def validated(
             place = _place(mistakes.data, found["loc"])
             if found["type"] == "missing":
                 place = (*place, found["loc"][-1])
-            _note(mistakes, place, found["type"], found["msg"], _table_at(model, tables, place))
+            _note(mistakes, place, found["type"], found["msg"], toml_file.table_at(model, place))
         mistakes.stop_if_any()
         raise
 
@@ -376,17 +371,6 @@ def _note(mistakes: Mistakes, place: Place, kind: str, text: str, home: type[Bas
         mistakes.add(place, f"unknown key{hint} accepted here: {', '.join(accepted)}")
     else:
         mistakes.add(place, message[:1].lower() + message[1:])
-
-
-def _table_at(
-    model: type[BaseModel], tables: Mapping[str, type[BaseModel]], place: Place
-) -> type[BaseModel]:
-    known: dict[str, type[BaseModel]] = {"design": Design, "ranges": RangeTable}
-    known.update(tables)
-    for step in reversed(place[:-1]):
-        if found := known.get(str(step)):
-            return found
-    return model
 
 
 class Wrong(Protocol):

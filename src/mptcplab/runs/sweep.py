@@ -247,7 +247,7 @@ def load(file: Path, only: str | None = None, kernels: Sequence[str] = ()) -> Gi
     Raises InputError with every mistake in it, MachineError without the packages it needs.
     """
     extras.require("sweep", "a sweep")
-    found = space.read(file, Sweep, {"scenario": Sweep})
+    found = space.read(file, Sweep)
     if only is not None:
         try:
             Formula(only)
@@ -300,7 +300,7 @@ def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baseline
 def _of_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
     mistakes = Mistakes(source)
     mistakes.data = dict(table)
-    return _given(space.validated(mistakes, Sweep, {}), source, folder)
+    return _given(space.validated(mistakes, Sweep), source, folder)
 
 
 def _given(sweep: Sweep, source: str, folder: Path) -> Given:

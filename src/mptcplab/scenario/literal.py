@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
-from mptcplab.scenario import fields, option_keys
+from mptcplab.scenario import fields, option_keys, toml_file
 from mptcplab.scenario.fields import (
     Cross,
     Delay,
@@ -595,15 +595,8 @@ def _tables(model: type[BaseModel], name: str) -> Iterator[tuple[str, type[BaseM
     """A table and all tables within it, by their keys, such as path.up.trace."""
     yield name, model
     for key, field in model.model_fields.items():
-        for inner in _models(field.annotation):
+        for inner in toml_file.models_in(field.annotation):
             yield from _tables(inner, f"{name}.{key}".lstrip("."))
-
-
-def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models(part)
 
 
 _TABLES = dict(_tables(LiteralScenario, ""))
@@ -612,9 +605,8 @@ _OTHER_WORDS = {"bandwidth": "rate", "latency": "delay", "limit": "queue", "byte
 
 
 def _unknown_key(place: Place, mistakes: Mistakes) -> str:
-    table = ".".join(step for step in place[:-1] if isinstance(step, str))
     word = str(place[-1])
-    known = list(_TABLES[table].model_fields)
+    known = list(toml_file.table_at(LiteralScenario, place).model_fields)
     # In TOML every key after a [table] belongs to that table: the most common slip.
     homes = [name for name, model in _TABLES.items() if word in model.model_fields]
     # many tables have a rate or a name; suggest the most ordinary one

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from mptcplab.mistakes import Mistakes, printable, read_text
+from pydantic import BaseModel
+
+from mptcplab.mistakes import Mistakes, Place, printable, read_text
 
 
 def read(file: Path, mistakes: Mistakes) -> dict[str, Any]:
@@ -41,3 +44,19 @@ def _syntax_message(text: str, error: str) -> str:
     if unquoted and what.startswith(("invalid value", "expected newline")):
         what = f'text goes in quotes: {unquoted[1]} = "{unquoted[2]}"'
     return f"line {number}: {printable(line[:60])}: not valid TOML: {printable(what)}"
+
+
+def models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models of the tables that a key of this type has."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from models_in(part)
+
+
+def table_at(model: type[BaseModel], place: Place) -> type[BaseModel]:
+    """The model of the table with the key at a place; `model` is that of the whole file."""
+    for step in place[:-1]:
+        if field := model.model_fields.get(str(step)):
+            model = next(models_in(field.annotation), model)
+    return model

@@ -185,8 +185,10 @@ def build(
             return came
         chosen = Source.chosen(source)
         finished = _built(_Inputs.read(chosen, variant, Compiler.named(compiler)), quiet)
-        if remember:
-            _remember(chosen)
+        if remember and chosen.path == doctor.DEBIAN_SOURCE:
+            _choice().unlink(missing_ok=True)
+        elif remember:
+            write_json(_choice(), {"path": str(chosen.path)})
     return finished
 
 
@@ -703,14 +705,6 @@ def _about_archive(path: Path) -> tuple[str, str]:
         about = {"stamp": stamp, "sha256": digest, "version": version}
         write_json(notes, known | {str(path): about})
     return digest, version
-
-
-def _remember(source: Source) -> None:
-    note = _choice()
-    if source.path == doctor.DEBIAN_SOURCE:
-        note.unlink(missing_ok=True)
-    else:
-        write_json(note, {"path": str(source.path)})
 
 
 def _chosen_path() -> Path | None:

@@ -186,11 +186,15 @@ IP = Reads(
 )
 
 
+_TEXT = {"type": "string"}
+
+
 def _like(
     regex: str,
     accepted: str,
     form: str,
     made: Callable[[re.Match[str]], Any] = lambda found: found[0],
+    schema: Mapping[str, Any] | None = None,
 ) -> Reads:
     """A text that matches; `form` says so in the message, and `made` is what it is read as."""
 
@@ -200,12 +204,11 @@ def _like(
             raise ValueError(form)
         return made(found)
 
-    return Reads(read, pattern(f"^{regex}$"), accepted)
+    return Reads(read, schema or pattern(f"^{regex}$"), accepted)
 
 
-_NAME_PATTERN = "[A-Za-z0-9_-]{1,32}"
 NAME = _like(
-    _NAME_PATTERN,
+    "[A-Za-z0-9_-]{1,32}",
     "1 to 32 letters, digits, `-`, `_`",
     "a name is 1 to 32 letters, digits, - or _",
 )
@@ -246,16 +249,13 @@ def names(what: str, most: int) -> Reads:
     return Reads(read, schema, f"1 to {most} names")
 
 
-def _read_file(value: object) -> str:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise ValueError("the name of a file is expected")
-    return value
-
-
-_TEXT = {"type": "string"}
-FILE = Reads(_read_file, _TEXT, "a file")
-
-
+FILE = _like(r"[^\0]+", "a file", "the name of a file is expected", schema=_TEXT)
+SCHEDULER = _like(
+    "[^,]*",
+    "one scheduler, with parameters",
+    "one scheduler is expected, e.g. roundrobin:num_segments=2",
+    schema=_TEXT,
+)
 SCHEDULERS = Reads(
     _texts(
         'a scheduler is a name, or a list of names, e.g. ["default", "roundrobin"]; parameters '
@@ -269,15 +269,6 @@ VARY = Reads(
     _one_or_more(_TEXT),
     "a percentage, at most 90 %, or a list of them",
 )
-
-
-def _read_scheduler(value: object) -> str:
-    if not isinstance(value, str) or "," in value:
-        raise ValueError("one scheduler is expected, e.g. roundrobin:num_segments=2")
-    return value
-
-
-SCHEDULER = Reads(_read_scheduler, _TEXT, "one scheduler, with parameters")
 
 
 def _read_cc(value: object) -> str:

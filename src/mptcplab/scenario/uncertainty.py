@@ -145,7 +145,7 @@ def _parts(
             part = next(
                 (said[each] for each in places if each in said and (each[1] or key not in own)), 0.0
             )
-            if part and _varies(link, key):
+            if part and any(_has(shape, key) for shape in (link.up, link.down)):
                 found.append((link.name, key, part))
     return tuple(found)
 
@@ -176,12 +176,8 @@ def _part(text: str) -> float:
     return part
 
 
-def _varies(link: Link, key: str) -> bool:
-    """Whether a value of a link can vary, in either direction."""
-    return any(_has(shape, key) for shape in (link.up, link.down))
-
-
 def _has(shape: Shape, key: str) -> bool:
+    """Whether a direction has a value of this key that can vary."""
     # a path without a rate of its own leaves rate and queue to its links
     if key in ("rate", "queue"):
         return shape.rate_bps != NO_RATE_BPS

@@ -16,13 +16,7 @@ import numpy.typing as npt
 
 from mptcplab.metrics import recorded
 from mptcplab.metrics.application import application_figures
-from mptcplab.metrics.compute import (
-    RunMetrics,
-    bps,
-    jain_index,
-    queue_metrics,
-    run_metrics,
-)
+from mptcplab.metrics.compute import RunMetrics, bps, jain_index, queue_metrics, run_metrics
 from mptcplab.metrics.definitions import RUN_METRICS, ConnectionFigures, LinkFigures, RunFigures
 from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase

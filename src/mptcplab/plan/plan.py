@@ -65,10 +65,7 @@ Section = tuple[str, Iterable[str]]
 
 
 def render(
-    scenario: Scenario,
-    *,
-    commands: Iterable[str] = (),
-    events: Iterable[tuple[int, str]] = (),
+    scenario: Scenario, *, commands: Iterable[str] = (), events: Iterable[tuple[int, str]] = ()
 ) -> str:
     """The plan of one run, a command or a `#` comment per line.
 

@@ -180,9 +180,7 @@ def _read_ip(value: object) -> str:
 _NUMBERS = [int(ip) for ip in IP_VERSIONS if ip.isdecimal()]
 #: Versions of IP: as text, or a single one as a number.
 IP = Reads(
-    _read_ip,
-    {"enum": [*IP_VERSIONS, *_NUMBERS]},
-    ", ".join(f"`{ip}`" for ip in IP_VERSIONS),
+    _read_ip, {"enum": [*IP_VERSIONS, *_NUMBERS]}, ", ".join(f"`{ip}`" for ip in IP_VERSIONS)
 )
 
 
@@ -482,10 +480,8 @@ _DROPS_SCHEMA = {
     ]
 }
 Drops = Annotated[
-    tuple[tuple[int, int], ...] | None,
-    Reads(_read_drops, _DROPS_SCHEMA, "numbers and ranges"),
+    tuple[tuple[int, int], ...] | None, Reads(_read_drops, _DROPS_SCHEMA, "numbers and ranges")
 ]
 Queue = Annotated[
-    int | None,
-    Reads(_read_queue, _QUEUE_SCHEMA, f"{_PACKETS.accepted}, or {_BYTES.accepted}"),
+    int | None, Reads(_read_queue, _QUEUE_SCHEMA, f"{_PACKETS.accepted}, or {_BYTES.accepted}")
 ]

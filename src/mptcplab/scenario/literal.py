@@ -314,7 +314,7 @@ class LiteralWorkload(_Literal):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"required": ["kind"]}, {"not": {"required": ["duration", "size"]}}],
+            "anyOf": [{"required": ["kind"]}, {"not": {"required": ["duration", "size"]}}]
         }
     )
 

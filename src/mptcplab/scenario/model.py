@@ -226,11 +226,7 @@ class Scenario(_Resolved):
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
 
     def with_(
-        self,
-        *,
-        scheduler: Choice | None = None,
-        cc: str | None = None,
-        seed: int | None = None,
+        self, *, scheduler: Choice | None = None, cc: str | None = None, seed: int | None = None
     ) -> Scenario:
         """The same scenario with another scheduler, congestion control, seed, or all of them."""
         changes = {"scheduler": scheduler, "cc": cc, "seed": seed}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BeforeValidator
 from pydantic_core import CoreSchema, core_schema
@@ -392,10 +392,8 @@ BITRATES = Reads(
 )
 RATE = _rate("a rate", "1kbit", "100gbit")
 DELAY = time("a delay", "0s", "10s")
-Rate = Annotated[int | None, RATE]
-Delay = Annotated[int | None, DELAY]
-Jitter = Annotated[int | None, time("a jitter", "0s", "10s")]
-Cross = Annotated[int | None, _rate("a rate of cross traffic", "0bit", "100gbit")]
+JITTER = time("a jitter", "0s", "10s")
+CROSS = _rate("a rate of cross traffic", "0bit", "100gbit")
 
 
 def _fraction(what: str, highest: float, accepted: str, **limit: float) -> Reads:
@@ -409,10 +407,8 @@ def _fraction(what: str, highest: float, accepted: str, **limit: float) -> Reads
     )
 
 
-Loss = Annotated[
-    float | None, _fraction("a loss", MAX_LOSS, "0% to less than 100%", exclusiveMaximum=1)
-]
-Part = Annotated[float | None, _fraction("a fraction", 1, "0% to 100%", maximum=1)]
+LOSS = _fraction("a loss", MAX_LOSS, "0% to less than 100%", exclusiveMaximum=1)
+PART = _fraction("a fraction", 1, "0% to 100%", maximum=1)
 _PACKETS = _quantity(
     "a queue",
     units.parse_queue,
@@ -479,9 +475,5 @@ _DROPS_SCHEMA = {
         },
     ]
 }
-Drops = Annotated[
-    tuple[tuple[int, int], ...] | None, Reads(_read_drops, _DROPS_SCHEMA, "numbers and ranges")
-]
-Queue = Annotated[
-    int | None, Reads(_read_queue, _QUEUE_SCHEMA, f"{_PACKETS.accepted}, or {_BYTES.accepted}")
-]
+DROPS = Reads(_read_drops, _DROPS_SCHEMA, "numbers and ranges")
+QUEUE = Reads(_read_queue, _QUEUE_SCHEMA, f"{_PACKETS.accepted}, or {_BYTES.accepted}")

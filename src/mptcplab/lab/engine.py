@@ -220,14 +220,9 @@ def _guest_directory(directory: Path) -> Iterator[Path]:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
     try:
         yield made
-    except BaseException:
+    finally:
         with suppress(OSError):
             files.remove(made)
-        raise
-    try:
-        files.remove(made)
-    except OSError as error:
-        raise RunError(f"cannot remove {made}: {error.strerror}") from error
 
 
 @contextmanager

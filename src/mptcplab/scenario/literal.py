@@ -13,32 +13,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
-from mptcplab.scenario import fields, option_keys, toml_file
+from mptcplab.scenario import fields, limits, option_keys, toml_file
 from mptcplab.scenario.fields import Factor, Reads
-from mptcplab.scenario.limits import (
-    ACTIONS,
-    BOTTLENECKS,
-    DIRECTIONS,
-    DISCIPLINES,
-    MAX_ALL_PATHS,
-    MAX_CONNECTIONS,
-    MAX_EVENTS,
-    MAX_LINKS,
-    MAX_PATHS,
-    MAX_REPEAT,
-    MAX_SEED,
-    STARTS,
-    TRANSPORTS,
-    WORKLOAD_DIRECTIONS,
-    WORKLOAD_KEYS,
-    WORKLOADS,
-    Action,
-    Bottleneck,
-    Discipline,
-    Ip,
-    Start,
-    Transport,
-)
 from mptcplab.scenario.presets import PRESETS
 from mptcplab.traces.link_trace import COLUMNS
 
@@ -170,14 +146,14 @@ class LiteralDirection(_Literal):
     """Queue limit in packets, or a size. By default one bandwidth-delay product (at least 20
     packets), or the discipline's own default.
     """
-    queue_discipline: Discipline | None = _key(
-        fields.choice("a queue_discipline", DISCIPLINES), ["codel"], "netem"
+    queue_discipline: limits.Discipline | None = _key(
+        fields.choice("a queue_discipline", limits.DISCIPLINES), ["codel"], "netem"
     )
     """netem limits waiting packets and packets in flight together; droptail limits waiting packets
     alone; codel, fq_codel, red and pie are the kernel's. A queue with a size is droptail.
     """
-    bottleneck: Bottleneck | None = _key(
-        fields.choice("a bottleneck", BOTTLENECKS), ["host"], "router"
+    bottleneck: limits.Bottleneck | None = _key(
+        fields.choice("a bottleneck", limits.BOTTLENECKS), ["host"], "router"
     )
     """The place of the rate and the queue: the router, or the interface of the sending host."""
     cross: int | None = _key(fields.CROSS, ["30mbit"], "0bit")
@@ -229,12 +205,12 @@ class LiteralPath(LiteralLink):
     )
 
     link: tuple[str, ...] | None = _key(
-        fields.names("links", MAX_LINKS), ["bottleneck", ["access", "backbone"]]
+        fields.names("links", limits.MAX_LINKS), ["bottleneck", ["access", "backbone"]]
     )
     """The shared link behind the path's own router, or several in this order. With a link, the path
     needs no rate or delay of its own.
     """
-    ip: Ip | None = _key(fields.IP, ["6"], "4")
+    ip: limits.Ip | None = _key(fields.IP, ["6"], "4")
     """IP version of its addresses. With both, the subflow uses IPv6, and programs choose."""
 
 
@@ -269,7 +245,7 @@ class LiteralEvent(LiteralChange):
     """Name of the affected path. By default none, with a link."""
     link: str | None = _key(fields.NAME, ["bottleneck"])
     """Name of the affected link, instead of a path. By default none."""
-    action: Action | None = _key(fields.choice("an action", ACTIONS), ["down"])
+    action: limits.Action | None = _key(fields.choice("an action", limits.ACTIONS), ["down"])
     """down: the path loses every packet in both directions; up: it works again; unplug: the
     client's device on the path has no carrier; close: the server removes its address on the path,
     and the subflow ends; change: the path gets the rate, delay, jitter or loss given here;
@@ -300,13 +276,15 @@ class LiteralWorkload(_Literal):
         }
     )
 
-    kind: str | None = _key(fields.choice("the kind of a workload", WORKLOADS), ["cbr"], "bulk")
+    kind: str | None = _key(
+        fields.choice("the kind of a workload", limits.WORKLOADS), ["cbr"], "bulk"
+    )
     """bulk sends all that the connection can carry; transfers follow one another, each of a given
     size; cbr sends blocks at a constant rate; requests are small, with responses; web loads a page;
     video sends segments to a player with a buffer; frames is live video, with deadlines.
     """
     direction: str | None = _option_key(
-        "direction", fields.choice("a direction", WORKLOAD_DIRECTIONS), ["down"]
+        "direction", fields.choice("a direction", limits.WORKLOAD_DIRECTIONS), ["down"]
     )
     duration: int | None = _option_key(
         "duration", fields.time("a duration", "100ms", "86400s"), ["20s"]
@@ -315,7 +293,9 @@ class LiteralWorkload(_Literal):
         "size", fields.size("a size", "1B", "1TB"), ["10MB", "64KiB", 1448]
     )
     warmup: int | None = _option_key("warmup", fields.time("a warm-up", "0s", "86400s"), ["2s"])
-    start: Start | None = _option_key("start", fields.choice("a start", STARTS), ["established"])
+    start: limits.Start | None = _option_key(
+        "start", fields.choice("a start", limits.STARTS), ["established"]
+    )
     no_delay: bool | None = _key(fields.FLAG, [True])
     """A short last segment does not wait for an acknowledgment (TCP_NODELAY). By default false for
     bulk, as in iperf3; true for all others, as in curl, nginx and browsers.
@@ -378,12 +358,14 @@ class LiteralConnection(_Literal):
     name: str | None = _key(fields.NAME, ["background"])
     """Its name, unique among the connections."""
     paths: tuple[str, ...] | None = _key(
-        fields.names("paths", MAX_PATHS), [["wifi", "lte"], "wifi/lte"]
+        fields.names("paths", limits.MAX_PATHS), [["wifi", "lte"], "wifi/lte"]
     )
     """Its paths; one for plain TCP. No other connection uses them; connections share links."""
-    count: int | None = _key(fields.count("a count", 1, MAX_CONNECTIONS), [10], 1)
+    count: int | None = _key(fields.count("a count", 1, limits.MAX_CONNECTIONS), [10], 1)
     """Number of such connections, each with its own hosts and its own copies of the paths."""
-    transport: Transport | None = _key(fields.choice("a transport", TRANSPORTS), ["tcp"])
+    transport: limits.Transport | None = _key(
+        fields.choice("a transport", limits.TRANSPORTS), ["tcp"]
+    )
     """mptcp or tcp. By default the scenario's."""
     scheduler: str | None = _key(fields.SCHEDULER, ["minrtt"])
     """Its scheduler. By default the scenario's, one after the other."""
@@ -413,17 +395,17 @@ class LiteralScenario(_Literal):
     kernel: tuple[str, ...] | None = _option_key(
         "kernel", fields.KERNELS, ["6.12", ["6.12", "mine"]]
     )
-    transport: Transport | None = _option_key(
-        "transport", fields.choice("a transport", TRANSPORTS), ["tcp"]
+    transport: limits.Transport | None = _option_key(
+        "transport", fields.choice("a transport", limits.TRANSPORTS), ["tcp"]
     )
-    seed: int | None = _option_key("seed", fields.whole("a seed", 0, MAX_SEED), [7])
+    seed: int | None = _option_key("seed", fields.whole("a seed", 0, limits.MAX_SEED), [7])
     seed_delay: int | None = _option_key(
         "seed_delay", fields.time("a seed delay", "0us", "100ms"), ["0us", "100us"]
     )
     vary: tuple[str, ...] | None = _option_key(
         "vary", fields.VARY, ["2%", ["5%", "loss=20%", "lte.rate=10%"]]
     )
-    repeat: int | None = _option_key("repeat", fields.whole("repeat", 1, MAX_REPEAT), [5])
+    repeat: int | None = _option_key("repeat", fields.whole("repeat", 1, limits.MAX_REPEAT), [5])
     send_buffer: int | None = _option_key(
         "send_buffer", fields.buffer("a send buffer"), ["auto", "256KiB"]
     )
@@ -436,24 +418,24 @@ class LiteralScenario(_Literal):
     path: Annotated[
         tuple[Annotated[LiteralPath, fields.table("name, rate and delay")], ...],
         fields.tables("path"),
-    ] = Field(default=(), json_schema_extra={"minItems": 1, "maxItems": MAX_ALL_PATHS})
+    ] = Field(default=(), json_schema_extra={"minItems": 1, "maxItems": limits.MAX_ALL_PATHS})
     """The paths, each a table headed [[path]]: 1 to 8 per connection."""
     link: Annotated[
         tuple[Annotated[LiteralLink, fields.table("name, rate and delay")], ...],
         fields.tables("link"),
-    ] = Field(default=(), json_schema_extra={"maxItems": MAX_LINKS})
+    ] = Field(default=(), json_schema_extra={"maxItems": limits.MAX_LINKS})
     """Links that paths share, each a table headed [[link]]."""
     connection: Annotated[
         tuple[Annotated[LiteralConnection, fields.table("name and paths")], ...],
         fields.tables("connection"),
-    ] = Field(default=(), json_schema_extra={"maxItems": MAX_CONNECTIONS})
+    ] = Field(default=(), json_schema_extra={"maxItems": limits.MAX_CONNECTIONS})
     """The connections, each a table headed [[connection]]. Without any, one pair of hosts has all
     paths.
     """
     event: Annotated[
         tuple[Annotated[LiteralEvent, fields.table("at, path and action")], ...],
         fields.tables("event"),
-    ] = Field(default=(), json_schema_extra={"maxItems": MAX_EVENTS})
+    ] = Field(default=(), json_schema_extra={"maxItems": limits.MAX_EVENTS})
     """Events on paths during the run, each a table headed [[event]]."""
     workload: LiteralWorkload = _table("keys such as kind and duration", LiteralWorkload())
     """The data of the connections."""
@@ -462,7 +444,7 @@ class LiteralScenario(_Literal):
 def by_direction(table: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
     """A link, path or event, and its tables up and down, each with the place of its keys."""
     yield table, ()
-    for direction in DIRECTIONS:
+    for direction in limits.DIRECTIONS:
         yield getattr(table, direction), (direction,)
 
 
@@ -508,8 +490,8 @@ def _tidy(node: object) -> None:
 
 def kinds_of(key: str) -> tuple[str, ...]:
     """The kinds of workload that have a key; none if all have it."""
-    kinds = tuple(kind for kind, keys in WORKLOAD_KEYS.items() if key in keys)
-    return () if len(kinds) == len(WORKLOADS) else kinds
+    kinds = tuple(kind for kind, keys in limits.WORKLOAD_KEYS.items() if key in keys)
+    return () if len(kinds) == len(limits.WORKLOADS) else kinds
 
 
 # From data to the literal scenario

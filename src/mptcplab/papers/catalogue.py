@@ -42,6 +42,7 @@ from mptcplab.formulas.space import (
     texts,
 )
 from mptcplab.mistakes import ABSENT, shown, suggestion
+from mptcplab.scenario import toml_file
 
 if TYPE_CHECKING:
     from mptcplab.scenario.model import Scenario
@@ -390,8 +391,8 @@ def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> li
 def load(name: str, directory: Path = resources.EXPERIMENTS) -> Published:
     """An experiment by its name. Raises InputError with every mistake in its file."""
     file = directory / f"{name}.toml"
-    paper = space.read(file.parent / PAPER, Paper)
-    found = space.read(file, Experiment)
+    paper = toml_file.model_of(file.parent / PAPER, Paper)
+    found = toml_file.model_of(file, Experiment)
     _check(found, file)
     return Published(name, file, paper, found)
 

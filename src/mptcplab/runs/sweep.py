@@ -38,7 +38,7 @@ from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
 from mptcplab.runs.workers import performed
-from mptcplab.scenario import resolve
+from mptcplab.scenario import resolve, toml_file
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import COMPARED_SEEDS
 from mptcplab.scenario.model import Scenario
@@ -247,7 +247,7 @@ def load(file: Path, only: str | None = None, kernels: Sequence[str] = ()) -> Gi
     Raises InputError with every mistake in it, MachineError without the packages it needs.
     """
     extras.require("sweep", "a sweep")
-    found = space.read(file, Sweep)
+    found = toml_file.model_of(file, Sweep)
     if only is not None:
         try:
             Formula(only)
@@ -300,7 +300,7 @@ def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baseline
 def _of_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
     mistakes = Mistakes(source)
     mistakes.data = dict(table)
-    return _given(space.validated(mistakes, Sweep), source, folder)
+    return _given(toml_file.validated(mistakes, Sweep), source, folder)
 
 
 def _given(sweep: Sweep, source: str, folder: Path) -> Given:

@@ -368,34 +368,22 @@ class OnCluster(Workers):
         """Admit the present workers, and have later ones report themselves."""
         wanted = environment()
         closed = key != NO_KEY
-        with _lost():
-            for place, found in self._installed().items():
-                if isinstance(found, importlib.metadata.PackageNotFoundError):
-                    raise MachineError(f"{place}: the Python package mptcplab is not installed")
-            scheduler = self._client.run_on_scheduler(environment)
-            if wrong := _differences(scheduler, {name: wanted[name] for name in _OF_SCHEDULER}):
-                raise UnfitError(f"the cluster's scheduler: {wrong}")
-            # although reached over loopback, it may listen on other addresses
-            found = self._client.run_on_scheduler(open_addresses)
-            if closed and found:
-                raise _refused(address, _open(found))
-            self._client.register_plugin(_Presence(self._plugins[0], wanted, closed=closed))
+        try:
+            with _lost():
+                scheduler = self._client.run_on_scheduler(environment)
+                if wrong := _differences(scheduler, {name: wanted[name] for name in _OF_SCHEDULER}):
+                    raise UnfitError(f"the cluster's scheduler: {wrong}")
+                # although reached over loopback, it may listen on other addresses
+                found = self._client.run_on_scheduler(open_addresses)
+                if closed and found:
+                    raise _refused(address, _open(found))
+                self._client.register_plugin(_Presence(self._plugins[0], wanted, closed=closed))
+        except ModuleNotFoundError as error:
+            place = "the cluster's scheduler, or one of its workers"
+            raise MachineError(f"{place}, lacks a Python package: {error}") from None
         self._require_fit()
         # for later workers; one that came in between reports again when it gets a task
         self._client.subscribe_topic(self._plugins[0], self._heard)
-
-    def _installed(self) -> dict[str, Any]:
-        """The version of this package, or an exception, on the scheduler and on each worker."""
-        ask = (importlib.metadata.version, "mptcplab")
-        found = {}
-        try:
-            found["the cluster's scheduler"] = self._client.run_on_scheduler(*ask)
-        except importlib.metadata.PackageNotFoundError as error:
-            found["the cluster's scheduler"] = error
-        return found | {
-            f"worker {address}": version
-            for address, version in self._client.run(*ask, on_error="return").items()
-        }
 
     def _require_fit(self) -> None:
         with _lost():

@@ -247,7 +247,7 @@ REPRODUCED = Kind("the document of a published experiment", _Reproduced)
 _ENTRY = Kind("the result of a run", Entry)
 FAILURE = Kind("the report of a failed run", Failure)
 COMPARISON = Kind("the document of a comparison", _Comparison)
-_SCENARIO: Kind[Scenario] = Kind("the scenario of a run", _Scenario)
+SCENARIO: Kind[Scenario] = Kind("the scenario of a run", _Scenario)
 
 
 def read(file: Path | str, kind: Kind[T]) -> T:
@@ -276,11 +276,6 @@ def read_json(file: Path | str) -> Any:
 def read_entry(file: Path | str) -> Entry:
     """The entry of a run that ended, from its result. Raises MptcplabError."""
     return read(file, _ENTRY)
-
-
-def read_scenario(file: Path) -> Scenario:
-    """The scenario of a run. Raises MptcplabError."""
-    return read(file, _SCENARIO)
 
 
 @contextlib.contextmanager

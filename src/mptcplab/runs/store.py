@@ -362,7 +362,7 @@ def read_captures(directory: Path, names: Sequence[str]) -> tuple[Packets, int]:
 
 def read_scenario(directory: Path) -> Scenario:
     """The scenario of a stored run. Raises MptcplabError, naming the file, if it cannot be read."""
-    return documents.read_scenario(directory / SCENARIO)
+    return documents.read(directory / SCENARIO, documents.SCENARIO)
 
 
 def write_json(file: Path, content: Mapping[str, Any] | BaseModel) -> None:

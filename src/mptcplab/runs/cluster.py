@@ -71,10 +71,6 @@ _FLAG = "--cluster"
 NO_KEY = "none"
 
 
-class UnfitError(MachineError):
-    """A worker on which runs could fail, or give different figures."""
-
-
 def environment() -> dict[str, str]:
     """What must match on all machines for figures to match: versions by name."""
     python = ".".join(platform.python_version_tuple()[:2])
@@ -96,9 +92,9 @@ def _own_version() -> str:
 
 
 def require_fit(wanted: Mapping[str, str]) -> None:
-    """Raises MptcplabError if this machine differs from `wanted`, or lacks what a run needs."""
+    """Raises MachineError if this machine differs from `wanted`, or lacks what a run needs."""
     if wrong := _differences(environment(), wanted):
-        raise UnfitError(wrong)
+        raise MachineError(wrong)
     doctor.require(*doctor.RUN_CHECKS)
 
 
@@ -156,7 +152,7 @@ class _Presence(WorkerPlugin):
             await asyncio.to_thread(require_fit, self._wanted)
             found = open_addresses(worker)
             if self._closed and found:
-                raise UnfitError(_open(found))
+                raise MachineError(_open(found))
         except MptcplabError as error:
             self.tell(error)
 
@@ -372,7 +368,7 @@ class OnCluster(Workers):
             with _lost():
                 scheduler = self._client.run_on_scheduler(environment)
                 if wrong := _differences(scheduler, {name: wanted[name] for name in _OF_SCHEDULER}):
-                    raise UnfitError(f"the cluster's scheduler: {wrong}")
+                    raise MachineError(f"the cluster's scheduler: {wrong}")
                 # although reached over loopback, it may listen on other addresses
                 found = self._client.run_on_scheduler(open_addresses)
                 if closed and found:
@@ -392,7 +388,7 @@ class OnCluster(Workers):
             address: why for address, why in whys.items() if why and address not in self._unfit
         }
         if unfit:
-            raise UnfitError(
+            raise MachineError(
                 f"{len(unfit)} of the {len(whys)} workers of the cluster cannot make runs\n"
                 + "\n".join(f"  {address}: {why}" for address, why in sorted(unfit.items()))
             )
@@ -447,7 +443,7 @@ class OnCluster(Workers):
         await scheduler.retire_workers(workers=[address], close_workers=True, remove=True)
         if not await scheduler.ncores():
             whys = "".join(f"\n  {place}: {why}" for place, why in sorted(self._unfit.items()))
-            reason = UnfitError(f"the cluster has no worker left that can make runs{whys}")
+            reason = MachineError(f"the cluster has no worker left that can make runs{whys}")
             await self._client.cancel(self._end(reason), asynchronous=True)
 
     def _end(self, reason: MptcplabError) -> list[DaskFuture[Any]]:

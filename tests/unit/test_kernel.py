@@ -687,9 +687,10 @@ def test_an_interrupt_ends_make(repository: Repository, number: signal.Signals) 
 
 
 @pytest.mark.parametrize("with_make", [False, True])
-def test_none_of_the_objects_of_a_killed_build_is_trusted(
-    repository: Repository, with_make: bool
-) -> None:
+def test_a_killed_build_goes_on_where_it_was(repository: Repository, with_make: bool) -> None:
+    """make is there to delete what it was making, and nothing else is made anew. If it was killed,
+    too, none of its objects is trusted.
+    """
     process, pids = repository.start_and_hang()
     written = repository.tree / "lab/obj/written.o"
     written.touch()
@@ -700,9 +701,11 @@ def test_none_of_the_objects_of_a_killed_build_is_trusted(
     process.communicate()
     assert repository.finished() == []
     repository.mend()
+    calls = repository.calls()
     assert repository.build().image.exists()
     assert not any(is_running(pid) for pid in pids)
-    assert not written.exists()
+    assert written.exists() != with_make
+    assert with_make or repository.calls() == [*calls, "linux"]
 
 
 def test_two_builds_at_once_are_one(repository: Repository) -> None:

@@ -78,6 +78,26 @@ _LACKED = re.compile(
     "|Killed signal terminated program|Resource temporarily unavailable).*"
 )
 _TICK_S = 0.1
+# Runs make, and removes the marker when make has ended on its own or by SIGTERM: make then leaves
+# no half-written file. This script outlives a killed process of ours.
+_GUARD = """\
+marker=$1
+shift
+trap 'kill -TERM "$make"' TERM
+"$@" &
+make=$!
+wait "$make"
+status=$?
+# wait ends at a signal, too
+while kill -0 "$make" 2>/dev/null; do
+    wait "$make"
+    status=$?
+done
+if [ "$status" -le 128 ] || [ "$status" -eq 143 ]; then
+    rm -f "$marker"
+fi
+exit "$status"
+"""
 
 
 def configure(
@@ -215,9 +235,9 @@ class Make:
 
     `directory` is for one configuration of the sources in `source`, and `arguments` come with every
     call, in place of the environment's. It contains a marker file while make works. When make is
-    ended, it deletes the file that it was making. A marker that is left over means that this
-    process or make itself was killed: a half-written object could look finished, and all are
-    rebuilt.
+    ended, even after the death of this process, it deletes the file that it was making, and the
+    marker goes, too. A marker that is left over means that make itself was killed: a half-written
+    object could look finished, and all are rebuilt.
     """
 
     def __init__(
@@ -309,7 +329,7 @@ class Make:
         jobs = len(os.sched_getaffinity(0))
         make = ["make", f"--directory={self.source}", f"O={self.obj}", f"--jobs={jobs}"]
         # If this process is killed, the kernel ends make, and make its children.
-        command = ending_with_us(make, "TERM")
+        command = ending_with_us(["sh", "-c", _GUARD, "sh", str(marker), *make], "TERM")
         environment = {
             name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ
         }
@@ -337,10 +357,6 @@ class Make:
             except BaseException:
                 _terminate(running)
                 raise
-            finally:
-                status = running.poll()
-                if status is not None and (status >= 0 or status == -signal.SIGTERM):
-                    marker.unlink()
         if running.returncode != 0:
             output = self.log.read_text(errors="replace")
             if lacked := _LACKED.search(output):

@@ -239,9 +239,12 @@ def markdown(
         )
     lines += [
         "",
-        "Limits that no choice from the catalogue passes: the best of each scenario, known "
-        f"beforehand, of all and of all but `{COPIES}`, which sends everything on each path"
-        + ("; and one run beside the best run with other seeds." if what.chance else "."),
+        "No choice from the catalogue exceeds these limits. The first is the best of each "
+        f"scenario, known beforehand. The second leaves out `{COPIES}`, which sends everything "
+        "on each path."
+        + (
+            " The third compares one run with the best run with other seeds." if what.chance else ""
+        ),
         "",
         "| | goodput, % of the best's: median | 5th percentile | delay, times the best's: median | "
         "95th percentile | below 95 % of `default` | below 95 % of TCP | holds |",
@@ -263,8 +266,8 @@ def markdown(
     factors = list(board.played[0].levels)
     lines += [
         "",
-        "Where each loses most: of each factor the level at which the median part of the best's "
-        "is lowest.",
+        "Where each loses most: the level of each factor with the lowest median share of the best "
+        "result.",
         "",
         f"| scheduler | {' | '.join(factors)} |",
         "|---" * (1 + len(factors)) + "|",
@@ -288,17 +291,17 @@ def _meanings() -> list[str]:
     goodput, delay = (tuple(f"{x:g}" for x in both) for both in (GOODPUT, DELAY))
     return [
         RULE,
-        "The best is that of the catalogue for each scenario. Goodput: where bulk data is sent. "
-        "Delay: where messages are sent; at most "
-        f"{MOST_TIMES:g} times the best's, which failed runs have.",
-        f"Below: in which part of the scenarios it has less than {100 * LEAST:.0f} % of default, "
-        "or of plain TCP over the best path alone (bulk data sent at once), and the least it has.",
+        "The best is the catalogue's best scheduler in each scenario. Goodput covers the scenarios "
+        "with bulk data, delay the others; a failed run counts as "
+        f"{MOST_TIMES:g} times the best's delay, the most.",
+        f"Below: the share of scenarios with less than {100 * LEAST:.0f} % of default, or of plain "
+        "TCP over the best path alone (bulk data sent at once), and the lowest result.",
         f"Holds: G goodput at least {goodput[0]} of the best's in the median and {goodput[1]} at "
         f"the 5th percentile, D delay at most {delay[0]} and {delay[1]} times at the 95th, "
         f"L never below {100 * LEAST:.0f} % of default, T never below that of TCP.",
-        "Last rows, limits that no choice from the catalogue passes: in each scenario the best; "
-        f"the best but {COPIES}, which sends everything on each path; and, with --chance, one run "
-        "beside the best run of the same scheduler with other seeds, in the mean over these runs.",
+        "Last rows, limits that no choice from the catalogue exceeds: the best in each scenario; "
+        f"the best except {COPIES}, which sends everything on each path; and, with --chance, one "
+        "run beside the best run of the same scheduler with other seeds, averaged over these runs.",
     ]
 
 

@@ -16,12 +16,12 @@ from mptcplab.scenario.flags import Flags, parse_path_flag
 from mptcplab.scenario.limits import PACKET_BYTES
 from mptcplab.scenario.literal import json_schema
 from mptcplab.scenario.model import Path, Shape
-from mptcplab.scenario.presets import NO_SOURCE, PRESETS, SOURCES, Preset
+from mptcplab.scenario.presets import FOLDER, NO_SOURCE, PRESETS, SOURCES, Preset
 from mptcplab.scenario.resolve import from_flags, load_file
 from mptcplab.scenario.scheduler import Scheduler
-from mptcplab.traces import preset_traces
 from mptcplab.traces.link_trace import carried
 from mptcplab.units import parse_queue, parse_rate, parse_time
+from tests import preset_traces
 
 KNOWN = {"default": Scheduler("default", "", ())}
 ALL = ", ".join(PRESETS)
@@ -232,8 +232,8 @@ def steps_of(text: str, direction: str = "up", *, duration: str = "60s") -> list
 
 def test_the_traces_are_what_is_drawn_each_time() -> None:
     for name, text in preset_traces.files().items():
-        found = (preset_traces.FOLDER / name).read_text(encoding="utf-8")
-        assert found == text, "write them with python -m mptcplab.traces.preset_traces"
+        found = (FOLDER / name).read_text(encoding="utf-8")
+        assert found == text, "write them with python -m tests.preset_traces"
 
 
 def test_starlink_changes_at_its_seconds_of_each_minute_for_runs_of_any_length() -> None:

@@ -365,28 +365,39 @@ def test_connections_of_a_page_carry_about_as_much() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a page has 1 to 5000 objects, each headed [[object]]"),
-        ("x = 1", "x: unknown key; a page has objects, each an [[object]]"),
-        ("object = 1", "a page has 1 to 5000 objects"),
-        ("object = [1]", "object[1]: a table is expected, with name, size, depends, delay"),
-        ("[[object]]\nsize = 1", "object[1]: every object has a name, of 1 to 100 printable"),
-        ('[[object]]\nname = "a"', 'object[1]: "a" has no size, e.g. size = "10KB"'),
-        ('[[object]]\nname = "a"\nsize = "1K"', "object[1]: size = \"1K\": unknown unit 'K' (neit"),
+        ("", "object: missing"),
+        ("x = 1", "object: missing"),
+        ("object = []\nx = 1", "object = []: list should have at least 1 item"),
+        ("object = 1", "object = 1: input should be a valid list"),
+        ("object = [1]", "object[1] = 1: input should be a valid dictionary"),
+        ("[[object]]\nsize = 1", "object[1].name: missing"),
+        (
+            '[[object]]\nname = ""\nsize = 1',
+            'object[1].name = "": every object has a name, of 1 to 100 printable characters',
+        ),
+        ('[[object]]\nname = "a"', "object[1].size: missing"),
+        ('[[object]]\nname = "a"\nsize = "1K"', "object[1].size = \"1K\": unknown unit 'K' (neit"),
         (
             '[[object]]\nname = "a"\nsize = 0',
-            "object[1]: size = 0: out of range; a size is 1B to 1GB",
+            "object[1].size = 0: out of range; a size is 1B to 1GB",
         ),
         (
             '[[object]]\nname = "a"\nsize = true',
-            "object[1]: size = true: true or false; a size is 1B",
+            "object[1].size = true: true or false; a size is 1B",
         ),
         (
             '[[object]]\nname = "a"\nsize = 1\ndepends = "b"',
-            'object[1]: depends = "b": not the name of an object before this one',
+            'object[1].depends = "b": not the name of an object before this one',
         ),
-        ('[[object]]\nname = "a"\nsize = 1\n' * 2, 'object[2]: name = "a": also that of object[1]'),
-        ('[[object]]\nname = "a"\nsiz = 1', 'object[1]: unknown key "siz"; did you mean "size"? a'),
-        ('[[object]]\nname = "a"\nsize = 1\ndelay = "5"', 'object[1]: delay = "5": no unit'),
+        (
+            '[[object]]\nname = "a"\nsize = 1\n' * 2,
+            'object[2].name = "a": also that of object[1]',
+        ),
+        (
+            '[[object]]\nname = "a"\nsize = 1\nsiz = 1',
+            'object[1].siz = 1: unknown key; did you mean "size"? accepted here: name, size,',
+        ),
+        ('[[object]]\nname = "a"\nsize = 1\ndelay = "5"', 'object[1].delay = "5": no unit'),
         ("[[object]", "not valid TOML: "),
     ],
 )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
@@ -40,6 +40,7 @@ from mptcplab.formulas.space import (
     shown_point,
 )
 from mptcplab.mistakes import ABSENT, shown, suggestion
+from mptcplab.scenario import toml_file
 
 if TYPE_CHECKING:
     from mptcplab.scenario.model import Scenario
@@ -386,8 +387,8 @@ def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> li
 def load(name: str, directory: Path = resources.EXPERIMENTS) -> Published:
     """An experiment by its name. Raises InputError with every mistake in its file."""
     file = directory / f"{name}.toml"
-    paper = space.read(file.parent / PAPER, Paper, _PAPER_TABLES)
-    found = space.read(file, Experiment, _TABLES)
+    paper = toml_file.model_of(file.parent / PAPER, Paper)
+    found = toml_file.model_of(file, Experiment)
     _check(found, file)
     return Published(name, file, paper, found)
 
@@ -451,23 +452,6 @@ def _drive(drive: Drive, point: Point, folder: Path) -> Path:
 
 
 # Reading
-
-_PAPER_TABLES: Mapping[str, type[BaseModel]] = {
-    "headline": Headline,
-    "figures": HeadlineFigure,
-}
-_TABLES: Mapping[str, type[BaseModel]] = {
-    "assumed": Assumed,
-    "metric": Metric,
-    "chart": Chart,
-    "drive": Drive,
-    "quick": Quick,
-    "variant": Variant,
-    "claim": Claim,
-    "because": Because,
-    "figures": ClaimFigure,
-    "reported": Reported,
-}
 
 
 def _check(own: Experiment, file: Path) -> None:

@@ -517,6 +517,8 @@ def test_a_remembered_source_that_is_gone_is_named(repository: Repository) -> No
     assert not check.ok
     assert check.detail.endswith(f"is gone: {repository.source}")
     assert "kernel build --source" in check.remedy
+    (repository.cache / "source.json").write_text("{}")
+    assert "does not say where the kernel source is" in kernel.source_check().detail
 
 
 @pytest.mark.parametrize("packed", [False, True])

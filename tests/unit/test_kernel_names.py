@@ -170,6 +170,13 @@ def test_only_what_is_accepted_is_proposed(
     assert f"accepted is one of {accepted}; to add it:" in str(error.value)
 
 
+def test_names_that_cannot_be_read_are_reported(repository: Repository) -> None:
+    for text in ("[]", "3", "{", "", '{"mine": 3}', '{"mine": {"source": "/x"}}'):
+        repository.write("cache/mptcplab/kernel/names.json", text)
+        with pytest.raises(MptcplabError, match=r"names\.json: not a table of kernels' names"):
+            kernel_names.known()
+
+
 def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> None:
     mine = named(repository, "mine")
     module = kernel.module(mine, repository.write("mine.c", SCHEDULER), quiet=True)

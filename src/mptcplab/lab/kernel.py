@@ -696,7 +696,13 @@ def _chosen_path() -> Path | None:
     note = _choice()
     if not note.exists():
         return None
-    path = Path(json.loads(note.read_text())["path"])
+    try:
+        path = Path(json.loads(note.read_text())["path"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise MptcplabError(
+            f"{note}: does not say where the kernel source is; remove it, or choose "
+            f"one: mptcplab kernel build --source {doctor.DEBIAN_SOURCE}"
+        ) from None
     if not path.exists():
         raise MptcplabError(
             f"the kernel source that --source chose is gone: {path}\n"

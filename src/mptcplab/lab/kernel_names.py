@@ -87,12 +87,18 @@ class Piece:
 
 
 def known() -> dict[str, Named]:
-    """All names: the series whose sources are here, the oldest first, then the user's own."""
+    """All names: the series whose sources are here, the oldest first, then the user's own.
+
+    Raises MptcplabError if the file of the user's names is damaged.
+    """
     found = {name: Named(name, source) for name, source in _series()}
-    notes = json.loads(_file().read_text()) if _file().exists() else {}
-    return found | {
-        name: Named(name, Path(of["source"]), of["variant"]) for name, of in notes.items()
-    }
+    file = _file()
+    try:
+        notes = json.loads(file.read_text()) if file.exists() else {}
+        own = {name: Named(name, Path(of["source"]), of["variant"]) for name, of in notes.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        raise MptcplabError(f"{file}: not a table of kernels' names; remove it") from None
+    return found | own
 
 
 def find(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Packet schedulers: those of the lab, and your own."""
+"""Packet schedulers: the lab's, and your own."""
 
 from __future__ import annotations
 

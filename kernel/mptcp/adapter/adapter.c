@@ -587,7 +587,7 @@ static int __init adapter_init(void)
 	if (err)
 		return err;
 #endif
-	adapter_works = alloc_workqueue("mptcp_schedulers", 0, 0);
+	adapter_works = alloc_workqueue("mptcp_schedulers", WQ_UNBOUND, 0);
 	if (!adapter_works)
 		return -ENOMEM;
 	err = rhashtable_init(&adapter_conns, &adapter_conns_params);

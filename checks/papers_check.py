@@ -15,7 +15,7 @@ from pathlib import Path
 
 from checks.command_line import parser_of
 from mptcplab.errors import MptcplabError, status_of
-from mptcplab.papers import catalogue, data, headlines, publish, stale, summary
+from mptcplab.papers import catalogue, data, publish, stale, summary
 from mptcplab.papers.catalogue import Published
 from mptcplab.papers.markdown_page import Section, by_paper
 from mptcplab.resources import EXPERIMENTS
@@ -52,7 +52,7 @@ def warnings(sections: Sequence[Section]) -> Iterator[str]:
                 if not each.shown:
                     yield f"{name}:{claim.name}: not shown: {each.because.says} ({each.why})"
     for paper, group in by_paper(sections).items():
-        for found in headlines.filled(group):
+        for found in summary.headlines(group):
             if found.why:
                 yield f"{paper}: headline not shown: {found.headline.says} ({found.why})"
 
@@ -69,8 +69,8 @@ def _check(results: Path, *, strict: bool) -> int:
     everything = [catalogue.load(name) for name in catalogue.names()]
     gone = lost(results / summary.CLAIMS, everything, (_ROOT / "CHANGELOG.md").read_text())
     now = stale.now(results / data.DATA)
-    of_data = (publish.gathered(each, results, None) for each in everything)
-    noted = list(warnings([publish.section(material, now) for material in of_data]))
+    of_data = ((each, publish.gathered(each, results, None)) for each in everything)
+    noted = list(warnings([publish.section(*each, now) for each in of_data]))
     if now is None:
         noted.append("the kernel is not built: stale results are not found")
     for name in gone:

@@ -25,13 +25,7 @@ from mptcplab.metrics import run_files
 from mptcplab.runs import experiment, single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
-from tests.vocabulary import (
-    PROGRAM_PATHS,
-    Run,
-    RunProgram,
-    RunScenario,
-    request_of,
-)
+from tests.vocabulary import PROGRAM_PATHS, Run, RunProgram, RunScenario, request_of
 
 
 def pytest_configure() -> None:
@@ -116,6 +110,13 @@ def lab_kernel(request: pytest.FixtureRequest) -> KernelBuild:
     """The lab kernel, built if it is not in the cache."""
     doctor.require(*doctor.RUN_CHECKS)
     return kernel.build(variant=request.config.getoption("--kernel-variant"))
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "run"
+    made.mkdir()
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,8 @@ from mptcplab.plan import plan
 from mptcplab.runs import single
 from mptcplab.runs.program import find
 from mptcplab.scenario.workload import Program
-from mptcplab.traces import preset_traces, radio
+from mptcplab.traces import radio
+from tests import preset_traces
 from tests.vocabulary import scenario_of
 
 # RED's parameters are computed in the guest

@@ -14,11 +14,7 @@ def interrupted(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
     """Start `mptcplab` with its runs in `out`, one at a time, and interrupt it after two."""
     command = [sys.executable, "-m", "mptcplab", *arguments, "--jobs", "1", "--out", str(out)]
     running = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        stdin=subprocess.DEVNULL,
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
     )
     while len(list(out.glob("runs/[!.]*"))) < 2 and running.poll() is None:
         time.sleep(0.01)

@@ -80,12 +80,7 @@ def published(name: str = "paper2020/fig1", **chart: Any) -> Published:
         figures={"goodput": HeadlineFigure(of="fig1", value=_OF_MINRTT, unit="Mbit/s")},
     )
     lost = headline.model_copy(update={"claim": "fig1:less"})
-    paper = Paper(
-        title="On queues",
-        authors="A",
-        published="2020",
-        headline=[headline, lost],
-    )
+    paper = Paper(title="On queues", authors="A", published="2020", headline=[headline, lost])
     return Published(name, Path("fig1.toml"), paper, own)
 
 

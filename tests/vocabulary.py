@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console, RenderableType
 
 from mptcplab.lab.engine import Rig, RunOutcome
 from mptcplab.metrics import records, run_files
@@ -113,6 +115,13 @@ def shell(script: str) -> list[str]:
 def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
     """What a program printed."""
     return (outcome.directory / name).read_bytes().decode()
+
+
+def shown(what: RenderableType, width: int = 80) -> str:
+    """What a terminal of so many columns shows."""
+    out = io.StringIO()
+    Console(file=out, width=width).print(what)
+    return out.getvalue()
 
 
 def ofo_bytes(run: Run) -> float:

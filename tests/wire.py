@@ -155,11 +155,7 @@ def _mp_capable(content: bytes, mine: _End, theirs: _End) -> Fields:
     for key, end in zip(keys, (mine, theirs), strict=False):
         # RFC 8684, section 3.1: the data that the key stands for begins after this number
         end.idsn = int.from_bytes(hashlib.sha256(key).digest()[-8:])
-    fields = {
-        "mptcp": MP_CAPABLE,
-        "mptcp_bytes": len(content),
-        "mptcp_flags": content[:2].hex(),
-    }
+    fields = {"mptcp": MP_CAPABLE, "mptcp_bytes": len(content), "mptcp_flags": content[:2].hex()}
     if len(content) >= 20:
         assert mine.idsn is not None
         # the mapping of the first data; its checksum is at the end

@@ -18,6 +18,13 @@
 /* framework.c, or adapter/; reinject: which subflow shall send the oldest segment again? */
 int mps_get_subflow(struct mptcp_sock *msk, bool reinject);
 
+/* what a sysctl's function gets */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define MPS_CTL_TABLE		struct ctl_table
+#else
+#define MPS_CTL_TABLE		const struct ctl_table
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 
 static inline void hrtimer_setup(struct hrtimer *timer,

@@ -295,6 +295,8 @@ static inline bool mps_is_there(const struct mps_subflow *subflow)
 	return false;
 }
 
+/* One of ours of that name; NULL: there is none. Under RCU. */
+struct mps_registration *mps_registered(const char *name);
 /* The registered scheduler of that name; NULL: none. */
 const struct mps_ops *mps_find(const char *name);
 /* The n-th registered scheduler of ours, from 0; NULL: fewer are registered. For tests. */

@@ -72,8 +72,7 @@ static bool mps_ops_valid(const struct mps_ops *ops)
 	return true;
 }
 
-/* One of ours of that name; NULL: there is none. Under RCU. */
-static struct mps_registration *mps_registered(const char *name)
+struct mps_registration *mps_registered(const char *name)
 {
 	struct mps_registration *registration;
 

@@ -14,8 +14,8 @@ import ctypes
 import errno
 import fcntl
 import os
-import secrets
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,29 +144,19 @@ def remove_abandoned(directory: Path, name: str = "") -> None:
 
 
 def remove(directory: Path) -> None:
-    """Remove a directory and everything in it, whatever a guest has put there.
+    """Remove a directory and everything in it, whatever a guest has put there. Raises OSError.
 
-    Links are not followed, and neither permissions nor depth matter: the content of subdirectories
-    is moved up into `directory`. Raises OSError.
+    Links are not followed, and neither permissions nor depth matter.
     """
-    directory.chmod(0o700)
-    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        names = _unlink_files(number)
-        while names:
-            name = names.pop()
-            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=number)
-            try:
-                for child in _unlink_files(below):
-                    moved = secrets.token_hex(16)  # no existing name
-                    os.rename(child, moved, src_dir_fd=below, dst_dir_fd=number)
-                    names.append(moved)
-            finally:
-                os.close(below)
-            os.rmdir(name, dir_fd=number)
-    finally:
-        os.close(number)
-    directory.rmdir()
+        shutil.rmtree(directory)
+    except (OSError, RecursionError):
+        for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+            done = subprocess.run(
+                [*command, "--", directory], stderr=subprocess.PIPE, text=True, check=False
+            )
+        if done.returncode:
+            raise OSError(0, done.stderr.strip(), str(directory)) from None
 
 
 def _prefix(name: str) -> str:
@@ -179,19 +169,6 @@ def _is_written_to(file: Path) -> bool:
     # what /dev/fd leads to is in /proc
     named = parent == Path("/dev") or parent.is_relative_to("/proc")
     return named or (file.exists() and not file.is_file())
-
-
-def _unlink_files(directory: int) -> list[str]:
-    """Unlink all but directories; makes those accessible and returns their names."""
-    directories = []
-    for name in os.listdir(directory):
-        try:
-            os.unlink(name, dir_fd=directory)
-        except IsADirectoryError:
-            # opening and moving it need these permissions
-            os.chmod(name, 0o700, dir_fd=directory)
-            directories.append(name)
-    return directories
 
 
 @contextlib.contextmanager

@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Pages of the docs in which a program writes the text between two marks."""
+"""Pages in Markdown: made from a template, or only the text between two marks of one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from mptcplab.errors import MptcplabError
+
+
+def rendered(template: Path, filters: Mapping[str, Any] | None = None, **names: Any) -> str:
+    """A page in Markdown, in which nothing is escaped, from its Jinja template."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(template.parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= filters or {}
+    return environment.get_template(template.name).render(names)
 
 
 def replace(file: Path, texts: Mapping[str, str]) -> None:

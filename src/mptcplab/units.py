@@ -25,8 +25,12 @@ _NUMBER_AND_UNIT = re.compile(rf"({_NUMBER})\s*([^\s0-9.].*)?", re.DOTALL)
 
 @dataclass(frozen=True)
 class Quantity:
-    """One kind of quantity: its units as multiples of the smallest, and how to explain it."""
+    """One kind of quantity: its units as multiples of the smallest, and how to explain it.
 
+    `name` is what messages call it.
+    """
+
+    name: str
     accepted: str
     smallest: str
     units: Mapping[str, int]
@@ -40,9 +44,9 @@ class Quantity:
         bare = _NUMBER if self.bare else _ZERO
         return rf"^\s*(?:{_NUMBER}\s*(?:{units})|{bare})\s*$"
 
-    def parse(self, text: str, name: str) -> int:
-        """The quantity in the smallest unit; `name` is what messages call it, e.g. "a delay"."""
-        accepted = f"{name} {self.accepted}"
+    def parse(self, text: str, name: str = "") -> int:
+        """The quantity in the smallest unit; `name` is another one for messages, as "a delay"."""
+        accepted = f"{name or self.name} {self.accepted}"
         number, unit = _split(text, accepted)
         if not unit and number and not self.bare:
             raise ValueError(f"no unit; {accepted}")
@@ -56,7 +60,10 @@ class Quantity:
         return int(value)
 
     def format(self, value: int) -> str:
-        """The shortest text that `parse` reads as exactly `value`, a whole number and a unit."""
+        """The shortest text that `parse` reads as exactly `value`, a whole number and a unit.
+
+        tc reads the same value; it truncates fractions.
+        """
         if value == 0:
             return f"0{self.smallest}"
         exact = [(unit, scale) for unit, scale in self.units.items() if value % scale == 0]
@@ -65,6 +72,7 @@ class Quantity:
 
 
 RATE = Quantity(
+    name="a rate",
     accepted="is a number with bit, kbit, mbit or gbit (per second), e.g. 50mbit",
     smallest="bit",
     units={"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9},
@@ -76,6 +84,7 @@ RATE = Quantity(
     },
 )
 TIME = Quantity(
+    name="a time",
     accepted="is a number with ns, us, ms or s, e.g. 10ms",
     smallest="ns",
     units={"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9},
@@ -85,6 +94,7 @@ TIME = Quantity(
     },
 )
 SIZE = Quantity(
+    name="a size",
     accepted="is a number of bytes, or a number with B, KB, MB, GB, TB (1000) or "
     "KiB, MiB, GiB, TiB (1024), e.g. 64KiB",
     smallest="B",
@@ -108,29 +118,12 @@ FRACTION_PATTERN = rf"^\s*({_NUMBER}\s*%|0+(\.0*)?)\s*$"
 QUEUE_PATTERN = r"^\s*[0-9]{1,20}\s*[pP]?\s*$"
 
 
-def parse_rate(text: str, name: str = "a rate") -> int:
-    """Bits per second of a text such as "50mbit" or "0.5mbit"; SI prefixes, as in tc."""
-    return RATE.parse(text, name)
-
-
-def format_rate(bits_per_second: int) -> str:
-    """The shortest exact text of a rate; tc reads the same value (it truncates fractions)."""
-    return RATE.format(bits_per_second)
-
-
-def parse_time(text: str, name: str = "a time") -> int:
-    """Nanoseconds of a text such as "10ms" or "1.5s"."""
-    return TIME.parse(text, name)
-
-
-def format_time(nanoseconds: int) -> str:
-    """The shortest exact text of a time."""
-    return TIME.format(nanoseconds)
-
-
-def parse_size(text: str, name: str = "a size") -> int:
-    """Bytes of a text such as "64KiB" (1024), "177KB" (1000), "1448B" or "1448"."""
-    return SIZE.parse(text, name)
+#: Bits per second of a text such as "50mbit" or "0.5mbit"; SI prefixes, as in tc.
+parse_rate, format_rate = RATE.parse, RATE.format
+#: Nanoseconds of a text such as "10ms" or "1.5s".
+parse_time, format_time = TIME.parse, TIME.format
+#: Bytes of a text such as "64KiB" (1024), "177KB" (1000), "1448B" or "1448".
+parse_size, format_size = SIZE.parse, SIZE.format
 
 
 def parse_fraction(text: str) -> float:

@@ -149,26 +149,6 @@ def test_explain_takes_an_output_directory_and_schedulers(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("lab_kernel")
-def test_run_takes_a_file_and_flags_that_override_it(tmp_path: Path) -> None:
-    file = tmp_path / "scenario.toml"
-    file.write_text('[[path]]\nname = "p"\nrate = "10mbit"\ndelay = "5ms"\n')
-    done = mptcplab(
-        "run",
-        file,
-        "--duration",
-        "1s",
-        "--seed",
-        "7",
-        "--json",
-        "-o",
-        tmp_path / "out",
-    )
-    document = json.loads(done.stdout)
-    assert [run["seed"] for run in document["runs"]] == [7]
-    assert document["scenario"]["workload"]["duration_ns"] == 10**9
-
-
-@pytest.mark.usefixtures("lab_kernel")
 def test_the_default_output_directory_is_in_the_working_directory(tmp_path: Path) -> None:
     mptcplab("run", "-p", "p:10mbit,1ms", "--duration", "500ms", cwd=tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mptcplab-out"]
@@ -281,11 +261,7 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
     [
         (["run"], "path"),
         (["run", "--path", "wfi"], 'did you mean "wifi"?'),
-        (["run", "--path", "wifi:50mbit,-10ms"], "negative"),
-        (["run", "--path", "wifi:50,10ms"], "rate"),
         (["compare", *PATHS, "--scheduler", "rondrobin"], "roundrobin"),
-        (["compare", *PATHS, "--scheduler", "all,minrtt"], '"minrtt": named twice'),
-        (["run", *PATHS, "--scheduler", "all"], "mptcplab compare takes several"),
         (["scheduler", "new", "all"], "means all schedulers"),
         (["compare", *PATHS, "--cc", "cubik"], "cubic"),
         (["compare", *PATHS, "--cc", "reno,leia"], 'did you mean "lia"?'),
@@ -300,8 +276,6 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["run", *PATHS, "--event", "1s:lte:dwon"], 'did you mean "down"?'),
         (["run", *PATHS, "--decisions"], "--decisions"),
         (["run", *PATHS, "--trace"], "--trace is --decisions now"),
-        (["run", *PATHS, "--scheduler", "roundrobin:num_segments=0"], "from 1 to 255"),
-        (["run", *PATHS, "--scheduler", "./none.c"], "there is no such file"),
         (["scheduler", "show", "rondrobin"], 'did you mean "roundrobin"?'),
         (["scheduler", "show", "./none.c"], "there is no such file"),
         (["scheduler", "new", "default"], "a scheduler of the lab kernel has this name"),
@@ -318,15 +292,6 @@ def test_bad_input_is_reported_in_words_with_status_2(arguments: list[str], expe
     done = mptcplab(*arguments, status=2)
     assert done.stdout == ""
     assert expected in done.stderr
-
-
-def test_several_mistakes_are_reported_together(tmp_path: Path) -> None:
-    file = tmp_path / "bad.toml"
-    file.write_text('schedular = "default"\n[[path]]\nname = "p"\nrate = "fast"\ndelay = "-1ms"\n')
-    done = mptcplab("run", file, status=2)
-    assert "3 mistakes" in done.stderr
-    for key in ("schedular", "path[1].rate", "path[1].delay"):
-        assert key in done.stderr
 
 
 @pytest.mark.usefixtures("lab_kernel")
@@ -405,34 +370,6 @@ def test_new_writes_two_files_and_never_over_others(tmp_path: Path) -> None:
     assert "mine.c: there is a file of this name" in again.stderr
     shown = mptcplab("scheduler", "show", "./mine.c", cwd=tmp_path)
     assert shown.stdout.startswith("mine: ")
-
-
-@pytest.mark.usefixtures("lab_kernel")
-def test_parameters_make_rows_of_their_own(tmp_path: Path) -> None:
-    done = mptcplab(
-        *(*OURS_ALONE, "--out", tmp_path),
-        # over a subflow that has just joined there is less to tell them apart
-        *("-s", "roundrobin,roundrobin:num_segments=100", "--json", "--start", "established"),
-    )
-    one, many = json.loads(done.stdout)["runs"]
-    assert (one["scheduler"], many["scheduler"]) == ("roundrobin", "roundrobin:num_segments=100")
-    # it is another run, and has other figures
-    assert one["directory"] != many["directory"]
-    assert one["metrics"] != many["metrics"]
-
-
-@pytest.mark.usefixtures("lab_kernel")
-def test_trace_and_pcap_keep_files_and_change_no_figure(tmp_path: Path) -> None:
-    command = ("run", *PATHS, "--duration", "1s", "-s", "roundrobin", "--json", "--out")
-    bare = mptcplab(*command, tmp_path / "bare")
-    kept = mptcplab(*command, tmp_path / "kept", "--decisions", "--pcap")
-    (one,), (other,) = json.loads(bare.stdout)["runs"], json.loads(kept.stdout)["runs"]
-    assert one["metrics"] == other["metrics"]
-    assert one["directory"] != other["directory"]
-    files = [{f.name for f in (tmp_path / d / run["directory"]).iterdir()}
-             for d, run in (("bare", one), ("kept", other))]  # fmt: skip
-    captures = {"client.pcapng", "server.pcapng", "router-wifi.pcapng", "router-lte.pcapng"}
-    assert files[1] - files[0] == {"client.decisions", *captures}
 
 
 @pytest.mark.usefixtures("lab_kernel")

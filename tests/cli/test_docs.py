@@ -56,10 +56,7 @@ ONLY_READ = {
 #: Commands that make runs.
 RUNNING = ("advise", "compare", "exec", "leaderboard", "papers run", "run", "shell", "sweep")
 #: Places with runs that a page speaks of without making them.
-ASSUMED = {
-    "docs/cluster.md": {"OUT/runs/KEY"},
-    "docs/report.md": {"before", "after"},
-}
+ASSUMED = {"docs/cluster.md": {"OUT/runs/KEY"}, "docs/report.md": {"before", "after"}}
 #: Programs of other packages than Debian's that a page runs.
 OTHERS = {"docs/exec.md": ("tquic_client", "tquic_server")}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -60,7 +60,7 @@ def imported(tmp_path: Path, *arguments: str) -> tuple[set[str], str]:
 def test_what_needs_nothing_imports_nothing(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     found, _ = imported(tmp_path, *arguments)
     assert {name for name in found if name.startswith("mptcplab")} == {
-        *("mptcplab", "mptcplab.cli", "mptcplab.errors"),
+        *("mptcplab", "mptcplab.cli", "mptcplab.errors")
     }
     assert found & {*SLOW, "numpy", "pydantic", "rich"} == set()
 
@@ -89,11 +89,7 @@ def test_a_mistake_or_a_list_waits_for_no_more_than_reads_it(
     assert found & {*SLOW, "numpy", "pydantic"} == needed
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("doctor",), ("run", *PATHS, "--plan")],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [("doctor",), ("run", *PATHS, "--plan")], ids=" ".join)
 def test_without_a_run_no_library_is_imported(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     found, text = imported(tmp_path, *arguments)
     assert text

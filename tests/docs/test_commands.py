@@ -66,7 +66,7 @@ NOT_RUN = {
 OTHER_STATUS = {("docs/expect.md", "console"): 4}
 #: What the reader of a page has run before.
 RUN_BEFORE = {
-    "docs/results-store.md": "mptcplab run --path a:10mbit,10ms --path b:10mbit,20ms --duration 1s",
+    "docs/results-store.md": "mptcplab run --path a:10mbit,10ms --path b:10mbit,20ms --duration 1s"
 }
 
 

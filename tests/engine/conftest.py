@@ -80,13 +80,6 @@ def rig_of(lab_kernel: KernelBuild, tmp_path: Path) -> RigOf:
     return build
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    made = tmp_path / "run"
-    made.mkdir()
-    return made
-
-
 @pytest.fixture(scope="session")
 def whole_sweep(
     builds: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

@@ -14,7 +14,6 @@ from mptcplab.capture import analyze, dissect
 from mptcplab.capture.analyze import Analysis, Connection
 from mptcplab.capture.dissect import Packets
 from mptcplab.capture.flows import TO_SERVER
-from mptcplab.metrics import records
 from mptcplab.metrics.records import Records
 from mptcplab.plan import plan
 from tests.vocabulary import Run, RunScenario
@@ -147,12 +146,3 @@ def test_tshark_dissects_the_options_of_mptcp(run_scenario: RunScenario) -> None
         if file != "router-a.pcapng":
             assert found["1"] >= 3
         assert found["2"] > 500
-
-
-def test_addresses_tell_the_path(run_scenario: RunScenario) -> None:
-    run = run_scenario(*PATHS, duration="1s", pcap=True)
-    connection = one(analyze.of_packets(captured(run)))
-    subflow = run.client.subflow
-    assert records.path_indices(subflow[:2]).tolist() == [0, 1]
-    assert [each.client.split(":")[0] for each in connection.subflows] == ["10.0.1.1", "10.0.2.1"]
-    assert [each.began_with for each in connection.subflows] == ["MP_CAPABLE", "MP_JOIN"]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -307,28 +306,6 @@ def test_two_paths_of_the_only_connection_may_share_a_link(run_scenario: RunScen
         ("shared", "down"),
     ]
     assert link(run).utilisation >= 0.98
-
-
-def test_the_same_scenario_has_the_same_bytes(run_scenario: RunScenario) -> None:
-    def run(interval: str = "10ms") -> dict[str, bytes]:
-        found = run_scenario(
-            *(A, B, T),
-            link=(LINK + ",loss=0.1%",),
-            connection=("m:paths=a/b", "t:paths=t,transport=tcp,cc=reno,start=300ms"),
-            duration="2s",
-            sample_interval=interval,
-        )
-        samples = run_files.read_samples(found.scenario, found.outcome.directory)
-        # at the samples that both have
-        kept = {}
-        for host, each in samples.items():
-            at = (each.subflow["time_ns"].astype(np.int64) - found.start_ns) % 10**7 == 0
-            kept[host] = records.select(each.subflow, at).tobytes()
-        return kept
-
-    runs = [run(), run(), run("5ms")]
-    for one, other in itertools.pairwise(runs):
-        assert one == other
 
 
 def test_a_path_that_is_not_there_is_reported_by_its_name(run_scenario: RunScenario) -> None:

@@ -60,19 +60,6 @@ def test_it_comes_at_its_rate_while_it_lasts(run_scenario: RunScenario) -> None:
     assert np.diff(down) == pytest.approx(12.112e6, abs=1000)
 
 
-def test_it_takes_its_part_of_a_link(run_scenario: RunScenario) -> None:
-    flags = {"scheduler": "minrtt", "duration": "10s"}
-    alone = run_scenario(*PATHS, **flags)
-    for where in ("router", "host"):
-        crossed = run_scenario(
-            f"a:20mbit,10ms,up.bottleneck={where},up.cross=15mbit",
-            *("b:20mbit,10ms",),
-            **flags,
-        )
-        # 5 of 40 Mbit/s are left on the one path: 25, and TCP finds 2 round trips of 10 s less.
-        assert 0.9 * 25 / 40 <= crossed.goodput_bps / alone.goodput_bps <= 25 / 40 + 0.01
-
-
 def test_none_is_none(run_scenario: RunScenario) -> None:
     flags = {"duration": "2s", "seed": "3"}
     plain = run_scenario(*PATHS, **flags)

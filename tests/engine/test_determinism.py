@@ -92,6 +92,14 @@ AGAIN: dict[str, tuple[Sequence[str], dict[str, Any]]] = {
         ),
         {"scheduler": "roundrobin", "duration": "3s"},
     ),
+    "several connections": (
+        tuple(f"{name}:link=shared,delay=5ms" for name in "abt"),
+        {
+            "link": ("shared:10mbit,10ms,queue=100,queue_discipline=droptail,loss=0.1%",),
+            "connection": ("m:paths=a/b", "t:paths=t,transport=tcp,cc=reno,start=300ms"),
+            "duration": "2s",
+        },
+    ),
     "IPv6": (("a:50mbit,10ms", "b:50mbit,10ms,ip=6"), {"duration": "1s", "pcap": True}),
 }
 

@@ -18,9 +18,7 @@ def link(run: Run, device: str) -> Records:
     return select(links, links["device"] == device.encode())
 
 
-def test_a_segment_is_blocked_until_the_one_before_it_arrives(
-    run_scenario: RunScenario,
-) -> None:
+def test_a_segment_is_blocked_until_the_one_before_it_arrives(run_scenario: RunScenario) -> None:
     # The greeting went over the first path, so that round robin sends the first of two segments
     # over the second path. Both leave at once, links have the same rate, and the one takes 40 ms
     # longer.
@@ -42,9 +40,7 @@ def test_a_segment_is_blocked_until_the_one_before_it_arrives(
     assert of_paths == [0, run.figures.metrics.blocked_share]
 
 
-def test_data_is_blocked_while_the_queue_is_not_empty(
-    run_scenario: RunScenario,
-) -> None:
+def test_data_is_blocked_while_the_queue_is_not_empty(run_scenario: RunScenario) -> None:
     run = run_scenario(
         "wifi:50mbit,10ms",
         "lte:20mbit,80ms",

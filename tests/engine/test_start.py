@@ -71,14 +71,6 @@ def test_a_download_begins_when_the_server_has_been_asked(
     assert 10 * MS <= asked_ns <= 10 * MS + (94 + 106) * 8 * 1000 // 20 + CLOCK_NS
 
 
-def test_a_transfer_at_once_is_on_its_way_before_others_join(run_scenario: RunScenario) -> None:
-    """Ten segments fit into the first window: they are there half a round trip after T0."""
-    run = run_scenario(*PATHS, start="at-once", workload="transfers:size=10KB,count=1")
-    first = run.messages()[0]
-    # 8 packets of 1514 bytes at most, at 20 Mbit/s, are less than 5 ms
-    assert first["complete_ns"] - first["due_ns"] < 15 * MS + CLOCK_NS
-
-
 def test_what_upstream_does_when_a_slow_path_joins_under_load(
     run_scenario: RunScenario, series: str
 ) -> None:

@@ -14,7 +14,10 @@ import math
 
 import pytest
 
-from tests.vocabulary import RunScenario
+from mptcplab.metrics import records, run_files
+from mptcplab.scenario.workload import Video, messages
+from tests.player import assert_played
+from tests.vocabulary import Run, RunScenario
 
 HEADER_BYTES, DATA_BYTES = 90, 1424
 CLOCK_NS = 2_000
@@ -62,13 +65,6 @@ def test_a_response_takes_a_round_trip(run_scenario: RunScenario) -> None:
     assert run.figures.metrics.completed == 27  # without a tenth of warm-up
 
 
-def test_random_requests_have_the_mean_interval(run_scenario: RunScenario) -> None:
-    flags = "requests:interval=10ms,random=true,duration=10s"
-    found = run_scenario("a:10mbit,5ms", workload=flags).messages()[::2]
-    # Poisson: 1000 +- 4 standard deviations of 32
-    assert abs(len(found) - 1000) < 127
-
-
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_transfers_follow_each_other(run_scenario: RunScenario, direction: str) -> None:
     flags = f"transfers:size=1MB,count=8,direction={direction}"
@@ -107,13 +103,21 @@ def test_a_page_loads_over_six_connections(run_scenario: RunScenario) -> None:
     assert least_s < page_load_s < 10 * least_s
 
 
+def assert_played_by_the_rule(run: Run) -> None:
+    load = run.scenario.workload
+    assert isinstance(load, Video)
+    played = records.read_messages(run.outcome.directory / run_files.MESSAGES)
+    assert_played(load, messages(load, run.scenario.seed), played, run.start_ns)
+
+
 def test_a_video_plays_what_the_link_affords(run_scenario: RunScenario) -> None:
-    """That the player does as docs/workloads.md says is checked whenever figures are made."""
     flags = (
         "video:duration=120s,segment=2s,bitrates=500kbit/1mbit/2mbit/8mbit,"
         "buffer=20s,reservoir=4s,cushion=14s"
     )
-    figures = run_scenario("a:4mbit,20ms", workload=flags).figures.metrics
+    run = run_scenario("a:4mbit,20ms", workload=flags)
+    assert_played_by_the_rule(run)
+    figures = run.figures.metrics
     assert figures["completed"] == 60
     assert figures["stalls"] == 0
     bitrate_bps = figures["bitrate_bps"]
@@ -124,7 +128,9 @@ def test_a_video_plays_what_the_link_affords(run_scenario: RunScenario) -> None:
 
 def test_a_video_stalls_when_the_link_is_too_slow(run_scenario: RunScenario) -> None:
     flags = "video:duration=40s,segment=2s,bitrates=1mbit/2mbit,buffer=10s"
-    figures = run_scenario("a:500kbit,20ms", workload=flags).figures.metrics
+    run = run_scenario("a:500kbit,20ms", workload=flags)
+    assert_played_by_the_rule(run)
+    figures = run.figures.metrics
     stall_s = figures["stall_s"]
     assert isinstance(stall_s, float)
     # 20 segments of 2 Mbit take 4 s each and more: all but the first make the player wait

@@ -44,11 +44,7 @@ def test_a_window_for_both_paths_is_used_for_both(run_scenario: RunScenario) -> 
     # (68 + 4.5) x 10 x 1424 x 1.3 = 1.34 MB for the fast path, and at most 2 x 500 KB on the slow
     # one: together less than half of the buffer, which is what may be window.
     run = run_scenario(
-        *(FAST, SLOW),
-        scheduler="blest",
-        duration="20s",
-        send_buffer="16MiB",
-        receive_buffer="8MiB",
+        *(FAST, SLOW), scheduler="blest", duration="20s", send_buffer="16MiB", receive_buffer="8MiB"
     )
     assert run.goodput_bps >= 0.9 * ideal_goodput_bps(run.scenario)
 

@@ -226,10 +226,7 @@ def test_a_path_that_becomes_free_is_used_again(pooling: dict[str, Run]) -> None
 #: Scenario A of the paper on OLIA, with fewer users of a higher rate: 2 Mbit/s each, whose window
 #: is 25 segments. So a window of one or two, the least, is little.
 SCENARIO_A: dict[str, Any] = {
-    "link": (
-        "server:6mbit,30ms,queue_discipline=red",
-        "shared:6mbit,30ms,queue_discipline=red",
-    ),
+    "link": ("server:6mbit,30ms,queue_discipline=red", "shared:6mbit,30ms,queue_discipline=red"),
     "connection": (
         "multipath:paths=private/over-shared,count=3",
         "tcp:paths=t,transport=tcp,cc=reno,count=3,start=500ms",

@@ -42,9 +42,7 @@ def test_the_end_of_a_message_is_not_on_the_slow_path(run_scenario: RunScenario,
     assert ours <= alone + 0.0013
 
 
-def test_a_window_too_small_for_both_is_left_to_the_fast_path(
-    run_scenario: RunScenario,
-) -> None:
+def test_a_window_too_small_for_both_is_left_to_the_fast_path(run_scenario: RunScenario) -> None:
     # Half of 1 MiB is window. Until the slow path has delivered, 90 ms later, the fast one
     # sends 1.1 MB.
     paths = ("fast:100mbit,10ms", "slow:10mbit,100ms")
@@ -56,9 +54,7 @@ def test_a_window_too_small_for_both_is_left_to_the_fast_path(
     assert minrtt.goodput_bps < 0.9 * ours.goodput_bps
 
 
-def test_a_stream_takes_the_path_of_the_lowest_delay(
-    run_scenario: RunScenario,
-) -> None:
+def test_a_stream_takes_the_path_of_the_lowest_delay(run_scenario: RunScenario) -> None:
     # 8 KB are 6 packets, 8 x (8000 + 6 x 90) / 20e6 = 3.4 ms; one way is 10 ms.
     run = run_scenario(
         *("slow:10mbit,60ms", "fast:20mbit,10ms"),
@@ -69,9 +65,7 @@ def test_a_stream_takes_the_path_of_the_lowest_delay(
     assert run.metric("delay_ms_p99") <= 10 + 3.4 + 0.1
 
 
-def test_repeating_the_losses_of_a_path_keeps_the_other_one_busy(
-    run_scenario: RunScenario,
-) -> None:
+def test_repeating_the_losses_of_a_path_keeps_the_other_one_busy(run_scenario: RunScenario) -> None:
     # At the end of its slow start the slow path loses hundreds of packets, which take it several
     # RTTs of 200 ms to repair. Meanwhile the fast one fills a window of 3.7 MB in 0.3 s. With
     # buffers that grow by themselves it may lose less: 7.3 then has 98 Mbit/s, 6.12 has 79.

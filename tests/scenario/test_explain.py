@@ -84,9 +84,7 @@ def test_who_holds_up_the_others_is_named(run_scenario: RunScenario) -> None:
     assert "blocked by segments on path lte" in text
 
 
-def test_a_path_in_an_outage_is_named_not_the_repairing_one(
-    run_scenario: RunScenario,
-) -> None:
+def test_a_path_in_an_outage_is_named_not_the_repairing_one(run_scenario: RunScenario) -> None:
     # What was lost on lte comes by wifi in the end, and until then the send buffer is full.
     found = explained(run_scenario, WIFI, LTE, event=("3s:lte:down,lasts=2s",))
     (text,) = (r.text for r in found.reasons if (r.kind, r.path) == ("send_buffer", "wifi"))

@@ -130,8 +130,8 @@ def test_crumbs_out_of_order_take_no_more_memory_than_a_buffer_has(
     # packet: up to the window of 31 KB, each in 500 bytes of kernel memory or more, but for those
     # that the kernel puts together. The limit of 6.12 is four times the buffer. 7.3 takes a packet
     # as long as the buffer is not exceeded, and each takes less than a page of memory.
-    # The send buffer is small, since all that is in it has to leave after the end, a byte at a time:
-    # 4 MB take 130 s, in which KASAN keeps what is freed (see test_obstinate).
+    # The send buffer is small: all of it has to leave after the end, a byte at a time. 4 MB take
+    # 130 s, in which KASAN keeps what is freed (see test_obstinate).
     buffer = 64 * 1024
     run = run_scenario(
         *("a:100mbit,5ms,queue=20000", "b:10mbit,500ms"),

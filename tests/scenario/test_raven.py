@@ -45,11 +45,7 @@ def test_a_path_that_fails_costs_no_time(run_scenario: RunScenario) -> None:
     # What was on path a is on path b, too. Without copies there is a timeout, 200 ms at the least.
     raven, minrtt = (
         run_scenario(
-            *TWINS,
-            scheduler=scheduler,
-            workload=STREAM,
-            duration="10s",
-            event=("4s:a:down",),
+            *TWINS, scheduler=scheduler, workload=STREAM, duration="10s", event=("4s:a:down",)
         )
         for scheduler in ("raven", "minrtt")
     )

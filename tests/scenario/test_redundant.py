@@ -90,9 +90,7 @@ def test_copies_when_idle_are_made_of_little_data(run_scenario: RunScenario) -> 
     assert sent_bytes(run) >= 1.9 * 14_000
 
 
-def test_opportunistic_copies_are_fewer_than_those_of_everything(
-    run_scenario: RunScenario,
-) -> None:
+def test_opportunistic_copies_are_fewer_than_those_of_everything(run_scenario: RunScenario) -> None:
     # Only where there is room on both paths at once: the rest adds to the goodput.
     full, opportunistic = (
         run_scenario(*TWINS, scheduler=each, size="10MB") for each in ("redundant", "opportunistic")

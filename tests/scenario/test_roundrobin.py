@@ -46,9 +46,7 @@ def test_bulk_data_is_divided_as_the_rates_are(run_scenario: RunScenario) -> Non
 def test_without_cwnd_limited_the_slowest_path_dictates(run_scenario: RunScenario) -> None:
     # Each path carries what the slowest one can: 2 x 10 of 50 Mbit/s.
     run = run_scenario(
-        *("a:40mbit,10ms", "b:10mbit,10ms"),
-        scheduler="roundrobin:cwnd_limited=off",
-        duration="20s",
+        *("a:40mbit,10ms", "b:10mbit,10ms"), scheduler="roundrobin:cwnd_limited=off", duration="20s"
     )
     slowest = 10e6 * 1424 / 1514
     assert 0.9 * 2 * slowest <= run.goodput_bps <= 1.01 * 2 * slowest

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections import Counter
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from mptcplab.advice import Name, advise, advise_report
 from mptcplab.advice.advise import REFERENCE, Advice, Effort, GivenUp, Overall, Question
@@ -25,6 +23,7 @@ from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
 from mptcplab.scenario.uncertainty import parse
 from tests.unit.advised import GUEST, KERNEL, FakeKernel, Given, Gives, pretend
+from tests.vocabulary import shown
 
 PATHS = ("wifi:50mbit,10ms", "lte:20mbit,40ms")
 SMALL = Effort(screened=2, halved=3, variations=6, contenders=3, kept=1, ccs=1, crossed=None)
@@ -285,7 +284,7 @@ def test_a_failed_candidate_is_not_advised(ask: Ask) -> None:
     found = ask(gives)
     assert found.judged[0].ranking.chosen != "minrtt, cubic"
     assert found.failures[0] == "minrtt, cubic, throughput, variation 5: no power"
-    assert "Failed: minrtt, cubic, throughput" in table(found)
+    assert "Failed: minrtt, cubic, throughput" in shown(advise_report.table(found))
 
 
 def test_if_all_fail_there_is_no_advice(ask: Ask) -> None:
@@ -294,18 +293,12 @@ def test_if_all_fail_there_is_no_advice(ask: Ask) -> None:
     assert "no power" in str(caught.value)
 
 
-def table(advice: Advice) -> str:
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(advise_report.table(advice))
-    return console.export_text()
-
-
 def test_the_answer_says_what_how_much_against_what_and_how_sure(ask: Ask) -> None:
     found = ask(minrtt_is_fast_and_blest_with_olia_prompt)
     text = advise_report.text(found)
     assert "For latency: blest with olia.\n" in text
-    shown = table(found)
-    assert max(map(len, [*text.splitlines(), *shown.splitlines()])) <= 80
+    rows = shown(advise_report.table(found))
+    assert max(map(len, [*text.splitlines(), *rows.splitlines()])) <= 80
     words = said(found)
     # the same in every variation
     assert "Delay of a block, 99th percentile: 6.00 (6.00..6.00) ms." in words
@@ -315,9 +308,9 @@ def test_the_answer_says_what_how_much_against_what_and_how_sure(ask: Ask) -> No
         r"Sure \(98 %\): of \d+ pairs tried, none of the \d+ best beats it by more", words
     )
     assert "Without another kernel: default with cubic" in words
-    assert "6.00 *" in shown
+    assert "6.00 *" in rows
     for name in found.judged[0].ranking.standings:
-        assert name in shown
+        assert name in rows
     use = advise_report.use(found)
     assert "  sysctl -w net.mptcp.scheduler=blest net.ipv4.tcp_congestion_control=olia\n" in use
     assert "blest needs a kernel with the patches" in use

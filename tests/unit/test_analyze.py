@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from mptcplab.capture import analyze
 from mptcplab.capture.analyze import Analysis, Connection
@@ -32,6 +31,7 @@ from tests.packets import (
     write_pcap,
     write_pcapng,
 )
+from tests.vocabulary import shown
 
 CLIENT_KEY, SERVER_KEY = b"client k", b"server k"
 DOCS = Path(__file__).parents[2] / "docs" / "analyze.md"
@@ -468,10 +468,7 @@ def test_a_capture_without_mptcp_is_an_error(tmp_path: Path, packets: list[Packe
 
 
 def test_the_table_says_what_was_found(tmp_path: Path) -> None:
-    console = Console(width=80)
-    with console.capture() as capture:
-        console.print(capture_report.tables(analysed(tmp_path, *lossy_pair())))
-    text = capture.get()
+    text = shown(capture_report.tables(analysed(tmp_path, *lossy_pair())))
     assert f"Connection 1: token {token(SERVER_KEY).hex()}, MPTCP version 1" in text
     assert "seen at the client (0.pcap)" in text
     row = next(line for line in text.splitlines() if line.startswith("1 "))

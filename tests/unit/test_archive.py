@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError
-from mptcplab.runs import archive, arrivals, store
+from mptcplab.runs import archive, store
 from mptcplab.runs.store import Store
 
 fsspec = pytest.importorskip("fsspec")
@@ -80,11 +80,11 @@ def test_records_elsewhere_are_fetched_by_the_key_of_a_run(memory: str, tmp_path
         store.require_records(run)
 
     with pytest.raises(InputError, match=r"results fetch\n  c: no run of that key in .*; accepted"):
-        arrivals.fetch(out, ["b", "c"])
-    assert arrivals.fetch(out) == 1
+        store.fetch(out, ["b", "c"])
+    assert store.fetch(out) == 1
     assert sorted(file.name for file in run.iterdir()) == ["client.samples", store.SCENARIO]
     # what is here is not fetched once more
-    assert arrivals.fetch(out, ["a", "b"]) == 0
+    assert store.fetch(out, ["a", "b"]) == 0
 
 
 def elsewhere(out: Store, memory: str, content: bytes) -> Path:
@@ -153,7 +153,7 @@ def test_a_harmful_archive_leaves_nothing(memory: str, tmp_path: Path, attack: s
     with pytest.raises(
         MptcplabError, match=rf"memory://share/runs/a\.tar\.gz: refused as .*{message}.*; accepted"
     ):
-        arrivals.fetch(out)
+        store.fetch(out)
     assert everything(tmp_path) == before
     assert not Path("/tmp/elsewhere").exists()
 
@@ -164,7 +164,7 @@ def test_a_run_without_the_place_of_its_records_is_reported(tmp_path: Path, abou
     with out.new_run("a") as run:
         store.write_json(run / archive.ARCHIVE, about)
     with pytest.raises(MptcplabError, match=r"a/archive\.json: not the place of a run.s records"):
-        arrivals.fetch(out)
+        store.fetch(out)
 
 
 def everything(place: Path) -> dict[str, bytes | None]:

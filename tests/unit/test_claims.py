@@ -147,11 +147,10 @@ def test_the_seed_of_a_drive_is_a_seed_and_no_setting() -> None:
 def test_a_run_without_a_figure_is_an_error_only_where_it_is_needed() -> None:
     found = samples.row(METRICS, {"scheduler": "ecf", "queue": 3}, 1, entry(5, share=None), {})
     assert found.figures == {"goodput": 5, "share": None}
+    results = Results(["scheduler", "queue"], ["goodput", "share"], [found])
     message = "the run with scheduler='ecf', queue=3, seed=1 has no share"
     with pytest.raises(MissingError, match=message):
-        Results(["scheduler", "queue"], ["goodput", "share"], [found]).values(
-            samples.Column("share")
-        )
+        results.selected(samples.Column("share"), {})
 
 
 def test_figures_of_a_run_follow_from_its_metrics_axes_and_baselines() -> None:

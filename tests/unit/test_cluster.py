@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import socket
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -125,6 +126,27 @@ def test_files_that_are_none_make_a_failed_run_and_leave_nothing(task: Task, rig
     assert (done.key, done.entry.status, done.files) == (task.key, "failed", None)
     assert task.out is not None
     assert list((task.out / "runs").iterdir()) == []
+
+
+# Files that are sent
+
+
+def test_a_file_that_was_sent_is_kept_whole_and_can_be_run(
+    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    content = b"\x7fELF" + bytes(range(256)) * 64
+    file = cluster.kept("0" * 64)
+    with pytest.raises(MptcplabError, match=f"{file} is gone"):
+        cluster._Sent(task, {task.rig.kernel.image: "0" * 64}).arrived(tmp_path)
+    # a damaged one is replaced, and nothing else is left
+    for before in (None, b"damaged"):
+        if before:
+            file.write_bytes(before)
+        cluster.keep("0" * 64, zlib.compress(content))
+        assert file.read_bytes() == content
+        assert os.access(file, os.X_OK)
+    assert list(file.parent.iterdir()) == [file]
 
 
 # Keys

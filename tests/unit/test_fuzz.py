@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from checks import fuzz, many
 from checks.fuzz import CALLS_PER_GUEST, FuzzCase, Result, cases, main, parse, table
 from mptcplab.plan import plan
+from tests.vocabulary import shown
 
 SAID = """\
 socket             ok=3
@@ -54,9 +53,7 @@ def test_results_are_counted() -> None:
     total.add(result)
     assert (total.calls, total.counts["send"]["EPIPE"], result.calls) == (18, 8, 9)
     # every call has a line
-    out = StringIO()
-    Console(file=out, width=120).print(table(result))
-    lines = [line.split() for line in out.getvalue().splitlines()]
+    lines = [line.split() for line in shown(table(result), width=120).splitlines()]
     assert lines[1:] == [
         ["socket", "3", "ok", "3"],
         ["send", "6", "EPIPE", "4,", "ok", "2"],

@@ -491,30 +491,6 @@ def test_warnings_are_shown(repository: Repository, capfd: pytest.CaptureFixture
         kernel.module(built, file, quiet=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("mine.h", "not a C source; accepted is a file NAME.c"),
-        ("Mine.c", "'Mine' cannot be the name of a scheduler; accepted are at most 15 of a-z"),
-        ("a-b.c", "'a-b' cannot be the name"),
-        ("1st.c", "'1st' cannot be the name"),
-        ("a234567890123456.c", "'a234567890123456' cannot be the name"),
-        ("roundrobin.c", "the kernel has a scheduler roundrobin already"),
-        ("default.c", "the kernel has a scheduler default already"),
-        ("other.c", 'line 2: .name = "mine" must be the name of the file, "other"'),
-        ("mine.c", "cannot be read: No such file or directory"),
-    ],
-)
-def test_wrong_files_are_refused(repository: Repository, name: str, message: str) -> None:
-    built = repository.build()
-    file = repository.write(name, SCHEDULER)
-    if "cannot be read" in message:
-        file.unlink()
-    with pytest.raises(InputError) as failure:
-        kernel.module(built, file, quiet=True)
-    assert f"{file}: {message}" in str(failure.value)
-
-
 # --- the source
 
 

@@ -21,14 +21,7 @@ import pytest
 
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel, kernel_tree
-from tests.unit.test_kernel import (
-    MAKEFILE,
-    PATCH,
-    SCHEDULER,
-    Repository,
-    is_running,
-    repository,
-)
+from tests.unit.test_kernel import MAKEFILE, PATCH, SCHEDULER, Repository, is_running, repository
 from tests.vocabulary import children_of, until
 
 __all__ = ["repository"]

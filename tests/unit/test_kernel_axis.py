@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from mptcplab.cli import load
 from mptcplab.cli.actions import papers
@@ -31,6 +30,7 @@ from tests.unit import stored
 from tests.unit.stored import with_figures
 from tests.unit.synthetic import FAST, SLOW
 from tests.unit.test_sweep import FILE, Fake
+from tests.vocabulary import shown
 
 OLD = KernelBuild("k1", "lab", Path("/linux"), Path("/config"), "6.12")
 NEW = replace(OLD, id="k2", name="7.3")
@@ -175,10 +175,7 @@ def test_rows_say_of_which_kernel_they_are_if_there_are_several() -> None:
 
 
 def table(document: entries.Document) -> str:
-    console = Console(width=100)
-    with console.capture() as shown:
-        console.print(tables.comparison_table(document))
-    return shown.get()
+    return shown(tables.comparison_table(document), width=100)
 
 
 def test_the_table_names_the_kernels() -> None:

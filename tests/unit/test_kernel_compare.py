@@ -5,7 +5,6 @@ command with kernels that only pretend.
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,6 @@ from typing import Any
 import click
 import numpy as np
 import pytest
-from rich.console import Console
 
 from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
@@ -45,6 +43,7 @@ from tests.unit import synthetic
 from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 from tests.unit.test_analyze import Talk
 from tests.unit.test_difference import talk
+from tests.vocabulary import shown
 
 SCENARIO = synthetic.scenario(duration_ns=2 * SECOND).model_copy(update={"pcap": True})
 
@@ -228,9 +227,8 @@ def test_the_largest_differences_are_shown_first() -> None:
         b=side,
         scenarios=(of("little", 21e6, share=0.1), random, skipped, skipped, of("much", 10e6)),
     )
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(terminal.tables(made))
-    lines = [line.split() for line in console.export_text().splitlines() if line.strip()]
+    text = shown(terminal.tables(made), width=100)
+    lines = [line.split() for line in text.splitlines() if line.strip()]
     # 20 to 10 Mbit/s is half of the larger one, 20 to 21 a twentieth; chance has no figures
     assert lines[0] == ["First", "difference", "in", "scenarios"]
     assert [line[-2:] for line in lines[2:5]] == [["1", "much"], ["1", "little"], ["1", "chance*"]]

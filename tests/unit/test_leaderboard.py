@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from mptcplab import marked
 from mptcplab.advice import goals
@@ -30,6 +28,7 @@ from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 from tests.unit.advised import GUEST, KERNEL
 from tests.unit.test_standings import beside
+from tests.vocabulary import shown
 
 TEMPLATE = Path(__file__).parents[2] / "kernel" / "template" / "mine.c"
 
@@ -184,12 +183,6 @@ def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
     assert row.startswith("| ecf, one of 3 runs | 60 ")
 
 
-def table(board: Board) -> str:
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(outputs.table(board))
-    return console.export_text()
-
-
 def test_what_is_in_the_store_is_ranked_and_shown_with_what_failed(tmp_path: Path) -> None:
     what = play.asked("training", 12, [mine(tmp_path)])
     planned, board = ranked(tmp_path / "out", what)
@@ -209,12 +202,12 @@ def test_what_is_in_the_store_is_ranked_and_shown_with_what_failed(tmp_path: Pat
     assert beside(board.standing("default").tcp)[2] == pytest.approx(28 / 31)
     (failure,) = play.failures(planned, Store(tmp_path / "out")).values()
     assert failure == "scenario 3, mine: no power"
-    shown = table(board)
-    assert max(map(len, shown.splitlines())) <= 100
-    lines = shown.splitlines()
+    text = shown(outputs.table(board), width=100)
+    assert max(map(len, text.splitlines())) <= 100
+    lines = text.splitlines()
     names = [name for name in scheduler.known() if any(f"  {name} " in line for line in lines)]
     assert names == list(scheduler.known())
-    assert "1 failed" in shown
+    assert "1 failed" in text
     (row,) = (line for line in lines if " mine " in line)
     assert row.split()[:3] == ["3", "mine", "91.7"]
     said = outputs.text_of(board, what, "mine", tmp_path / "out")
@@ -271,7 +264,7 @@ def test_the_document_and_the_chart(tmp_path: Path) -> None:
     # a single scenario has no intervals, and is shown
     what = replace(play.asked("training", 1, []), asked=["ecf"])
     _, board = ranked(tmp_path / "out", what)
-    assert "1 scenarios" not in table(board)
+    assert "1 scenarios" not in shown(outputs.table(board), width=100)
     outputs.write_chart(board, what, [tmp_path / "one.png"])
     assert outputs.markdown(board, what, "make leaderboard", "x.svg", BUILDS)
 

@@ -23,8 +23,6 @@ from checks.oracle.musher import Control, Musher
 from checks.oracle.ols import Interval, Learner, Ols
 from checks.oracle.otias import Otias, metric_8us
 from checks.oracle.raven import Mean, Raven
-from checks.oracle.redundant import Redundant
-from checks.oracle.roundrobin import RoundRobin
 from checks.oracle.state import (
     DUPLICATE,
     EVENT,
@@ -39,7 +37,7 @@ from checks.oracle.state import (
     Segment,
     Subflow,
 )
-from checks.oracle.sttf import Sttf, transfer_time
+from checks.oracle.sttf import Sttf
 from checks.oracle.thinstream import ThinStream
 from checks.oracle.v09x import Model
 from checks.oracle.weighted import Weighted
@@ -181,10 +179,7 @@ def test_without_rp_nothing_is_repeated_and_nobody_penalised() -> None:
 
 def test_v089_looks_at_the_window_of_the_subflow_and_at_small_queues() -> None:
     slow = subflow(2, 50_000)
-    for fast in (
-        subflow(1, 20_000, window_bytes=MSS - 1),
-        subflow(1, 20_000, throttled=True),
-    ):
+    for fast in (subflow(1, 20_000, window_bytes=MSS - 1), subflow(1, 20_000, throttled=True)):
         assert MinRtt({"v089": 1}).choose(question(fast, slow)).subflow == 2
         assert MinRtt({}).choose(question(fast, slow)).subflow == 1
     enough = subflow(1, 20_000, window_bytes=MSS)
@@ -281,34 +276,6 @@ def test_burst_sends_again_what_is_on_stale_subflows_alone() -> None:
     assert Burst({}).choose(asked) == Answer(NEW, 2, 0)
     one.stale = True
     assert Burst({}).choose(asked) == Answer(REINJECTION, 2, 7)
-
-
-def test_roundrobin_begins_with_the_oldest_subflow() -> None:
-    three = question(subflow(1, 10_000), subflow(2, 20_000), subflow(3, 30_000))
-    assert picks(RoundRobin({}), three, 7) == [1, 2, 3, 1, 2, 3, 1]
-    full = question(subflow(1, 10_000, in_flight=10), subflow(2, 20_000), subflow(3, 30_000))
-    assert picks(RoundRobin({}), full, 4) == [2, 3, 2, 3]
-    # what is queued would be in flight by now
-    queued = subflow(1, 10_000, in_flight=8, unsent_bytes=2 * MSS)
-    assert picks(RoundRobin({}), question(queued, subflow(2, 20_000)), 2) == [2, 2]
-
-
-def test_redundant_walks_the_queue_on_each_subflow() -> None:
-    model = Redundant({})
-    two = question(subflow(1, 10_000), subflow(2, 20_000))
-    answer = model.choose(two)
-    assert answer == Answer(NEW, 2, 0), "the newest is first in the list"
-    model.took(Asked(two, answer))
-    model.done(Done(0, 1, NEW, 2, 0, MSS))
-    sent = {"nxt_seq": MSS, "head": Segment(MSS, MSS, NOTHING)}
-    asked = question(
-        subflow(1, 10_000), subflow(2, 20_000), oldest=Segment(0, MSS, frozenset({2})), **sent
-    )
-    answer = model.choose(asked)
-    assert answer == Answer(DUPLICATE, 1, 0)
-    model.took(Asked(asked, answer))
-    model.done(Done(0, 1, DUPLICATE, 1, 0, MSS))
-    assert model.choose(asked) == Answer(NEW, 2, MSS)
 
 
 @pytest.mark.parametrize(
@@ -436,27 +403,6 @@ def test_otias() -> None:
     assert Otias({}).choose(asked) == Answer(REINJECTION, 2, 0)
 
 
-@pytest.mark.parametrize(
-    ("queued", "free", "ssthresh", "rounds"),
-    [
-        (10, 10, INFINITE_SSTHRESH, 0.5),
-        (11, 10, INFINITE_SSTHRESH, 1.5),
-        (30, 10, INFINITE_SSTHRESH, 1.5),
-        # 20 in the second round, 40 in the third
-        (31, 10, INFINITE_SSTHRESH, 2.5),
-        (70, 10, INFINITE_SSTHRESH, 2.5),
-        # congestion avoidance: 11, then 12
-        (21, 10, 10, 1.5),
-        (33, 10, 10, 2.5),
-        (34, 10, 10, 3.5),
-        # nothing is free
-        (1, 0, 10, 1.5),
-    ],
-)
-def test_transfer_time_of_sttf(queued: int, free: int, ssthresh: int, rounds: float) -> None:
-    assert transfer_time(queued, free, 10, ssthresh, 1000) == rounds * 1000
-
-
 def test_sttf_plans_unless_round_trips_are_alike() -> None:
     full = subflow(1, 20_000, in_flight=10)
     alike = question(full, subflow(2, 21_000, in_flight=10))
@@ -504,15 +450,6 @@ def sent_in_a_row(model: Model, asked: Question, count: int) -> list[int]:
     return found
 
 
-def test_ratio_of_musher() -> None:
-    # at first "flow one", the newest, has no share; then each has half
-    asked = question(subflow(1, 20_000), subflow(2, 60_000), unsent_bytes=400 * MSS)
-    found = sent_in_a_row(Musher({}), asked, 300)
-    assert found == [1] * 100 + [1] * 50 + [2] * 50 + [1] * 50 + [2] * 50
-    full = question(subflow(1, 20_000, in_flight=10), subflow(2, 60_000))
-    assert picks(Musher({}), full, 2) == [0, 0]
-
-
 def test_buffers_of_musher() -> None:
     only = subflow(1, 20_000)
     full = subflow(1, 20_000, in_flight=10)
@@ -538,23 +475,6 @@ def test_buffers_of_musher() -> None:
         sent_in_a_row(model, replace(asked, **more), 1)
         assert -(-model.handed_end // MSS) == handed
         assert model.quota == {1: counted}
-
-
-def test_rest_of_a_buffer_of_musher() -> None:
-    # of 50 the second buffer of 45 has 5: the other 40 are a buffer, which the next one begins with
-    both = (subflow(1, 20_000), subflow(2, 60_000))
-    model = Musher({})
-    model.latched = 50
-    asked = question(*both, unsent_bytes=400 * MSS)
-    sent_in_a_row(model, asked, 51)
-    assert (model.handed_to, model.handed_end) == (2, 90 * MSS)
-    # the rest is the last in the queue: it is filled up
-    model = Musher({})
-    model.latched = 50
-    sent_in_a_row(model, replace(asked, unsent_bytes=60 * MSS), 50)
-    more = replace(asked, head=Segment(50 * MSS, MSS, NOTHING), unsent_bytes=100 * MSS)
-    model.took(Asked(more, model.choose(more)))
-    assert (model.handed_to, model.handed_end) == (2, 95 * MSS)
 
 
 def test_search_of_musher() -> None:

@@ -119,10 +119,7 @@ def test_a_listed_difference_has_its_reason(
     ],
 )
 def test_what_cannot_be_judged_is_refused_in_a_line(
-    tmp_path: Path,
-    parts: tuple[bytes, ...],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, parts: tuple[bytes, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path, *parts)
     with pytest.raises(MptcplabError, match=message) as raised:

@@ -18,21 +18,12 @@ import pytest
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel import Parts
 from mptcplab.metrics.series import Panel, RunSeries, Series
-from mptcplab.papers import (
-    chart,
-    data,
-    looks,
-    publish,
-    reproduce,
-    samples,
-    stale,
-    timeline,
-)
+from mptcplab.papers import chart, data, publish, reproduce, samples, stale
 from mptcplab.papers.catalogue import PUBLISHED, TODAY, Published
 from mptcplab.papers.reproduce import Ran
 from mptcplab.papers.samples import Row
 from mptcplab.papers.stale import Equal, Now
-from mptcplab.report.palette import COLOURS, MARKERS, PATH_COLOURS
+from mptcplab.report.palette import COLOURS, MARKERS, PATH_COLOURS, paper_styles
 from mptcplab.runs import store
 from tests.papers_by_hand import provenance, published, ran
 
@@ -219,7 +210,7 @@ def test_what_is_equal_is_read(tmp_path: Path) -> None:
 def content(**options: Any) -> chart.Content:
     of = published(**options)
     found = reproduce.assembled(of, {PUBLISHED: ran(of)})
-    return chart.Content(found, looks.looks([["minrtt", "blest"]]))
+    return chart.Content(found, paper_styles([["minrtt", "blest"]]))
 
 
 def texts(picture: bytes) -> list[str]:
@@ -252,7 +243,7 @@ def first_panel(of: Published, rows: list[Row]) -> Any:
     own = Ran(samples.results(of.experiment, rows), provenance(of, PUBLISHED))
     found = reproduce.assembled(of, {PUBLISHED: own})
     labels = list(dict.fromkeys(str(row.point["scheduler"]) for row in rows))
-    return chart._figure(chart.Content(found, looks.looks([labels]))).axes[0]
+    return chart._figure(chart.Content(found, paper_styles([labels]))).axes[0]
 
 
 def test_a_single_series_has_a_bar_for_each_x() -> None:
@@ -338,17 +329,17 @@ def test_numbers_are_where_they_are() -> None:
 
 
 def test_a_scheduler_looks_the_same_in_every_chart_and_unlike_others_and_paths() -> None:
-    first = looks.looks([["minrtt", "minrtt:rp=off", "blest"], ["stms", "raven"]])
-    assert first["minrtt"] == looks.looks([["minrtt"]])["minrtt"]
+    first = paper_styles([["minrtt", "minrtt:rp=off", "blest"], ["stms", "raven"]])
+    assert first["minrtt"] == paper_styles([["minrtt"]])["minrtt"]
     assert (first["minrtt"].colour, first["minrtt"].marker) == (COLOURS[1], MARKERS[1])
     assert len({(each.colour, each.dash, each.marker) for each in first.values()}) == 5
     # of one chart, they differ in colour
     assert len({first[name].colour for name in ("minrtt", "minrtt:rp=off", "blest")}) == 3
     # what is no scheduler has whole lines
-    others = looks.looks([["one-way", "symmetric"]], are_schedulers=False)
+    others = paper_styles([["one-way", "symmetric"]], are_schedulers=False)
     assert [each.colour for each in others.values()] == [*COLOURS[:2]]
     assert {each.dash.matplotlib for each in others.values()} == {"-"}
-    many = looks.looks([[f"s{number}" for number in range(36)]])
+    many = paper_styles([[f"s{number}" for number in range(36)]])
     assert len({(each.colour, each.dash) for each in many.values()}) == 36
     assert not {each.colour for each in many.values()} & {*PATH_COLOURS}
 
@@ -371,7 +362,7 @@ def test_over_time_each_scheduler_has_the_run_of_its_first_seed(
         return types.SimpleNamespace(scenario=directory.name, client=None, server=None, traces=None)
 
     monkeypatch.setattr(store, "read_run", stored)
-    monkeypatch.setattr(timeline, "run_series", drawn)
+    monkeypatch.setattr(data, "run_series", drawn)
     of = published(kind="time", panels="queue")
     all_runs = ran(of)
     directories = [Path(f"runs/{number}") for number in range(len(all_runs.results.rows))]
@@ -386,7 +377,7 @@ def test_over_time_each_scheduler_has_the_run_of_its_first_seed(
     assert found.count("a can carry") == 1
     assert "- `6`: minrtt, 1000" in files["paper2020.md"]
     # nine bins of a second, three at a time: means of 0, 1, 2 and so on, in Mbit/s
-    first = timeline.parsed(files["data/paper2020-fig1-series.csv"], "x")[0]
+    first = data.parsed_series(files["data/paper2020-fig1-series.csv"], "x")[0]
     assert (first.what, first.times_s, first.values) == ("goodput", (1.5, 4.5, 7.5), (1, 4, 7))
     runs.clear()
     read.clear()
@@ -396,8 +387,8 @@ def test_over_time_each_scheduler_has_the_run_of_its_first_seed(
 
 def test_over_time_the_runs_are_those_that_the_file_names(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    monkeypatch.setattr(timeline, "_of_run", lambda *_run: [])
-    monkeypatch.setattr(timeline, "run_series", lambda *_run: None)
+    monkeypatch.setattr(data, "_of_run", lambda *_run: [])
+    monkeypatch.setattr(data, "run_series", lambda *_run: None)
 
     def stored(directory: Path) -> Any:
         read.append(directory.name)
@@ -407,7 +398,7 @@ def test_over_time_the_runs_are_those_that_the_file_names(monkeypatch: pytest.Mo
     of = published(kind="time", at={"queue": 1000})
     all_runs = ran(of)
     directories = [Path(f"runs/{number}") for number in range(len(all_runs.results.rows))]
-    timeline.tracks(of, Ran(all_runs.results, all_runs.provenance, directories))
+    data.tracks(of, Ran(all_runs.results, all_runs.provenance, directories))
     # runs come by scheduler, queue and seed, six of each
     assert read == ["6", "18"]
 
@@ -415,10 +406,10 @@ def test_over_time_the_runs_are_those_that_the_file_names(monkeypatch: pytest.Mo
 def test_over_time_there_is_the_sum_of_the_paths() -> None:
     times = (0.5, 1.5)
     tracks = [
-        timeline.Track("minrtt", "", "k", "a", timeline.GOODPUT, times, (1.0, 2.0)),
-        timeline.Track("minrtt", "", "k", "b", timeline.GOODPUT, times, (10.0, 20.0)),
-        timeline.Track("minrtt", "", "k", "a", timeline.CAPACITY, times, (100.0, 100.0)),
-        timeline.Track("blest", "", "l", "a", timeline.GOODPUT, times, (1.0, 2.0)),
+        data.Track("minrtt", "", "k", "a", data.GOODPUT, times, (1.0, 2.0)),
+        data.Track("minrtt", "", "k", "b", data.GOODPUT, times, (10.0, 20.0)),
+        data.Track("minrtt", "", "k", "a", data.CAPACITY, times, (100.0, 100.0)),
+        data.Track("blest", "", "l", "a", data.GOODPUT, times, (1.0, 2.0)),
     ]
     of = published(kind="time")
     found = reproduce.assembled(of, {PUBLISHED: ran(of)})

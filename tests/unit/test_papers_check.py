@@ -13,7 +13,7 @@ from checks import papers_check
 from mptcplab import resources
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel import Parts
-from mptcplab.papers import catalogue, data, publish, stale
+from mptcplab.papers import catalogue, publish, stale
 from mptcplab.papers.catalogue import PUBLISHED, TODAY
 from mptcplab.papers.stale import Now
 from tests.papers_by_hand import published, ran
@@ -43,15 +43,8 @@ def test_a_lost_claim_is_reported_unless_the_changelog_names_it(tmp_path: Path) 
 def test_old_data_and_hidden_text_are_reported() -> None:
     of = published()
     parts = {PUBLISHED: ran(of, guest="g0"), TODAY: ran(of, TODAY, digest="other")}
-    own = of.experiment
-    material = publish.Material(
-        of,
-        data.rows_csv(own, parts),
-        data.columns_csv(own),
-        {name: each.provenance for name, each in parts.items()},
-    )
     now = Now(Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1"}), "g1")
-    said = list(papers_check.warnings([publish.section(material, now)]))
+    said = list(papers_check.warnings([publish.section(of, parts, now)]))
     assert said[:2] == [
         "paper2020/fig1: today: to be run again, since the experiment has changed",
         "paper2020/fig1: published: run with another guest (g0, now g1)",

@@ -58,8 +58,7 @@ SCENARIOS = {
         path=[WIFI], scheduler="units", workload="frames:duration=200ms,gop=IPB,direction=both"
     ),
     "video": Flags(
-        path=[WIFI],
-        workload="video:duration=8s,segment=2s,bitrates=1mbit/2mbit/4mbit,buffer=10s",
+        path=[WIFI], workload="video:duration=8s,segment=2s,bitrates=1mbit/2mbit/4mbit,buffer=10s"
     ),
     "fresh-transfers": Flags(
         path=[WIFI], workload="transfers:size=100KB,count=2,direction=both,fresh=true"

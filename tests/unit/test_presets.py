@@ -16,12 +16,12 @@ from mptcplab.scenario.flags import Flags, parse_path_flag
 from mptcplab.scenario.limits import PACKET_BYTES
 from mptcplab.scenario.literal import json_schema
 from mptcplab.scenario.model import Path, Shape
-from mptcplab.scenario.presets import NO_SOURCE, PRESETS, SOURCES, Preset
+from mptcplab.scenario.presets import FOLDER, NO_SOURCE, PRESETS, SOURCES, Preset
 from mptcplab.scenario.resolve import from_flags, load_file
 from mptcplab.scenario.scheduler import Scheduler
-from mptcplab.traces import preset_traces
 from mptcplab.traces.link_trace import carried
 from mptcplab.units import parse_queue, parse_rate, parse_time
+from tests import preset_traces
 
 KNOWN = {"default": Scheduler("default", "", ())}
 ALL = ", ".join(PRESETS)
@@ -121,21 +121,9 @@ def test_a_full_queue_lasts_as_long_as_the_reason_says(name: str, longest_ms: in
 # Precedence
 
 
-def test_a_file_asks_for_a_preset_by_its_key(tmp_path: FilePath) -> None:
-    path = in_file(tmp_path, 'name = "mobile"\npreset = "lte"')
-    assert path == Path(name="mobile", up=LTE_UP, down=LTE_DOWN)
-
-
 def test_a_name_alone_asks_for_nothing_in_a_file(tmp_path: FilePath) -> None:
     path = in_file(tmp_path, 'name = "lte"\nrate = "1mbit"\ndelay = "5ms"')
     assert (path.up.queue_packets, path.up.loss) == (20, 0.0)
-
-
-def test_a_key_of_the_path_goes_before_the_preset_in_both_directions(tmp_path: FilePath) -> None:
-    path = in_file(tmp_path, 'name = "lte"\npreset = "lte"\nrate = "9mbit"')
-    rate = {"rate_bps": 9_000_000}
-    assert path.up == LTE_UP.model_copy(update=rate)
-    assert path.down == LTE_DOWN.model_copy(update=rate)
 
 
 def test_a_key_of_a_direction_goes_before_both(tmp_path: FilePath) -> None:
@@ -145,16 +133,13 @@ def test_a_key_of_a_direction_goes_before_both(tmp_path: FilePath) -> None:
     assert path.down == LTE_DOWN.model_copy(update={"rate_bps": 9_000_000})
 
 
-def test_a_zero_goes_before_a_preset_too() -> None:
-    assert flag("lte:loss=0").up == LTE_UP.model_copy(update={"loss": 0.0})
-
-
 @pytest.mark.parametrize(
     ("text", "changes"),
     [
         ("lte", {}),
         ("lte:", {}),
         ("lte:delay=60ms,loss=0.1%", {"delay_ns": 60 * MS, "loss": 0.001}),
+        ("lte:loss=0", {"loss": 0.0}),
         ("lte:rate=30mbit", {"rate_bps": 30_000_000}),
         ("lte:preset=lte,rate=30mbit,delay=1ms", {"rate_bps": 30_000_000, "delay_ns": MS}),
         ("home:preset=lte,queue=99", {"queue_packets": 99}),
@@ -177,15 +162,6 @@ def test_a_flag_that_gives_rate_and_delay_takes_no_preset(text: str) -> None:
     assert flag(text).up == Shape(
         rate_bps=3_000_000, delay_ns=MS, jitter_ns=0, loss=0.0, queue_packets=20
     )
-
-
-def test_a_flag_is_the_table_that_the_file_would_hold() -> None:
-    assert parse_path_flag("lte") == {"name": "lte", "preset": "lte"}
-    assert parse_path_flag("lte:up.rate=1mbit") == {
-        "name": "lte",
-        "preset": "lte",
-        "up": {"rate": "1mbit"},
-    }
 
 
 def test_a_preset_leaves_no_trace_in_the_key_of_a_run() -> None:
@@ -256,8 +232,8 @@ def steps_of(text: str, direction: str = "up", *, duration: str = "60s") -> list
 
 def test_the_traces_are_what_is_drawn_each_time() -> None:
     for name, text in preset_traces.files().items():
-        found = (preset_traces.FOLDER / name).read_text(encoding="utf-8")
-        assert found == text, "write them with python -m mptcplab.traces.preset_traces"
+        found = (FOLDER / name).read_text(encoding="utf-8")
+        assert found == text, "write them with python -m tests.preset_traces"
 
 
 def test_starlink_changes_at_its_seconds_of_each_minute_for_runs_of_any_length() -> None:

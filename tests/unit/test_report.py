@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from mptcplab.metrics.compute import run_metrics
 from mptcplab.metrics.definitions import PathFigures, RunFigures
@@ -26,6 +24,7 @@ from mptcplab.scenario.scheduler import Choice, Parameter, Setting
 from tests.unit import synthetic
 from tests.unit.stored import with_figures
 from tests.unit.synthetic import FAST, SLOW, Flow
+from tests.vocabulary import shown
 
 BUILD = {"kernel": "6.12", "guest": "1", "mptcplab": "0"}
 
@@ -64,9 +63,7 @@ def document(runs: Sequence[Entry], baselines: Sequence[Entry] = ()) -> Document
 
 
 def table(made: Document, width: int = 80) -> str:
-    console = Console(file=io.StringIO(), width=width)
-    console.print(tables.comparison_table(made))
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+    return shown(tables.comparison_table(made), width)
 
 
 # The document
@@ -91,11 +88,6 @@ def test_a_failed_run_has_the_same_keys_and_no_figures() -> None:
     assert bad.reason == "kernel panic"
     assert bad.metrics == RunFigures()
     assert bad.paths == (PathFigures(name="fast"), PathFigures(name="slow"))
-
-
-def test_the_entry_of_a_baseline_names_its_path() -> None:
-    entry = alone(synthetic.scenario(), "slow", 1000)
-    assert (entry.transport, entry.path) == ("tcp", "slow")
 
 
 def test_the_document_keeps_the_resolved_scenario_and_the_build() -> None:
@@ -266,9 +258,7 @@ def test_parameters_are_shown_with_all_that_is_known_of_them() -> None:
         Parameter("rp", "bool", 0, 1, 1, "", "does [this]"),
         Parameter("num", "uint", 1, 255, 2, "segments", "in a row"),
     ]
-    console = Console(file=io.StringIO(), width=80)
-    console.print(catalogue_tables.parameter_table(parameters))
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    lines = shown(catalogue_tables.parameter_table(parameters)).splitlines()
     assert lines[2].split() == ["rp", "off,", "on", "on", "does", "[this]"]
     assert lines[3].split() == ["num", "1..255", "2", "segments", "in", "a", "row"]
 

@@ -16,7 +16,6 @@ from mptcplab.lab import kernel
 from mptcplab.lab.kernel import Parts
 from mptcplab.papers import catalogue, reproduce, samples
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
-from mptcplab.papers.samples import Column
 from mptcplab.papers.stale import Now
 from mptcplab.runs import experiment, store
 from mptcplab.runs.runner import Runner
@@ -90,7 +89,7 @@ def test_a_baseline_is_run_once_for_all_schedulers(fake: FakeKernel, tmp_path: P
     # with each of 3 seeds a run of each scheduler, and plain TCP over each of the two paths
     assert [scenario.transport for scenario in fake.ran].count("tcp") == 6
     assert len(fake.ran) == 12
-    assert found.results.values(Column("goodput")) == [1] * 6
+    assert [row.figures["goodput"] for row in found.results.rows] == [1] * 6
 
 
 def test_the_figures_are_those_of_the_runs(tmp_path: Path) -> None:

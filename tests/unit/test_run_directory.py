@@ -30,13 +30,6 @@ def is_as_it_was(outside: Path) -> bool:
     return mode == 0o750 and (outside / "file").read_text() == "as it was\n"
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    made = tmp_path / "run"
-    made.mkdir()
-    return made
-
-
 def test_what_is_for_the_guest_goes_to_where_it_writes(directory: Path) -> None:
     (directory / "client.in").write_text("text")
     (directory / "scripts").mkdir()

@@ -112,11 +112,6 @@ def test_what_is_not_given_has_its_default(file: Path) -> None:
     assert (request.schedulers, request.repeat) == ((Choice(name="default"),), None)
 
 
-def test_the_default_queue_is_one_bandwidth_delay_product_rounded_up(file: Path) -> None:
-    # 50 Mbit/s x 20 ms = 125,000 bytes = 82.6 packets of 1514 bytes
-    assert load(file, WIFI).base.paths[0].up.queue_packets == 83
-
-
 def test_the_default_queue_takes_each_direction_s_rate_and_the_whole_round_trip(file: Path) -> None:
     path = load(file, WIFI + '[path.down]\nrate = "100mbit"\ndelay = "30ms"\n').base.paths[0]
     # round trip 40 ms: 250,000 bytes up, 500,000 bytes down
@@ -352,13 +347,11 @@ def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
         ('send_buffer = "1KiB"', ": out of range; a send buffer is 4KiB to 1G"),
         ('send_buffer = "Auto"', ": not a number; a send buffer is a number of"),
         ("receive_buffer = false", ": true or false; a receive buffer is"),
-        ("sample_interval = 10", ": no unit; a sample interval is a number"),
         ('sample_interval = "1us"', ": out of range; a sample interval is"),
         ('sample_interval = "21s"', ": longer than the duration; nothing would be sampled"),
         ("workload = 3", ": a number, where a table is needed, with keys such as"),
         ('workload.kind = "x"', ": the kind of a workload is bulk"),
         ('workload.duration = "1ms"', ": out of range; a duration is 100"),
-        ('workload.duration = "5min"', ": unknown unit 'min' (a minute"),
         ("workload.size = 0", ": out of range; a size is 1B to 1TB"),
         ('workload = {duration = "1s", size = 1}', "workload.size = 1: duration and size are both"),
         (
@@ -379,18 +372,14 @@ def test_a_mistake_is_named_with_key_value_and_what_is_accepted(
 @pytest.mark.parametrize(
     ("keys", "line"),
     [
-        ('delay = "-5ms"', ": negative; a delay is a number with ns, us"),
         ("delay = 10", ": no unit; a delay is a number with ns, us, ms or s"),
         ('delay = "10"', ": no unit; a delay"),
-        ('delay = "10mbit"', ": unknown unit 'mbit'; a delay"),
         ('delay = "11s"', ": out of range; a delay is 0s to 10s"),
         ('delay = ["10ms"]', ": a list; a delay is 0s to 10s"),
         ("delay = {}", ": a table; a delay"),
         ("delay = inf", ": out of range; a delay"),
         ("delay = 10:00:00", ": a date or time; a delay"),
         ("rate = nan", ": out of range; a rate is 1kbit to 100gbit"),
-        ("rate = true", ": true or false; a rate"),
-        ('rate = "50mbps"', ": unknown unit 'mbps' (bytes per sec"),
         ('rate = "0"', ": out of range; a rate"),
         ('rate = "200gbit"', ": out of range; a rate"),
         (f"rate = 0x{'f' * 5000}", ".rate = 0xffffffff"),
@@ -400,7 +389,6 @@ def test_a_mistake_is_named_with_key_value_and_what_is_accepted(
         ("name =", '.name: missing; every path has a name, e.g. "wifi"'),
         ("delay =", '.delay: missing; every path has a delay, e.g. "10ms"'),
         ('loss = "100%"', ": out of range; a loss is 0% to less tha"),
-        ('loss = "200%"', ": more than all; it is a perc"),
         ("queue = 0", ": out of range; a queue is 1 to 1000"),
         ('jitter = "11ms"', ": more than the delay of 1"),
         ("up = 3", ": a number, where a table is needed, with k"),
@@ -486,6 +474,7 @@ def test_queues_have_the_limits_of_their_disciplines(file: Path) -> None:
         link = load(file, f"{WIFI}{keys}\n").base.paths[0].up
         return link.queue_discipline, link.queue_packets, link.queue_bytes
 
+    # 50 Mbit/s x 20 ms = 125,000 bytes = 82.6 packets of 1514 bytes
     assert queue("") == ("netem", 83, None)
     assert queue('queue = "300KB"') == ("droptail", None, 300_000)
     assert queue('queue = "300KB"\nqueue_discipline = "red"') == ("red", None, 300_000)
@@ -539,7 +528,6 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"wifi"', '"wify"', 'event[1].path = "wify": unknown path; did you mean "wifi"? the pat'),
         ('"wifi"', "3", "event[1].path = 3: a name is 1 to 32"),
         ('"3s"', '"20s"', 'event[1].at = "20s": it must be before the end of the workload, at 2'),
-        ('"3s"', '"-1s"', 'event[1].at = "-1s": negative; the time of an event is'),
         ('"3s"', "3", "event[1].at = 3: no unit; the time of an event"),
         ('"3s"', '"3s"\nrate = "1mbit"', 'event[1].rate = "1mbit": down changes no value; the'),
         ('"3s"', '"3s"\nup.loss = "1%"', 'event[1].up.loss = "1%": down changes no value; the '),
@@ -637,12 +625,6 @@ def test_a_wrong_delay_is_not_compared_with_the_jitter(file: Path) -> None:
     assert line.startswith('path[1].up.delay = "30": no unit')
 
 
-def test_one_run_takes_one_scheduler(file: Path) -> None:
-    text = f'scheduler = ["default", "roundrobin"]\n{WIFI}'
-    line = problem(file, text, single=True)
-    assert line.endswith("2 schedulers, where one is expected; mptcplab compare takes several")
-
-
 def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     text = f'cc = "qubic"\nsped = 1\n{WIFI}{LTE}'.replace("wifi", "lte").replace("40ms", "-4ms")
@@ -682,7 +664,6 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         ("wifi:1mbit,1ms,rate=2mbit", '"wifi:1mbit,1ms,rate=2mbit": "rate" is given twice'),
         ("a:1mbit,1ms,up=1,up.loss=0", '"a:1mbit,1ms,up=1,up.loss=0": "up.loss" is given twice'),
         ("wifi:1mbit", '.delay: missing; every path has a delay, e.g. "10ms"'),
-        ("wifi:1mbit,-1ms", '.delay = "-1ms": negative; a delay'),
         ("wifi:1mbit,1ms,dely=2", '.dely = "2": unknown key; did you mean "delay"?'),
         ("wifi:1mbit,1ms,seed=2", '.seed = "2": unknown key; '),
         ("wifi:1mbit,1ms,up.x.y=2", '.up.x.y = "2": unknown key; accepted here: rate'),
@@ -700,12 +681,6 @@ def test_no_path_flag_at_all_is_said_with_an_example() -> None:
     (found,) = flag_problems(Flags())
     assert found.startswith("the command line: path: missing; 1 to 8 paths are needed")
     assert found.endswith("--path wifi:50mbit,10ms")
-
-
-def test_nine_path_flags_are_too_many() -> None:
-    (found,) = flag_problems(Flags(path=[f"p{i}:1mbit,1ms" for i in range(9)]))
-    assert found.startswith("--path: path = [")
-    assert found.endswith("9 paths; at most 8 are possible")
 
 
 def test_duration_and_size_flags_exclude_each_other() -> None:

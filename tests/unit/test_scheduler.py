@@ -23,10 +23,7 @@ PROPERTY = settings(deadline=None, derandomize=True, suppress_health_check=[Heal
 EXPECTED = 'MPS_BOOL("name", default, "meaning") or MPS_UINT('
 RP = Parameter("rp", "bool", 0, 1, 1, "", "retransmit and penalise")
 NUM = Parameter("num_segments", "uint", 1, 255, 1, "segments", "in a row")
-KNOWN = {
-    "default": Scheduler("default", ""),
-    "minrtt": Scheduler("minrtt", "", (RP, NUM)),
-}
+KNOWN = {"default": Scheduler("default", ""), "minrtt": Scheduler("minrtt", "", (RP, NUM))}
 
 SOURCE = """\
 // SPDX-License-Identifier: GPL-2.0-only

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.formulas import space
 from mptcplab.formulas.formula import FormulaError
 from mptcplab.formulas.space import Design, Space, filled, overridden, parse_axis
+from mptcplab.scenario import toml_file
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_mistakes_in_a_file_are_told_together(tmp_path: Path) -> None:
         "[grid]\nx = {start = 1}\nY = [1]\n[design]\npoints = 0\nranges = {}\nseeds = 1\n"
     )
     with pytest.raises(InputError) as caught:
-        space.read(file, Space, {})
+        toml_file.model_of(file, Space)
     text = str(caught.value)
     for expected in ("grid.x", "grid.Y", "design.points", "design.ranges", "did you mean"):
         assert expected in text, text

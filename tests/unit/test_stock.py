@@ -426,10 +426,7 @@ def made_up(seed: int = 1) -> StockSetting:
         synthetic.scenario(
             duration_ns=duration_ns, warmup_ns=0, sample_interval_ns=interval_ns, seed=seed
         )
-        for duration_ns, interval_ns in (
-            (2 * SECOND, STEP_NS),
-            (CLOSE_UP_NS, CLOSE_UP_STEP_NS),
-        )
+        for duration_ns, interval_ns in ((2 * SECOND, STEP_NS), (CLOSE_UP_NS, CLOSE_UP_STEP_NS))
     ]
     return StockSetting("made up", *made)
 

@@ -68,10 +68,7 @@ def test_cross_traffic_begins_and_ends() -> None:
 
 
 def test_a_handover_is_a_tenth_of_the_rate_and_three_times_the_delay() -> None:
-    assert told("15s:a:handover,lasts=2s") == [
-        (15000, "a", (1, 30, 0)),
-        (17000, "a", (10, 10, 0)),
-    ]
+    assert told("15s:a:handover,lasts=2s") == [(15000, "a", (1, 30, 0)), (17000, "a", (10, 10, 0))]
     assert told("15s:a:handover,rate=x0.5,lasts=2s")[0] == (15000, "a", (5, 30, 0))
 
 
@@ -376,7 +373,7 @@ def test_the_rates_of_the_two_ways_are_their_own() -> None:
 
 def test_the_sum_of_rates_changes_with_each_of_them() -> None:
     assert timeline.total([[(0, 10), (2, 5), (4, 0)], [(0, 1), (2, 3), (3, 7)]]) == [
-        *((0, 11), (2, 8), (3, 12), (4, 7)),
+        *((0, 11), (2, 8), (3, 12), (4, 7))
     ]
     assert timeline.total([[(0, 10), (1, 4)]]) == [(0, 10), (1, 4)]
 
@@ -497,10 +494,7 @@ def test_the_default_queue_is_for_the_mean_rate(two_steps: Path) -> None:
     [
         ("a:trace=nosuch.csv,delay=1ms", 'path[1].trace = "nosuch.csv": '),
         ("a:trace={},rate=1mbit,up.trace=x", 'path[1].up.trace = "x": '),
-        (
-            "a:trace={}",
-            ": the trace has no delay, and the path has none, e.g. delay =",
-        ),
+        ("a:trace={}", ": the trace has no delay, and the path has none, e.g. delay ="),
     ],
 )
 def test_a_trace_that_cannot_be_played_is_named(tmp_path: Path, path: str, message: str) -> None:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from mptcplab.traces import trace_file, trace_steps
 from mptcplab.traces.link_trace import MIN_RATE_BPS, Step, TraceError
 from mptcplab.traces.trace_steps import Trace
-from tests import made_traces
 
 MS = 10**6
 S = 10**9
@@ -170,8 +169,8 @@ def test_times_count_from_the_first_row_to_the_nanosecond(folder: Path) -> None:
 
 
 def test_anybodys_csv_is_read_with_a_mapping(folder: Path) -> None:
-    text = "Timestamp,DL_bitrate,UL_bitrate\n2020.02.14_09.38.22,900,1\n2020.02.14_09.38.24,800,2\n"
-    columns = {"time": "Timestamp [%Y.%m.%d_%H.%M.%S]", "rate": "DL_bitrate [kbit]"}
+    text = "Start,DL_bitrate,UL_bitrate\n2020-02-14 09:38:22,900,1\n2020-02-14 09:38:24,800,2\n"
+    columns = {"time": "Start [%Y-%m-%d %H:%M:%S]", "rate": "DL_bitrate [kbit]"}
     assert rows(read(folder, text, columns=columns)) == [(0, 900), (2000, 800)]
     columns = {"rate": "UL_bitrate [mbit]"}
     found = read(folder, text, columns=columns, interval_ns=S // 2)
@@ -459,80 +458,3 @@ def test_a_mean_lies_between_the_values(rows: list[tuple[int, float]]) -> None:
     for step in trace_steps.steps(played, duration_ns=S // 10):
         assert step.loss is not None
         assert min(losses) - 1e-9 <= step.loss <= max(losses) + 1e-9
-
-
-# Traces as others measure them
-
-DATE = "timestamp_start [%Y-%m-%d %H:%M:%S]"
-
-
-@pytest.mark.parametrize(
-    ("name", "how"),
-    [
-        ("made-lte.down", {}),
-        ("made-drive-5g.csv", {"columns": {"rate": "DL_bitrate [kbit]"}, "interval_ns": S}),
-        ("made-drive-5g.csv", {"columns": {"rate": "UL_bitrate [kbit]"}, "interval_ns": S}),
-        (
-            "made-satellite.csv",
-            {"columns": {"rate": "download [bit]", "time": DATE}, "skip_empty": True},
-        ),
-        (
-            "made-satellite.csv",
-            {"columns": {"rate": "upload_mbps [mbit]"}, "interval_ns": S, "skip_empty": True},
-        ),
-    ],
-)
-def test_a_measured_trace_delivers_what_was_measured_in_any_ten_seconds(
-    folder: Path, name: str, how: Mapping[str, Any]
-) -> None:
-    played = trace_file.read(made_traces.write(name, folder), **how)
-    steps = trace_steps.steps(played, duration_ns=130 * S)
-    for begin_ns in range(0, 120 * S, 3_003_007_011):
-        end_ns = begin_ns + 10 * S
-        expected = carried_by_trace(played, end_ns) - carried_by_trace(played, begin_ns)
-        # Rates below the lowest of a link are outages; uploads of drives have some.
-        error = 0.02 * expected + 10 * S * MIN_RATE_BPS
-        assert abs(carried_by_steps(steps, begin_ns, end_ns) - expected) <= error
-
-
-def test_a_measured_trace_of_mahimahi_has_all_its_packets(folder: Path) -> None:
-    file = made_traces.write("made-lte.down", folder)
-    played = trace_file.read(file)
-    times = np.array(file.read_text().split(), dtype=np.int64) * MS
-    steps = trace_steps.steps(played, duration_ns=played.length_ns)
-    bits = carried_by_steps(steps, 0, played.length_ns) / S
-    assert bits == pytest.approx(len(times) * 1500 * 8, rel=1e-6)
-    for begin_ns in range(0, 100 * S, 777 * MS):
-        end_ns = begin_ns + 10 * S
-        packets = np.count_nonzero((begin_ns < times) & (times <= end_ns))
-        carried = carried_by_steps(steps, begin_ns, end_ns) / S / 12000
-        assert carried == pytest.approx(packets, rel=0.02)
-
-
-def test_seconds_that_are_there_twice_are_rows_of_a_second_each(folder: Path) -> None:
-    file = made_traces.write("made-drive-5g.csv", folder)
-    with pytest.raises(TraceError, match="Timestamp"):
-        trace_file.read(
-            file,
-            columns={
-                "time": "Timestamp [%Y.%m.%d_%H.%M.%S]",
-                "rate": "DL_bitrate [kbit]",
-            },
-        )
-    played = trace_file.read(file, columns={"rate": "DL_bitrate [kbit]"}, interval_ns=S)
-    assert played.length_ns == 150 * S
-
-
-def test_measured_delays_and_losses_are_read(folder: Path) -> None:
-    columns = {"delay": "ping_avg [ms]", "loss": "packet_loss [%]", "time": DATE}
-    file = made_traces.write("made-pings.csv", folder)
-    with pytest.raises(TraceError, match='line 4, column "ping_avg"'):
-        trace_file.read(file, columns=columns)
-    played = trace_file.read(file, columns=columns, skip_empty=True)
-    # The row of 120 s holds until that of 338 s, and the last as long as the one before, 218 s.
-    assert played.length_ns == 556 * S
-    assert trace_steps.steps(played, duration_ns=556 * S) == [
-        Step(0, None, 61_250_000, 0.004),
-        Step(120 * S, None, 48_007_000, 0.012),
-        Step(338 * S, None, 350_000_000, 0),
-    ]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
-from rich.console import Console
 
 from mptcplab.capture import analyze, dissect, udp
 from mptcplab.capture.udp import UdpFlow, UdpPort
@@ -20,6 +18,7 @@ from mptcplab.metrics.definitions import UdpFigures
 from mptcplab.metrics.schema import metrics_of
 from mptcplab.report import capture_report, tables
 from tests.packets import MS, SYN, Datagram, Packet, frame, write_pcap
+from tests.vocabulary import shown
 
 CLIENT, SERVER = ("10.0.1.1", 40000), ("10.1.1.1", 4433)
 SECOND = ("10.0.2.1", 40001)
@@ -143,17 +142,15 @@ def test_if_nothing_arrives_all_of_it_may_be_on_its_way(tmp_path: Path) -> None:
     assert to_client.arrived_packets == 2
 
 
-def test_packets_that_look_the_same_prove_nothing_even_if_all_arrive(
-    tmp_path: Path,
-) -> None:
+def test_packets_that_look_the_same_prove_nothing_even_if_all_arrive(tmp_path: Path) -> None:
     up = [Datagram(n * MS, CLIENT, SERVER, bytes([n % 3])) for n in range(100)]
     up.insert(50, Datagram(50 * MS, CLIENT, SERVER, b"other"))
     up.insert(80, Datagram(79 * MS, CLIENT, SERVER, b"one more"))
     to_server = one(analysed(tmp_path, up, later(up, 20, 50))).ways[0]
     assert (to_server.lost_packets, to_server.alike_packets) == (1, 100)
     assert (to_server.delay_ms_min, to_server.delay_ms_max) == (20, 20)
-    table = shown(analyze.analyse(captured(tmp_path, up, later(up, 20, 50))))
-    row = next(line for line in table.splitlines() if line.startswith("1 up  "))
+    text = table(analyze.analyse(captured(tmp_path, up, later(up, 20, 50))))
+    row = next(line for line in text.splitlines() if line.startswith("1 up  "))
     assert row.split()[4:] == ["102", ">=1", "20.0", "20.0", "20.0", ">=0"]
 
 
@@ -173,7 +170,7 @@ def test_of_packets_that_look_the_same_one_is_lost_and_one_duplicated(
     assert to_server.lost_packets is to_server.pending_packets is None
     assert to_server.delay_ms_min is to_server.delay_ms_max is to_server.reordered_packets is None
     assert found.warnings == [looking_alike(100)]
-    row = next(line for line in shown(found).splitlines() if line.startswith("1 up  "))
+    row = next(line for line in table(found).splitlines() if line.startswith("1 up  "))
     assert row.split()[3:] == ["100.0", "100", *5 * "-"]
 
 
@@ -560,15 +557,13 @@ def test_a_file_without_udp_and_mptcp_is_refused(tmp_path: Path) -> None:
     assert "nothing to analyse: no MPTCP and no UDP (1 TCP packets in all)" in str(error.value)
 
 
-def shown(found: analyze.Analysis) -> str:
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(capture_report.tables(found))
-    return console.export_text()
+def table(found: analyze.Analysis) -> str:
+    return shown(capture_report.tables(found))
 
 
 def test_the_table_fits_a_terminal_and_says_what_is_there(tmp_path: Path) -> None:
     up = sent(100, CLIENT_6, SERVER_6)
-    text = shown(analyze.analyse(captured(tmp_path, up, later(up, 20, 3, 98, 99))))
+    text = table(analyze.analyse(captured(tmp_path, up, later(up, 20, 3, 98, 99))))
     assert "UDP to port 4433" in text
     assert " 1: [fd00::a00:101]:40000 - [fd00::a01:101]:4433" in text
     assert "    seen in 0.pcap, 1.pcap" in text
@@ -601,7 +596,7 @@ def test_of_many_flows_the_largest_are_shown(tmp_path: Path) -> None:
     ports = [sent(2, ("10.0.1.1", 50_000), ("10.1.1.1", port)) for port in range(1, 7)]
     many = [sent(1 + number, ("10.0.1.1", 40_000 + number), SERVER) for number in range(12)]
     found = analyze.analyse(captured(tmp_path, [p for each in (*ports, *many) for p in each]))
-    text = shown(found)
+    text = table(found)
     assert text.count("UDP to port") == 4
     assert "UDP to 3 more ports: see --json" in text
     assert " 4 smaller flows: see --json" in text

@@ -8,7 +8,10 @@
  * scheduler can ask for in vain.
  *
  * - A retransmission of the connection goes where net/mptcp's own function decides. That
- *   function also finds stale subflows.
+ *   function also counts the periods without a packet, and finds stale subflows. It answers
+ *   only with an idle subflow, and schedulers that fill each window leave none idle. So when
+ *   it finds none, and a subflow had a timeout or was silent for a whole period, the oldest
+ *   fragment leaves again on the subflow with the lowest RTT, once.
  * - A scheduler that waits while no usable subflow has data in flight gets no ACK that would
  *   have it asked again. Unless it has set a timer, the first usable subflow sends; 200 ms
  *   later also with a timer. The parameter `forced` counts it.
@@ -25,11 +28,11 @@
  * LIFETIME. The first question makes the state of a connection, since most sockets never send
  * with MPTCP. It is found by the socket's address. release(), which net/mptcp calls with the
  * socket locked, ends it; no question follows. A disconnected socket is not released: its next
- * connection has another key, and begins anew. The end of a subflow is not announced: the next
- * question finds it missing in the list, before anything looks at its socket. A number that
- * net/mptcp uses once in a connection identifies a subflow, so the reuse of memory does not
- * matter. A timer's work holds references to the state and the socket. Sockets hold the
- * module of their scheduler, which needs this one.
+ * connection has another key, and begins anew, with the same scheduler. The end of a subflow
+ * is not announced: the next question finds it missing in the list, before anything looks at
+ * its socket. A number that net/mptcp uses once in a connection identifies a subflow, so the
+ * reuse of memory does not matter. A timer's work holds references to the state and the
+ * socket. Sockets hold the module of their scheduler, which needs this one.
  */
 
 #include <linux/rhashtable.h>
@@ -46,10 +49,13 @@ struct adapter_conn {
 	struct rcu_head		rcu;
 	refcount_t		refs;		/* release(), and a timer's work */
 	struct work_struct	wake;
+	const struct mps_registration *registration;	/* its module is held */
 	u64			local_key;	/* of the connection, not only of the socket */
 	u64			idle_since_ns;	/* waits with nothing in flight; 0: does not */
 	u64			pick_seq;	/* where the latest pick began */
 	struct mps_subflow	*picked;	/* its subflow; NULL: none, or it is gone */
+	u64			again_seq;	/* what left again on a busy subflow, and its .. */
+	u32			again_id;	/* .. number; 0: nothing did */
 	struct mps_conn_core	core;		/* and the scheduler's own state */
 };
 
@@ -319,7 +325,7 @@ EXPORT_SYMBOL_GPL(mps_wake_at);
 /* The first connection of a socket, or the next one. */
 static void adapter_begin(struct adapter_conn *own, struct mptcp_sock *msk)
 {
-	const struct mps_registration *registration = mps_registration(msk->sched);
+	const struct mps_registration *registration = own->registration;
 	const struct mps_ops *ops = registration->ops;
 	struct mps_conn_core *core = &own->core;
 
@@ -335,6 +341,7 @@ static void adapter_begin(struct adapter_conn *own, struct mptcp_sock *msk)
 	own->local_key = READ_ONCE(msk->local_key);
 	own->idle_since_ns = 0;
 	own->picked = NULL;
+	own->again_id = 0;
 	if (ops->init)
 		ops->init(&core->pub);
 }
@@ -371,6 +378,7 @@ const struct mps_conn_core *mps_adapter_core(struct mptcp_sock *msk)
 static struct adapter_conn *adapter_conn(struct mptcp_sock *msk)
 {
 	struct adapter_conn *own = adapter_lookup(msk);
+	const struct mps_registration *registration;
 	const struct mps_ops *ops;
 
 	if (own) {
@@ -380,20 +388,25 @@ static struct adapter_conn *adapter_conn(struct mptcp_sock *msk)
 		}
 		return own;
 	}
-	ops = mps_registration(msk->sched)->ops;
+	registration = mps_choose(msk);
+	ops = registration->ops;
 	own = kmalloc(struct_size(own, core.pub.priv, 0) + ops->conn_size,
 		      GFP_ATOMIC | __GFP_NOWARN);
 	if (!own)
-		return NULL;
+		goto err;
+	own->registration = registration;
 	refcount_set(&own->refs, 1);
 	INIT_WORK(&own->wake, adapter_wake);
 	own->msk = msk;
 	if (rhashtable_insert_fast(&adapter_conns, &own->node, adapter_conns_params)) {
 		kfree(own);
-		return NULL;
+		goto err;
 	}
 	adapter_begin(own, msk);
 	return own;
+err:
+	module_put(ops->owner);
+	return NULL;
 }
 
 /* net/mptcp calls both, with the socket locked or not yet visible. */
@@ -409,6 +422,7 @@ void mps_conn_release(struct mptcp_sock *msk)
 		return;
 	mps_assert_locked((struct sock *)msk);
 	adapter_end(own);
+	module_put(own->core.ops->owner);
 	rhashtable_remove_fast(&adapter_conns, &own->node, adapter_conns_params);
 	adapter_put(own);
 }
@@ -514,6 +528,36 @@ static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 	return mps_ctx(subflow);
 }
 
+/* No subflow is idle. The oldest fragment may belong to a silent subflow: it leaves again
+ * behind the data of another one. NULL: none is silent, or it did so before.
+ */
+static struct mptcp_subflow_context *adapter_send_again(struct mptcp_sock *msk)
+{
+	const struct mptcp_data_frag *frag = mptcp_rtx_head((struct sock *)msk);
+	struct mps_subflow *subflow, *best = NULL;
+	struct adapter_conn *own = adapter_lookup(msk);
+	bool silent = false;
+
+	if (!own || !frag || !frag->already_sent)
+		return NULL;
+	adapter_report_sent(own);
+	adapter_refresh(own);
+	mps_for_each_subflow(&own->core.pub, subflow) {
+		/* the first period is incomplete */
+		silent |= subflow_core(subflow)->silent || mps_ctx(subflow)->stale_count > 1;
+		if (!subflow->usable)
+			continue;
+		if (!best || subflow->backup < best->backup ||
+		    (subflow->backup == best->backup && subflow->srtt_us < best->srtt_us))
+			best = subflow;
+	}
+	if (!silent || !best || (own->again_id == best->id && own->again_seq == frag->data_seq))
+		return NULL;
+	own->again_id = best->id;
+	own->again_seq = frag->data_seq;
+	return mps_ctx(best);
+}
+
 int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 {
 	struct mptcp_subflow_context *ctx;
@@ -522,7 +566,7 @@ int mps_get_subflow(struct mptcp_sock *msk, bool reinject)
 	mps_assert_locked((struct sock *)msk);
 	if (reinject) {
 		ssk = mptcp_subflow_get_retrans(msk);
-		ctx = ssk ? mptcp_subflow_ctx(ssk) : NULL;
+		ctx = ssk ? mptcp_subflow_ctx(ssk) : adapter_send_again(msk);
 	} else {
 		ctx = adapter_choose(msk);
 	}
@@ -543,19 +587,30 @@ static int __init adapter_init(void)
 	if (err)
 		return err;
 #endif
-	adapter_works = alloc_workqueue("mptcp_schedulers", 0, 0);
+	adapter_works = alloc_workqueue("mptcp_schedulers", WQ_UNBOUND, 0);
 	if (!adapter_works)
 		return -ENOMEM;
 	err = rhashtable_init(&adapter_conns, &adapter_conns_params);
-#ifdef MODULE
-	if (!err) {
-		err = mps_params_init();
-		if (err)
-			rhashtable_destroy(&adapter_conns);
-	}
-#endif
 	if (err)
-		destroy_workqueue(adapter_works);
+		goto err_works;
+	err = mps_choice_init();
+	if (err)
+		goto err_conns;
+#ifdef MODULE
+	err = mps_params_init();
+	if (err)
+		goto err_choice;
+#endif
+	return 0;
+
+#ifdef MODULE
+err_choice:
+	mps_choice_exit();
+#endif
+err_conns:
+	rhashtable_destroy(&adapter_conns);
+err_works:
+	destroy_workqueue(adapter_works);
 	return err;
 }
 
@@ -567,6 +622,7 @@ subsys_initcall(adapter_init);
 static void __exit adapter_exit(void)
 {
 	mps_params_exit();
+	mps_choice_exit();
 	destroy_workqueue(adapter_works);
 	rhashtable_destroy(&adapter_conns);
 }

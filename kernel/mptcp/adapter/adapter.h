@@ -10,4 +10,11 @@
  */
 const struct mps_conn_core *mps_adapter_core(struct mptcp_sock *msk);
 
+/* choice.c: the scheduler of a connection that begins, by the rules of its namespace or else by
+ * its socket. The caller puts the module of its ops.
+ */
+struct mps_registration *mps_choose(const struct mptcp_sock *msk);
+int mps_choice_init(void);
+void mps_choice_exit(void);
+
 #endif

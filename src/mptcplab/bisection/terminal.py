@@ -77,10 +77,14 @@ def undecided(
     return UndecidedError("\n  ".join(lines))
 
 
-def lines(made: Bisection) -> Iterator[str]:
-    """The first bad commit, and the figures before it and with it."""
+def result(made: Bisection, request: Request, out: Path) -> Iterator[str | Group]:
+    """The first bad commit, and the figures before it and with it; their runs side by side, if the
+    good commit before it is known; and the places of the runs.
+    """
     found = made.found
     assert found is not None
+    good, bad = _tried(made, found.good), _tried(made, found.commit)
+    assert bad is not None, "a bad commit was tried"
     yield f"first bad commit: {found.commit}"
     yield f"subject:  {found.subject}"
     yield f"author:   {found.author}"
@@ -89,30 +93,15 @@ def lines(made: Bisection) -> Iterator[str]:
     if len(found.files) > _MOST:
         shown.append(f"and {len(found.files) - _MOST} more")
     yield f"files:    {', '.join(shown)}"
-    for when, each in (("before", _tried(made, found.good)), ("with it", _of(made, found))):
+    for when, each in (("before", good), ("with it", bad)):
         for line in each.why if each else ():
             yield f"{when + ':':9} {line}"
     skipped = sum(each.verdict == "skipped" for each in made.tried)
     yield f"tried:    {len(made.tried)} commits" + (f", {skipped} skipped" if skipped else "")
-
-
-def table(made: Bisection, request: Request, out: Path) -> Group | None:
-    """The runs of the first bad commit beside those of the good one before it, if it is known."""
-    found = made.found
-    assert found is not None
-    good = _tried(made, found.good)
-    if good is None:
-        return None
-    pair = (*_entries(good, out, "before"), *_entries(_of(made, found), out, "with it"))
-    return tables.comparison_table(document(pair, [], {}, request.base))
-
-
-def places(made: Bisection, out: Path) -> Iterator[str]:
-    """The places of the runs, and the command that shows them."""
-    found = made.found
-    assert found is not None
-    pair = [each for each in (_tried(made, found.good), _of(made, found)) if each]
-    runs = [str(out / run) for each in pair for run in each.runs]
+    if good is not None:
+        pair = (*_entries(good, out, "before"), *_entries(bad, out, "with it"))
+        yield Group("", tables.comparison_table(document(pair, [], {}, request.base)))
+    runs = [str(out / run) for each in (good, bad) if each for run in each.runs]
     yield f"document: {out / DOCUMENT}"
     yield f"runs:     {' '.join(runs)}"
     yield f"report:   mptcplab report {shlex.join(runs)}"
@@ -126,12 +115,6 @@ def _entries(tried: Tried, out: Path, label: str) -> list[Entry]:
 
 def _tried(made: Bisection, commit: str | None) -> Tried | None:
     return next((each for each in made.tried if each.commit == commit), None)
-
-
-def _of(made: Bisection, found: Found) -> Tried:
-    own = _tried(made, found.commit)
-    assert own is not None, "a bad commit was tried"
-    return own
 
 
 def _name(commit: str, subject: str) -> str:

@@ -244,10 +244,10 @@ def _literal(text: str) -> Amount | float:
             return units.parse_fraction(text)
         for kind, scale, own in _QUANTITIES:
             if unit in {each.lower() for each in kind.units}:
-                return Amount(kind.parse(text, _kind(own)[0]) * scale, own)
-        for kind, _, own in _QUANTITIES:
+                return Amount(kind.parse(text) * scale, own)
+        for kind, *_ in _QUANTITIES:
             if unit in kind.mistaken:
-                kind.parse(text, _kind(own)[0])  # its error says what is meant
+                kind.parse(text)  # its error says what is meant
     except ValueError as error:
         raise FormulaError(f"{text}: {error}") from None
     known = [*units.RATE.units, *units.TIME.units, *units.SIZE.units, "%"]

@@ -13,16 +13,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from mptcplab.formulas import designs
 from mptcplab.formulas.designs import MAX_POINTS, Kind, Point, Range
 from mptcplab.formulas.formula import Formula, FormulaError, fill, names_in
-from mptcplab.mistakes import ABSENT, Mistakes, Place, printable, shown, suggestion
-from mptcplab.scenario import toml_file
+from mptcplab.mistakes import ABSENT, shown, suggestion
 from mptcplab.scenario.limits import MAX_SEED
 
 # The key of a table in a list whose formula says whether the table is included.
@@ -45,7 +43,6 @@ FormulaText = Annotated[str, AfterValidator(_formula)]
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
 Scalar = str | int | float
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Table(BaseModel):
@@ -324,69 +321,7 @@ def _is_there(item: Any, point: Point) -> bool:
     return condition
 
 
-# Reading
-
-
-def read(file: Path, model: type[_Model], tables: Mapping[str, type[BaseModel]]) -> _Model:
-    """A TOML file as its model; `tables` are the models of its tables, by their last key.
-
-    Raises InputError with every mistake in it.
-    """
-    mistakes = Mistakes(printable(str(file)))
-    mistakes.data = toml_file.read(file, mistakes)
-    mistakes.stop_if_any()
-    return validated(mistakes, model, tables)
-
-
-def validated(
-    mistakes: Mistakes, model: type[_Model], tables: Mapping[str, type[BaseModel]]
-) -> _Model:
-    """Data that has been read, as its model; see `read`."""
-    try:
-        return model.model_validate(mistakes.data)
-    except ValidationError as error:
-        for found in error.errors(include_url=False):
-            place = _place(mistakes.data, found["loc"])
-            if found["type"] == "missing":
-                place = (*place, found["loc"][-1])
-            _note(mistakes, place, found["type"], found["msg"], _table_at(model, tables, place))
-        mistakes.stop_if_any()
-        raise
-
-
-def _place(data: Any, steps: Place) -> Place:
-    """The keys in a place as pydantic reports it, without the branches of unions."""
-    found: list[str | int] = []
-    for step in steps:
-        try:
-            data = data[step]
-        except (IndexError, KeyError, TypeError):
-            continue
-        found.append(step)
-    return tuple(found)
-
-
-def _note(mistakes: Mistakes, place: Place, kind: str, text: str, home: type[BaseModel]) -> None:
-    message = text.removeprefix("Value error, ")
-    if kind == "missing":
-        mistakes.add(place, "missing", ABSENT)
-    elif kind == "extra_forbidden":
-        accepted = list(home.model_fields)
-        hint = suggestion(place[-1], accepted) or ";"
-        mistakes.add(place, f"unknown key{hint} accepted here: {', '.join(accepted)}")
-    else:
-        mistakes.add(place, message[:1].lower() + message[1:])
-
-
-def _table_at(
-    model: type[BaseModel], tables: Mapping[str, type[BaseModel]], place: Place
-) -> type[BaseModel]:
-    known: dict[str, type[BaseModel]] = {"design": Design, "ranges": RangeTable}
-    known.update(tables)
-    for step in reversed(place[:-1]):
-        if found := known.get(str(step)):
-            return found
-    return model
+# Checks
 
 
 class Wrong(Protocol):

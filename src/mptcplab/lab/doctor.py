@@ -111,25 +111,26 @@ def unwritable(place: Path, error: OSError, without: str) -> MptcplabError:
 
 def require(*names: str) -> None:
     """Raises MachineError, with all remedies, when one of the named checks fails."""
-    failed = [check for check in (_CHECKS[name]() for name in names) if not check.ok]
-    if failed:
-        what = "; ".join(f"{check.name}: {check.detail}" for check in failed)
-        raise MachineError(what, " && ".join(remedies(failed)))
+    _require([_CHECKS[name]() for name in names])
 
 
 def require_tool(name: str, package: str) -> str:
     """The path of a program that few commands need. Raises MachineError if it is missing."""
     check = _tools(name, package)()
-    if not check.ok:
-        raise MachineError(f"{name}: {check.detail}", " && ".join(remedies([check])))
+    _require([check])
     return check.detail
 
 
 def require_disk(needed_bytes: int = DISK_NEEDED_BYTES) -> None:
     """Raises MachineError when the disk of the cache has less than `needed_bytes` free."""
-    check = _disk(needed_bytes)
-    if not check.ok:
-        raise MachineError(f"{check.name}: {check.detail}", check.remedy)
+    _require([_disk(needed_bytes)])
+
+
+def _require(found: Sequence[Check]) -> None:
+    failed = [check for check in found if not check.ok]
+    if failed:
+        what = "; ".join(f"{check.name}: {check.detail}" for check in failed)
+        raise MachineError(what, " && ".join(remedies(failed)))
 
 
 def remedies(found: Sequence[Check]) -> list[str]:

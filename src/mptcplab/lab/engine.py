@@ -220,14 +220,9 @@ def _guest_directory(directory: Path) -> Iterator[Path]:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
     try:
         yield made
-    except BaseException:
+    finally:
         with suppress(OSError):
             files.remove(made)
-        raise
-    try:
-        files.remove(made)
-    except OSError as error:
-        raise RunError(f"cannot remove {made}: {error.strerror}") from error
 
 
 @contextmanager
@@ -322,7 +317,7 @@ def too_slow(limits: Limits) -> str:
 
 def too_large(limits: Limits) -> str:
     """Why a run was ended at the limit of the bytes that it writes."""
-    limit = units.SIZE.format(limits.disk_bytes)
+    limit = units.format_size(limits.disk_bytes)
     return f"it wrote more than the disk limit of {limit}; --disk-limit sets another one"
 
 

@@ -39,7 +39,7 @@ from typing import Any, Self
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, remove_abandoned
-from mptcplab.lab import doctor, kernel_commit, kernel_module, module_kit, prebuilt
+from mptcplab.lab import doctor, kernel_commit, kernel_module, kernel_tree, module_kit, prebuilt
 from mptcplab.lab.doctor import Check
 from mptcplab.lab.kernel_commit import Commit
 from mptcplab.lab.kernel_make import (
@@ -52,25 +52,6 @@ from mptcplab.lab.kernel_make import (
     configure,
 )
 from mptcplab.lab.kernel_module import Scheduler
-from mptcplab.lab.kernel_tree import (
-    OWN_DIRECTORY,
-    PatchError,
-    SourceError,
-    archive_version,
-    bad_source,
-    config_files,
-    digests,
-    directory_digest,
-    directory_version,
-    is_unpacked,
-    patch,
-    patch_files,
-    series_of,
-    supported_series,
-    synchronise,
-    unpack,
-    write_json,
-)
 
 #: The variants of the kernel: for each, the fragments kernel/NAME.config on top of lab.config.
 VARIANTS: Mapping[str, tuple[str, ...]] = {
@@ -196,8 +177,10 @@ def build(
             return came
         chosen = Source.chosen(source)
         finished = _built(_Inputs.read(chosen, variant, Compiler.named(compiler)), quiet)
-        if remember:
-            _remember(chosen)
+        if remember and chosen.path == doctor.DEBIAN_SOURCE:
+            _choice().unlink(missing_ok=True)
+        elif remember:
+            kernel_tree.write_json(_choice(), {"path": str(chosen.path)})
     return finished
 
 
@@ -330,10 +313,11 @@ def module(
     `quiet` suppresses them, and the progress. A kernel that came with the package needs gcc and ld
     for it alone; `commit` is that of a kernel that `build_commit` has built.
 
-    Raises InputError for a file that is not a scheduler, and MptcplabError, with the compiler's
-    output, if it does not compile, or if `build` is not the kernel of the present inputs.
+    Raises MptcplabError, with the compiler's output, if it does not compile, or if `build` is not
+    the kernel of the present inputs.
     """
-    source = kernel_module.read(source_file, taken=schedulers())
+    with _refusals_as_failure():
+        source = Scheduler(source_file.stem, source_file, source_file.read_bytes())
     found = _compiled_module(build, source)
     if came_along(build):
         if not found.path.exists():
@@ -366,7 +350,7 @@ def make_module_kit(build: KernelBuild, target: Path) -> None:
     (example,) = resources.SCHEDULER_TEMPLATES.glob("*.c")
 
     def make_it(make: Make, _progress: BuildProgress) -> None:
-        schedulers = (make.source / OWN_DIRECTORY / "sched").glob("*.c")
+        schedulers = (make.source / kernel_tree.OWN_DIRECTORY / "sched").glob("*.c")
         module_kit.make_kit(make, example, sorted(schedulers), target)
 
     _make_once(build, "what modules need", target, make_it, quiet=False)
@@ -566,10 +550,12 @@ class Source:
             path = doctor.DEBIAN_SOURCE
         path = path.absolute()
         if path.is_dir():
-            return cls(path, directory_digest(path), directory_version(path, path))
+            return cls(
+                path, kernel_tree.directory_digest(path), kernel_tree.directory_version(path, path)
+            )
         if path.is_file():
             return cls(path, *_about_archive(path))
-        raise bad_source(path, "neither a file nor a directory")
+        raise kernel_tree.bad_source(path, "neither a file nor a directory")
 
     @classmethod
     def of(cls, commit: Commit) -> Self:
@@ -607,7 +593,7 @@ class _Inputs:
         with_adapter = (
             variant == ENGINE_ONLY
             and source.commit is None
-            and series_of(source.version) in supported_series()
+            and kernel_tree.series_of(source.version) in kernel_tree.supported_series()
         )
         names = ("lab", *VARIANTS[variant], *([_ADAPTER] if with_adapter else []))
         fragments = [resources.KERNEL / f"{name}.config" for name in names]
@@ -616,9 +602,9 @@ class _Inputs:
                 raise MptcplabError(
                     f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
-        fragments += config_files(source.version)
+        fragments += kernel_tree.config_files(source.version)
         precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
-        patches, own = patch_files(source.version), own_files()
+        patches, own = kernel_tree.patch_files(source.version), own_files()
         if variant in _ENGINE_VARIANTS:
             patches = [
                 path
@@ -656,10 +642,10 @@ class _Inputs:
         """The origin of a kernel, for build.json: a digest of each input."""
         return {
             "source": self.source.digest,
-            "config": digests(self.fragments),
-            "patches": digests(self.patches),
-            "own_files": digests(self.own_files),
-            "precompiled": digests(self.precompiled),
+            "config": kernel_tree.digests(self.fragments),
+            "patches": kernel_tree.digests(self.patches),
+            "own_files": kernel_tree.digests(self.own_files),
+            "precompiled": kernel_tree.digests(self.precompiled),
             "compiler": self.compiler.version,
             "make": [MAKE_ENVIRONMENT, PRECOMPILED],
         }
@@ -669,8 +655,8 @@ class _Inputs:
         kconfig = {name: text for name, text in self.own_files.items() if "Kconfig" in name}
         commit = self.source.commit
         return {
-            "kconfig": digests(kconfig),
-            "patches": digests(self.patches),
+            "kconfig": kernel_tree.digests(kconfig),
+            "patches": kernel_tree.digests(self.patches),
             "compiler": self.compiler.version,
             # another source of any other kind is another tree
             **({"commit": commit.configuring} if commit else {}),
@@ -718,21 +704,13 @@ def _about_archive(path: Path) -> tuple[str, str]:
             return str(known[str(path)]["sha256"]), str(known[str(path)]["version"])
     # a build follows: name everything that the machine lacks for it at once
     doctor.require(*doctor.BUILD_CHECKS)
-    version = archive_version(path)
+    version = kernel_tree.archive_version(path)
     with path.open("rb") as archive:
         digest = hashlib.file_digest(archive, "sha256").hexdigest()
     with suppress(OSError):  # a read-only cache is used as it is
         about = {"stamp": stamp, "sha256": digest, "version": version}
-        write_json(notes, known | {str(path): about})
+        kernel_tree.write_json(notes, known | {str(path): about})
     return digest, version
-
-
-def _remember(source: Source) -> None:
-    note = _choice()
-    if source.path == doctor.DEBIAN_SOURCE:
-        note.unlink(missing_ok=True)
-    else:
-        write_json(note, {"path": str(source.path)})
 
 
 def _chosen_path() -> Path | None:
@@ -766,11 +744,11 @@ def _build(inputs: _Inputs, progress: BuildProgress, lock: int) -> KernelBuild:
         shutil.copyfile(make.obj / "linux", part / "linux")
         (part / "linux").chmod(0o755)
         shutil.copyfile(make.obj / ".config", part / "config")
-        write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
+        kernel_tree.write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
         source = inputs.source
-        series, compiler = series_of(source.version), inputs.compiler.name
+        series, compiler = kernel_tree.series_of(source.version), inputs.compiler.name
         note = About(str(source.path), series, inputs.variant, compiler)
-        write_json(part / _ABOUT, asdict(note))
+        kernel_tree.write_json(part / _ABOUT, asdict(note))
     progress.step("done", f"kernel {inputs.id}")
     return _build_of(inputs)
 
@@ -785,10 +763,10 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
             doctor.require_disk()
         progress.step("check out", source.commit.id[:12])
         kernel_commit.check_out(source.commit, tree)
-    elif not is_unpacked(tree, source.digest):
+    elif not kernel_tree.is_unpacked(tree, source.digest):
         doctor.require_disk()
         progress.step("unpack", str(source.path))
-        unpack(source.path, source.digest, tree, lock)
+        kernel_tree.unpack(source.path, source.digest, tree, lock)
     compiler = inputs.compiler.name
     suffix = "" if compiler == GCC else f"-{compiler}"
     make = Make(tree / "src", tree / f"{inputs.variant}{suffix}", lock, arguments_of(compiler))
@@ -804,10 +782,10 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
         progress.step("patch", f"{len(inputs.patches)} patches")
     # In any case: the source is shared, and another variant may have changed it.
     try:
-        patch(tree, inputs.patches, lock)
-    except PatchError as error:
-        raise SourceError(f"{error}{_without(error.patch, inputs)}") from None
-    synchronise(tree / "src" / OWN_DIRECTORY, inputs.own_files)
+        kernel_tree.patch(tree, inputs.patches, lock)
+    except kernel_tree.PatchError as error:
+        raise kernel_tree.SourceError(f"{error}{_without(error.patch, inputs)}") from None
+    kernel_tree.synchronise(tree / "src" / kernel_tree.OWN_DIRECTORY, inputs.own_files)
     if not built:
         progress.step("configure")
         configure(make, inputs.fragments, inputs.precompiled, inputs.beside_config())
@@ -817,10 +795,10 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
     return make
 
 
-def _without(patch: str, inputs: _Inputs) -> str:
+def _without(name: str, inputs: _Inputs) -> str:
     """How to build without a patch that does not apply."""
     needed = _Inputs.read(inputs.source, ENGINE_ONLY, inputs.compiler).patches
-    if inputs.source.commit or patch in needed:
+    if inputs.source.commit or name in needed:
         return ""
     build = f"mptcplab kernel build --engine-only --source {inputs.source.path}"
     return f"\n  to build without our schedulers, which need it: {build}"

@@ -20,19 +20,8 @@ from pathlib import Path
 
 from mptcplab.errors import InputError
 from mptcplab.files import new_directory
+from mptcplab.lab import kernel_tree
 from mptcplab.lab.git import LINK, PROGRAM, Repository
-from mptcplab.lab.kernel_tree import (
-    ORIGINALS,
-    PATCHED,
-    SourceError,
-    check_links,
-    is_unpacked_name,
-    now_ns,
-    read_patched,
-    version_of,
-    write_if_changed,
-    write_json,
-)
 
 _FILES = "files.json"
 # Neither the configuration nor the headers that most files include depend on these directories, but
@@ -51,7 +40,7 @@ class Commit:
     def files(self) -> Mapping[str, str]:
         """The files that a kernel can be built from, as `Repository.files` gives them."""
         found = self.repository.files(self.id)
-        return {name: about for name, about in found.items() if is_unpacked_name(name)}
+        return {name: about for name, about in found.items() if kernel_tree.is_unpacked_name(name)}
 
     @property
     def digest(self) -> str:
@@ -75,9 +64,9 @@ class Commit:
         makefile = {name: about for name, about in self.files.items() if name == "Makefile"}
         text = b"".join(content for _, content in self.repository.contents(makefile))
         try:
-            return version_of(text.decode(errors="replace"), self.repository.path)
+            return kernel_tree.version_of(text.decode(errors="replace"), self.repository.path)
         except InputError as error:
-            raise SourceError(error.problems[0].message) from None
+            raise kernel_tree.SourceError(error.problems[0].message) from None
 
 
 def is_checked_out(tree: Path) -> bool:
@@ -86,7 +75,7 @@ def is_checked_out(tree: Path) -> bool:
     A tree from the future does not count, as in `kernel_tree.is_unpacked`.
     """
     note = tree / _FILES
-    return note.exists() and note.stat().st_mtime_ns <= now_ns(tree)
+    return note.exists() and note.stat().st_mtime_ns <= kernel_tree.now_ns(tree)
 
 
 def check_out(commit: Commit, tree: Path) -> None:
@@ -99,17 +88,17 @@ def check_out(commit: Commit, tree: Path) -> None:
         tree.parent.mkdir(parents=True, exist_ok=True)
         with new_directory(tree) as part:
             (part / "src").mkdir()
-            write_json(part / _FILES, {})
+            kernel_tree.write_json(part / _FILES, {})
     present: dict[str, str] = json.loads((tree / _FILES).read_text())
     wanted = commit.files
     changed = {name for name in {*present, *wanted} if present.get(name) != wanted.get(name)}
     if not changed:
         return
-    write_json(tree / _FILES, present | dict.fromkeys(changed, ""))
-    patched = read_patched(tree)
+    kernel_tree.write_json(tree / _FILES, present | dict.fromkeys(changed, ""))
+    patched = kernel_tree.read_patched(tree)
 
     def place(name: str) -> Path:
-        return tree / (ORIGINALS if name in patched else "src") / name
+        return tree / (kernel_tree.ORIGINALS if name in patched else "src") / name
 
     for name in sorted(changed - wanted.keys()):
         _remove(place(name), tree)
@@ -117,11 +106,11 @@ def check_out(commit: Commit, tree: Path) -> None:
     for name, content in commit.repository.contents(new):
         _write(place(name), new[name].split()[0], content)
     if any(about.startswith(LINK) for about in new.values()):
-        check_links(tree / "src", commit.repository.path)
+        kernel_tree.check_links(tree / "src", commit.repository.path)
     if patched.keys() & changed:
         there = {name: name in wanted for name in patched.keys() & changed}
-        write_json(tree / PATCHED, patched | there)
-    write_json(tree / _FILES, wanted)
+        kernel_tree.write_json(tree / kernel_tree.PATCHED, patched | there)
+    kernel_tree.write_json(tree / _FILES, wanted)
 
 
 def _remove(path: Path, tree: Path) -> None:
@@ -148,7 +137,7 @@ def _write(path: Path, mode: str, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(os.fsdecode(content))
         return
-    write_if_changed(path, content)
+    kernel_tree.write_if_changed(path, content)
     path.chmod(0o755 if mode == PROGRAM else 0o644)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The user's own scheduler: the form of its file, and how it becomes a module."""
+"""The user's own scheduler: how its file, which `scenario.scheduler` has read, becomes a module."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mptcplab.errors import InputError, Problem
 from mptcplab.files import new_file
 from mptcplab.lab.kernel_make import Make, MakeFailedError
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY, SourceError
-
-# The kernel limits names to 16 bytes; names are also used in file names and identifiers.
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
-_NAMES_ACCEPTED = "accepted are at most 15 of a-z, 0-9 and _, a letter first"
 
 # The entry of a scheduler into the kernel: mps_scheduler() in mpsched.h uses it.
 _REGISTRATION = "mps_register"
@@ -50,36 +45,6 @@ class Scheduler:
     name: str
     file: Path
     text: bytes
-
-
-def read(file: Path, taken: Sequence[str]) -> Scheduler:
-    """Reads a scheduler's source; `taken` are the names of the kernel's own schedulers.
-
-    Raises InputError if there is no such file, or its name or the name it registers is invalid.
-    """
-    found, name, text = [], file.stem, b""
-    if file.suffix != ".c":
-        found.append("not a C source; accepted is a file NAME.c")
-    elif not _NAME.fullmatch(name):
-        found.append(f"{name!r} cannot be the name of a scheduler; {_NAMES_ACCEPTED}")
-    elif name in taken:
-        found.append(f"the kernel has a scheduler {name} already; give the file another name")
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        found.append(f"cannot be read: {error.strerror}")
-    if not found:
-        code = text.decode(errors="replace")
-        ops = _OPS.search(code)  # parameters, before it, have names, too
-        name_field = re.compile(r'\.name\s*=\s*"([^"]*)"')
-        registered = name_field.search(code, ops.start() if ops else 0)
-        if registered and registered[1] != name:
-            line = code.count("\n", 0, registered.start()) + 1
-            is_called = f'.name = "{registered[1]}" must be the name of the file, "{name}"'
-            found.append(f"line {line}: {is_called}")
-    if found:
-        raise InputError([Problem("--scheduler", "", str(file), message) for message in found])
-    return Scheduler(name, file, text)
 
 
 def compile(make: Make, scheduler: Scheduler, target: Path, notes: Mapping[str, str]) -> list[str]:

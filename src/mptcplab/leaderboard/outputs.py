@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
+from mptcplab import marked
 from mptcplab.leaderboard import SIZE
 from mptcplab.leaderboard.play import Asked
 from mptcplab.leaderboard.standings import (
@@ -214,70 +215,22 @@ def markdown(
 ) -> str:
     """The part of a page: the chart, the table, neighbours in pairs, and where each loses.
 
-    The page explains the columns.
+    The page explains the columns; the template is page.md.j2.
     """
-    count = len(board.played)
-    is_all = "all" if count == SIZE else f"the first {count}"
-    lines = [
-        f"`{command}`: {is_all} of the {SIZE} scenarios of the set `{what.set_name}`, "
-        f"{sum(each.is_goodput for each in board.played)} of them with bulk data"
-        + (f", and {len(board.left_out)} in which every run failed" if board.left_out else "")
-        + f"; kernel `{builds['kernel']}`, guest `{builds['guest']}`.",
-        "",
-        f"![Score, goodput and delay of each scheduler]({picture})",
-        "",
-        "| place | scheduler | score, % | goodput, % of the best's: median | 5th percentile | "
-        "delay, times the best's: median | 95th percentile | below 95 % of `default`, % of "
-        "scenarios (least, %) | below 95 % of TCP | holds | failed runs |",
-        "|---" * 11 + "|",
-    ]
-    for each in board.standings:
-        low, high = each.places
-        lines.append(
-            f"| {each.place} ({low}..{high}) | `{each.name}` | {_flat(_percent(each.score))[0]} | "
-            f"{_columns(each)} | {each.failed} |"
-        )
-    lines += [
-        "",
-        "Limits that no choice from the catalogue passes: the best of each scenario, known "
-        f"beforehand, of all and of all but `{COPIES}`, which sends everything on each path"
-        + ("; and one run beside the best run with other seeds." if what.chance else "."),
-        "",
-        "| | goodput, % of the best's: median | 5th percentile | delay, times the best's: median | "
-        "95th percentile | below 95 % of `default` | below 95 % of TCP | holds |",
-        "|---" * 8 + "|",
-        *(f"| {each.name} | {_columns(each)} |" for each in board.limits),
-    ]
-    lines += [
-        "",
-        "| ahead | of the next | by, % of the best | scenarios better, worse, same | p |",
-        "|---|---|---|---|---|",
-    ]
-    for pair in board.neighbours:
-        counts = f"{pair.higher}, {pair.lower}, {pair.same}"
-        p = "" if pair.p is None else f"{pair.p:.2g}"
-        lines.append(
-            f"| `{pair.first}` | `{pair.second}` | {_flat(_percent(pair.ahead))[0]} | {counts} | "
-            f"{p} |"
-        )
-    factors = list(board.played[0].levels)
-    lines += [
-        "",
-        "Where each loses most: of each factor the level at which the median part of the best's "
-        "is lowest.",
-        "",
-        f"| scheduler | {' | '.join(factors)} |",
-        "|---" * (1 + len(factors)) + "|",
-    ]
-    for each in board.standings:
-        cells = [
-            f"{found[0]}: {100 * found[1]:.0f} %"
-            if (found := each.worst.levels.get(factor))
-            else ""
-            for factor in factors
-        ]
-        lines.append(f"| `{each.name}` | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return marked.rendered(
+        Path(__file__).with_name("page.md.j2"),
+        board=board,
+        what=what,
+        command=command,
+        picture=picture,
+        builds=builds,
+        bulk=sum(each.is_goodput for each in board.played),
+        factors=list(board.played[0].levels),
+        percent=lambda own: _flat(_percent(own))[0],
+        columns=_columns,
+        COPIES=COPIES,
+        SIZE=SIZE,
+    )
 
 
 def _columns(each: Reached) -> str:
@@ -288,17 +241,17 @@ def _meanings() -> list[str]:
     goodput, delay = (tuple(f"{x:g}" for x in both) for both in (GOODPUT, DELAY))
     return [
         RULE,
-        "The best is that of the catalogue for each scenario. Goodput: where bulk data is sent. "
-        "Delay: where messages are sent; at most "
-        f"{MOST_TIMES:g} times the best's, which failed runs have.",
-        f"Below: in which part of the scenarios it has less than {100 * LEAST:.0f} % of default, "
-        "or of plain TCP over the best path alone (bulk data sent at once), and the least it has.",
+        "The best is the catalogue's best scheduler in each scenario. Goodput covers the scenarios "
+        "with bulk data, delay the others; a failed run counts as "
+        f"{MOST_TIMES:g} times the best's delay, the most.",
+        f"Below: the share of scenarios with less than {100 * LEAST:.0f} % of default, or of plain "
+        "TCP over the best path alone (bulk data sent at once), and the lowest result.",
         f"Holds: G goodput at least {goodput[0]} of the best's in the median and {goodput[1]} at "
         f"the 5th percentile, D delay at most {delay[0]} and {delay[1]} times at the 95th, "
         f"L never below {100 * LEAST:.0f} % of default, T never below that of TCP.",
-        "Last rows, limits that no choice from the catalogue passes: in each scenario the best; "
-        f"the best but {COPIES}, which sends everything on each path; and, with --chance, one run "
-        "beside the best run of the same scheduler with other seeds, in the mean over these runs.",
+        "Last rows, limits that no choice from the catalogue exceeds: the best in each scenario; "
+        f"the best except {COPIES}, which sends everything on each path; and, with --chance, one "
+        "run beside the best run of the same scheduler with other seeds, averaged over these runs.",
     ]
 
 

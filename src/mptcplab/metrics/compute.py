@@ -14,14 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.metrics import handover, recorded, sender_states
-from mptcplab.metrics.definitions import (
-    ConnectionFigures,
-    LinkFigures,
-    PathFigures,
-    RunFigures,
-    TransportFigures,
-)
+from mptcplab.metrics import definitions, handover, recorded, sender_states
 from mptcplab.metrics.recorded import (
     Flow,
     HostRecords,
@@ -62,10 +55,10 @@ class RunMetrics:
     shared link.
     """
 
-    metrics: RunFigures
-    paths: tuple[PathFigures, ...]
-    connections: tuple[ConnectionFigures, ...] = ()
-    links: tuple[LinkFigures, ...] = ()
+    metrics: definitions.RunFigures
+    paths: tuple[definitions.PathFigures, ...]
+    connections: tuple[definitions.ConnectionFigures, ...] = ()
+    links: tuple[definitions.LinkFigures, ...] = ()
 
 
 def run_metrics(
@@ -96,7 +89,7 @@ def run_metrics(
         other = recorded.flow(scenario, client, server, links, guest, "down")
         down_bps = _goodput_bps(scenario, other)
     blocked_us = sum(increase(each, "blocked_us", interval) for each in receiver.connections)
-    metrics = RunFigures(
+    metrics = definitions.RunFigures(
         goodput_bps=_goodput_bps(scenario, flow),
         goodput_down_bps=down_bps,
         fairness=jain_index(goodputs),
@@ -112,7 +105,7 @@ def run_metrics(
         else interval.length_ns / NS_PER_S,
         subflows=len(sender.subflows),
         decisions_per_s=_decisions_per_s(sender) if decides else None,
-        **_by_recipes(TransportFigures, flow, sender, receiver, decides=decides),
+        **_by_recipes(definitions.TransportFigures, flow, sender, receiver, decides=decides),
     )
     paths = _path_metrics(scenario, flow, int(guest["start_ns"]), decides=decides)
     return RunMetrics(metrics, paths)
@@ -219,7 +212,7 @@ def _wasted_bytes(scenario: Scenario, flow: Flow) -> int:
 
 def _path_metrics(
     scenario: Scenario, flow: Flow, start_ns: int, *, decides: bool
-) -> tuple[PathFigures, ...]:
+) -> tuple[definitions.PathFigures, ...]:
     interval = flow.interval
     rates = timeline.rates(scenario, flow.direction)
     received = [
@@ -237,13 +230,13 @@ def _path_metrics(
         link_bps = timeline.mean_rate_bps(rates[path.name], begin_ns, end_ns)
         mine = [reaction for reaction in reactions if reaction.dip.path == path.name]
         paths.append(
-            PathFigures(
+            definitions.PathFigures(
                 name=path.name,
                 goodput_bps=goodput_bps,
                 share=received[index] / sum(received) if sum(received) else None,
                 blocking_share=blocking_us[index] * _NS_PER_US / interval.length_ns,
                 utilisation=goodput_bps / link_bps if link_bps else None,
-                **_by_recipes(PathFigures, flow, *ends, decides=decides),
+                **_by_recipes(definitions.PathFigures, flow, *ends, decides=decides),
                 **_limits(of_time[index]),
                 **queue_metrics(flow.queues.get(index), interval),
                 **_of_several("detection_s", [reaction.detection_ns for reaction in mine]),

@@ -7,7 +7,8 @@ measured while all of them send: the common time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,20 +17,14 @@ import numpy.typing as npt
 
 from mptcplab.metrics import recorded
 from mptcplab.metrics.application import application_figures
-from mptcplab.metrics.compute import (
-    RunMetrics,
-    bps,
-    jain_index,
-    queue_metrics,
-    run_metrics,
-)
+from mptcplab.metrics.compute import RunMetrics, bps, jain_index, queue_metrics, run_metrics
 from mptcplab.metrics.definitions import RUN_METRICS, ConnectionFigures, LinkFigures, RunFigures
 from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Trait, Value
 from mptcplab.plan import plan, timeline
-from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS
+from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.model import Link, Pair, Scenario
 from mptcplab.units import NS_PER_S
 
@@ -135,7 +130,7 @@ def figures(
         metrics,
         tuple(path for one in of_each for path in one.paths),
         connections=tuple(entries),
-        links=tuple(link_metrics(scenario, queues, whole, int(guest["start_ns"]))),
+        links=link_metrics(scenario, scenario.links, queues, whole, int(guest["start_ns"])),
     )
 
 
@@ -178,26 +173,11 @@ def takeover_s(leaving: OfConnection, parts: Sequence[OfConnection]) -> float | 
 
 
 def link_metrics(
-    scenario: Scenario, queues: Records, interval: Interval, start_ns: int
-) -> Iterator[LinkFigures]:
-    """The figures of each direction of each shared link."""
-    for link in scenario.links:
-        yield from _link_figures(scenario, link, queues, interval, start_ns)
-
-
-def path_link_metrics(
-    scenario: Scenario, queues: Records, interval: Interval, start_ns: int
-) -> Iterator[LinkFigures]:
-    """The same of each path that has a rate of its own, whatever went over it."""
-    for path in scenario.paths:
-        if path.up.rate_bps != NO_RATE_BPS or path.down.rate_bps != NO_RATE_BPS:
-            yield from _link_figures(scenario, path, queues, interval, start_ns)
-
-
-def _link_figures(
-    scenario: Scenario, link: Link, queues: Records, interval: Interval, start_ns: int
-) -> Iterator[LinkFigures]:
-    for direction in DIRECTIONS:
+    scenario: Scenario, links: Sequence[Link], queues: Records, interval: Interval, start_ns: int
+) -> tuple[LinkFigures, ...]:
+    """The figures of each direction of links, or of paths, whatever went over them."""
+    found = []
+    for link, direction in itertools.product(links, DIRECTIONS):
         records = recorded.queue_records(scenario, queues, link.name, direction)
         if not len(records):
             continue
@@ -205,13 +185,16 @@ def _link_figures(
         span = (at_ns - start_ns for at_ns in interval)
         rate_bps = timeline.mean_rate_bps(rates, *span)
         carried_bps = bps(increase(records, "sent_bytes", interval), interval)
-        yield LinkFigures(
-            name=link.name,
-            direction=direction,
-            carried_bps=carried_bps,
-            utilisation=carried_bps / rate_bps if rate_bps else None,
-            **queue_metrics(records, interval),
+        found.append(
+            LinkFigures(
+                name=link.name,
+                direction=direction,
+                carried_bps=carried_bps,
+                utilisation=carried_bps / rate_bps if rate_bps else None,
+                **queue_metrics(records, interval),
+            )
         )
+    return tuple(found)
 
 
 def _sum(values: Sequence[Value]) -> Value:

@@ -44,10 +44,10 @@ class TransportFigures(Figures):
         "(Kaspar 2012; Paasch et al. 2013)",
         "goodput_bps of the run and of its baselines",
     )
-    """Benefit of the further paths: 1 is the sum of the paths, 0 is as good as the best path alone,
-    -1 is no data at all. It needs runs of plain TCP over each path alone, with the same seed, and
-    is missing without them or with a single path. MPTCP has longer headers than TCP, so full use of
-    all paths stays a little below 1.
+    """Benefit of the additional paths: 1 is the sum of the paths, 0 is as good as the best path
+    alone, -1 is no data at all. It needs runs of plain TCP over each path alone, with the same
+    seed, and is missing without them or with a single path. MPTCP has longer headers than TCP, so
+    full use of all paths stays a little below 1.
     """
     fairness: Real = figure(
         "",
@@ -245,8 +245,8 @@ class PathFigures(Figures):
     cwnd_mean: Real = figure("packets", Recipe("mean of each", "cwnd"), _SENDERS_SUBFLOW)
     """Mean over time of the congestion window."""
     in_flight_mean: Real = figure("packets", Recipe("mean of each", "in_flight"), _SENDERS_SUBFLOW)
-    """Mean over time of the packets in flight. Far below cwnd_mean, the scheduler, the receive
-    window or the send buffer was the limit, not the congestion window.
+    """Mean over time of the packets in flight. If it is far below cwnd_mean, the limit was the
+    scheduler, the receive window or the send buffer, not the congestion window.
     """
     retransmitted_packets: Whole = counter(
         "retransmitted_packets", _SENDERS_SUBFLOW, unit="packets"
@@ -361,12 +361,12 @@ class PathFigures(Figures):
     queue_dropped_packets: Whole = figure(
         "packets", "dropped_packets - lost_packets, last sample less first", _PATH_QUEUE
     )
-    """Packets that the queue dropped, because it was full or its discipline chose to. Covers all
-    from T0 on, warm-up included.
+    """Packets that the queue dropped, because it was full or its discipline chose to. Counted from
+    T0 on, warm-up included.
     """
     lost_packets: Whole = figure("packets", "lost_packets, last sample less first", _PATH_QUEUE)
-    """Packets that the configured loss took at random, or all packets while it is down. Covers all
-    from T0 on, warm-up included.
+    """Packets that the configured loss took at random, or all packets while the link is down.
+    Counted from T0 on, warm-up included.
     """
     detection_s_mean: Real = figure(
         "s",
@@ -374,9 +374,9 @@ class PathFigures(Figures):
         "of the link; without one, the length of the event",
         "subflow at the sender; scenario",
     )
-    """Mean time from the start of an event until the sender sends no more over the path than it
-    then carries. An event counts if it lowers the rate of the path and is undone: one with lasts,
-    or a down until up. This figure and the next five are missing without such an event.
+    """Mean time from the start of an event until the sender sends no more over the path than the
+    path can carry. An event counts if it lowers the rate of the path and ends: one with lasts, or
+    a down until up. This figure and the next five are missing without such an event.
     """
     detection_s_max: Real = figure("s", "as detection_s_mean", "subflow at the sender; scenario")
     """Longest detection time."""
@@ -428,8 +428,8 @@ class ApplicationFigures(Figures):
     completion_ms_mean: Real = _seen(
         "ms", "mean of (complete_ns - due_ns) / 10^6, with due_ns of the request if it has one"
     )
-    """Mean completion time of transfers, responses, objects and segments: from the time at which it
-    was due, or its request was, until its last byte was read.
+    """Mean completion time of transfers, responses, objects and segments: from the due time, of the
+    request if there is one, until the last byte was read.
     """
     completion_ms_median: Real = _quantile("half")
     """The completion time that half of them did not exceed."""
@@ -444,8 +444,8 @@ class ApplicationFigures(Figures):
     )
     """Goodput of transfers, over the time in which the application waited for one."""
     delay_ms_mean: Real = _seen("ms", "mean of (complete_ns - due_ns) / 10^6")
-    """Mean application delay of blocks and frames: from the time at which it was due until its last
-    byte was read. It includes the time in the send buffer.
+    """Mean application delay of blocks and frames: from the due time until the last byte was read.
+    It includes the time in the send buffer.
     """
     delay_ms_sd: Real = _seen(
         "ms", "square root of the mean of the squares less the square of the mean"
@@ -594,7 +594,7 @@ class UdpFigures(Figures):
     packets: Whole = figure("packets", "number of packets", _SENT)
     """Packets that were sent. A datagram in fragments counts as its first one."""
     payload_bytes: Whole = figure("bytes", "sum of (length in the header of UDP - 8)", _SENT)
-    """Payload that was sent, without the headers of UDP and below."""
+    """Payload that was sent, without the headers of UDP and lower layers."""
     first_s: Real = figure("s", "time of the first packet", _SENT)
     """Time of the first packet: in a run after T0, for `analyze` after the first packet of the
     captures.
@@ -616,8 +616,8 @@ class UdpFigures(Figures):
     over the same time, so they can be compared.
     """
     share: Real = figure("", "arrived_bytes / sum of arrived_bytes over these flows", _ARRIVED)
-    """Its part of all payload that arrived in this direction of flows to the same port of the
-    server. For a program on several paths, it is the share of each path.
+    """Its part of the payload of all flows to the same port of the server that arrived in this
+    direction. For a program on several paths, it is the share of each path.
     """
     lost_packets: Whole = figure(
         "packets",

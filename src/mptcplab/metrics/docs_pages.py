@@ -9,32 +9,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from mptcplab.marked import rendered
 from mptcplab.metrics import definitions, records
 
 
 def records_page() -> str:
     """The text of docs/records.md."""
-    return _page("records.md.j2", records)
+    return rendered(Path(__file__).with_name("records.md.j2"), **vars(records))
 
 
 def metrics_page() -> str:
     """The text of docs/metrics.md."""
-    return _page("metrics.md.j2", definitions)
-
-
-def _page(template: str, names: ModuleType) -> str:
-    # Markdown, not HTML: nothing is escaped
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(template).render(vars(names))
+    return rendered(Path(__file__).with_name("metrics.md.j2"), **vars(definitions))
 
 
 if __name__ == "__main__":

@@ -50,8 +50,6 @@ class State(IntEnum):
 def path_states(flow: Flow, scenario: Scenario) -> npt.NDArray[np.int8]:
     """The state of each path (rows) at each of the flow's times (columns)."""
     states = np.full((len(scenario.paths), len(flow.times)), State.ABSENT, np.int8)
-    # unsent data is then in the queue of the subflow, not of the connection
-    unsent = _unsent_bytes if scenario.transport == "mptcp" else _nothing
     connections = {int(part["connection"][0]): part for part in flow.sender.connections}
     for subflow in flow.sender.subflows:
         records = subflow.records[within(subflow.records["time_ns"], flow.interval)]
@@ -59,7 +57,11 @@ def path_states(flow: Flow, scenario: Scenario) -> npt.NDArray[np.int8]:
         # the probe writes both at the same time
         found = np.searchsorted(of_all["time_ns"], records["time_ns"])
         connection = of_all[found]
-        of_subflow = _subflow_states(records, connection, unsent(connection))
+        unsent = _unsent_bytes(connection)
+        if scenario.transport == "tcp":
+            # unsent data is in the queue of the subflow, not of the connection
+            unsent = np.zeros_like(unsent)
+        of_subflow = _subflow_states(records, connection, unsent)
         times = at(flow, records)
         states[subflow.path, times] = np.minimum(states[subflow.path, times], of_subflow)
     return states
@@ -96,10 +98,6 @@ def _is_closed(
 def _unsent_bytes(connection: Records) -> npt.NDArray[np.int64]:
     written = connection["written_bytes"].astype(np.int64)
     return np.maximum(written - connection["sent_bytes"].astype(np.int64), 0)
-
-
-def _nothing(connection: Records) -> npt.NDArray[np.int64]:
-    return np.zeros(len(connection), np.int64)
 
 
 def _subflow_states(

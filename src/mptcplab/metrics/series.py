@@ -252,7 +252,8 @@ def csv_text(run: RunSeries) -> str:
             for end, values in (("", series.values), ("_min", series.low), ("_max", series.high)):
                 name = (panel.side, series.metric + end, series.path)
                 if values is not None:
-                    columns[".".join(filter(None, name))] = _cells(values)
+                    cells = ["" if v != v else f"{v:.9g}" for v in values.tolist()]
+                    columns[".".join(filter(None, name))] = cells
     rows = [",".join(columns), *(",".join(row) for row in zip(*columns.values(), strict=True))]
     return "\n".join(rows) + "\n"
 
@@ -360,10 +361,6 @@ def read_parquet(file: Path) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise MptcplabError(f"{file}: not Parquet: {reason}") from None
-
-
-def _cells(values: Floats) -> list[str]:
-    return ["" if value != value else f"{value:.9g}" for value in values.tolist()]
 
 
 # The panels

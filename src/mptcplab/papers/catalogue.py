@@ -8,18 +8,17 @@ paper claims, as formulas over them. docs/papers.md has every key.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from mptcplab import files, resources
 from mptcplab.errors import InputError, MptcplabError, Problem
@@ -39,9 +38,9 @@ from mptcplab.formulas.space import (
     filled,
     overridden,
     shown_point,
-    texts,
 )
 from mptcplab.mistakes import ABSENT, shown, suggestion
+from mptcplab.scenario import toml_file
 
 if TYPE_CHECKING:
     from mptcplab.scenario.model import Scenario
@@ -57,8 +56,6 @@ PUBLISHED, QUICK = "published", "published-quick"
 TODAY = "today"
 #: What is fewer than this is no sample of anything.
 MIN_SAMPLES = 5
-#: A quotation is a sentence, not a page.
-MAX_QUOTED_WORDS = 40
 
 _DRIVE = "drive.toml"
 #: The keyword of a formula's functions that selects the runs of another part.
@@ -390,8 +387,8 @@ def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> li
 def load(name: str, directory: Path = resources.EXPERIMENTS) -> Published:
     """An experiment by its name. Raises InputError with every mistake in its file."""
     file = directory / f"{name}.toml"
-    paper = space.read(file.parent / PAPER, Paper, _PAPER_TABLES)
-    found = space.read(file, Experiment, _TABLES)
+    paper = toml_file.model_of(file.parent / PAPER, Paper)
+    found = toml_file.model_of(file, Experiment)
     _check(found, file)
     return Published(name, file, paper, found)
 
@@ -456,156 +453,110 @@ def _drive(drive: Drive, point: Point, folder: Path) -> Path:
 
 # Reading
 
-_PAPER_TABLES: Mapping[str, type[BaseModel]] = {
-    "headline": Headline,
-    "figures": HeadlineFigure,
-}
-_TABLES: Mapping[str, type[BaseModel]] = {
-    "assumed": Assumed,
-    "metric": Metric,
-    "chart": Chart,
-    "drive": Drive,
-    "quick": Quick,
-    "variant": Variant,
-    "claim": Claim,
-    "because": Because,
-    "figures": ClaimFigure,
-    "reported": Reported,
-}
-
 
 def _check(own: Experiment, file: Path) -> None:
-    """Checks beyond the models: unknown names, and quick runs that are no part of all runs."""
+    """Checks beyond the models: unknown names, and quick runs that are no part of all runs.
+
+    A scenario that is wrong at a point is an error of `settings`, before anything is run.
+    """
     problems: list[Problem] = []
 
     def wrong(key: str, value: object, message: str) -> None:
         problems.append(Problem(str(file), key, shown(value), message))
 
-    axes = own.axes()
     metrics = [metric.name for metric in own.metric]
     assumed = [each.name for each in own.assumed]
     space.check(own, own.scenario, [*metrics, *assumed], wrong, also=assumed)
-    _check_chart(own, axes, metrics, wrong)
-    _check_quick(own, wrong)
-    _check_assumed(own, wrong)
-    _check_variants(own, file, wrong)
+    for key, name, what, known in _named(own):
+        if name not in known:
+            wrong(key, name, f"not {what}; known: {_list(known)}")
+    # a part has files of its own
+    unique = {"claim": [claim.name for claim in own.claim], "assumed": assumed}
+    unique["variant"] = [slug(part) for part in own.parts()]
+    for key, names in unique.items():
+        for name, count in Counter(names).items():
+            if count > 1:
+                wrong(key, name, "the name, or the file's name, of more than one")
+    if not own.chart.y and own.chart.kind != "time":
+        wrong("chart.y", ABSENT, f"missing; what is drawn, of {', '.join(metrics)}")
+    if own.quick.points is not None and own.quick.points > (own.design.points if own.design else 0):
+        wrong("quick.points", own.quick.points, "more than the design has")
+    if own.quick.scenario and not own.quick.says:
+        message = "missing; quick runs with another scenario must say what they are"
+        wrong("quick.says", ABSENT, message)
     for number, claim in enumerate(own.claim, 1):
-        _check_claim(own, f"claim[{number}]", claim, wrong)
-    for name, count in Counter(claim.name for claim in own.claim).items():
-        if count > 1:
-            wrong("claim", name, "the name of more than one claim")
-    for number, reported in enumerate(own.reported, 1):
-        key = f"reported[{number}]"
-        if reported.metric not in metrics:
-            wrong(f"{key}.metric", reported.metric, f"not a metric; known: {', '.join(metrics)}")
-        for name in reported.at:
-            if name not in axes:
-                wrong(f"{key}.at.{name}", reported.at[name], f"not an axis; known: {_list(axes)}")
+        key = f"claim[{number}]"
+        if (claim.holds is None) == (claim.not_testable is None):
+            wrong(key, claim.says, 'either "holds" or "not_testable" is needed')
+        tests = {"holds": claim.holds, "direction": claim.direction}
+        known = _check_formulas(own, key, claim.figures, tests, [*own.axes(), *metrics], wrong)
+        for other, because in enumerate(claim.because, 1):
+            place, shown_by = f"{key}.because[{other}]", {"shown_by": because.shown_by}
+            _check_formulas(own, place, because.figures, shown_by, known, wrong)
     if problems:
         raise InputError(problems)
 
 
-def _check_claim(own: Experiment, key: str, claim: Claim, wrong: Wrong) -> None:
-    if (claim.holds is None) == (claim.not_testable is None):
-        wrong(key, claim.says, 'either "holds" or "not_testable" is needed')
-    if claim.direction is not None and claim.holds is None:
-        wrong(f"{key}.direction", claim.direction, 'missing beside it: "holds"')
-    if len(claim.quote.split()) > MAX_QUOTED_WORDS:
-        wrong(f"{key}.quote", claim.quote, f"more than {MAX_QUOTED_WORDS} words")
+def _named(own: Experiment) -> Iterator[tuple[str, Scalar, str, Collection[Any]]]:
+    """What the file names: the key, the name, what it has to be, and all that it may be."""
+    chart, axes, metrics = own.chart, own.axes(), [metric.name for metric in own.metric]
+    for key in ("x", "series", "panels"):
+        name = getattr(chart, key)
+        if name or (key == "x" and chart.kind in ("lines", "bars")):
+            yield f"chart.{key}", name, "an axis", axes
+    for name in chart.y:
+        yield "chart.y", name, "a metric", metrics
+    values = own.axis_values() if chart.at else {}
+    for name, value in chart.at.items():
+        yield f"chart.at.{name}", name, "an axis", axes
+        yield f"chart.at.{name}", str(value), "on this axis", values.get(name, [str(value)])
+    for number, reported in enumerate(own.reported, 1):
+        yield f"reported[{number}].metric", reported.metric, "a metric", metrics
+        for name in reported.at:
+            yield f"reported[{number}].at.{name}", name, "an axis", axes
+    for name, quick in own.quick.grid.items():
+        for value in quick:
+            yield f"quick.grid.{name}", value, f"in grid.{name}", own.grid.get(name, ())
+    for number, variant in enumerate(own.variant, 1):
+        for name in variant.grid:
+            yield f"variant[{number}].grid.{name}", name, "in grid", own.grid
     fitted = [each.name for each in own.assumed if each.fitted]
-    for name in claim.fitted_by:
-        if name not in fitted:
-            hint = suggestion(name, fitted) or f"; known: {_list(fitted)}"
-            wrong(f"{key}.fitted_by", name, f"no assumed value that is fitted{hint}")
-    known = [*own.axes(), *(metric.name for metric in own.metric)]
-    known += _check_figures(own, f"{key}.figures", claim.figures, known, wrong)
-    for place, text in (("holds", claim.holds), ("direction", claim.direction)):
-        if text is not None:
-            _check_formula(own, f"{key}.{place}", text, known, wrong)
-    for number, because in enumerate(claim.because, 1):
-        place = f"{key}.because[{number}]"
-        more = _check_figures(own, f"{place}.figures", because.figures, known, wrong)
-        _check_formula(own, f"{place}.shown_by", because.shown_by, [*known, *more], wrong)
+    for number, claim in enumerate(own.claim, 1):
+        for name in claim.fitted_by:
+            yield f"claim[{number}].fitted_by", name, "an assumed value that is fitted", fitted
 
 
-def _check_figures(
+def _check_formulas(
     own: Experiment,
-    place: str,
+    key: str,
     figures: Mapping[str, ClaimFigure],
+    tests: Mapping[str, str | None],
     known: Sequence[str],
     wrong: Wrong,
 ) -> list[str]:
-    """The names of figures, each of which can use those before it."""
-    names: list[str] = []
+    """Figures, each of which can use those before it, and formulas that can use all of them.
+
+    Returns the names that there are then.
+    """
+    names = [*known]
+    formulas: list[tuple[str, str, Sequence[str]]] = []
     for name, figure in figures.items():
         if name in known:
-            wrong(f"{place}.{name}", figure.value, "an axis, metric or figure has this name")
-        _check_formula(own, f"{place}.{name}.value", figure.value, [*known, *names], wrong)
+            message = "an axis, metric or figure has this name"
+            wrong(f"{key}.figures.{name}", figure.value, message)
+        formulas.append((f"{key}.figures.{name}.value", figure.value, [*names]))
         names.append(name)
+    formulas += [(f"{key}.{test}", text, names) for test, text in tests.items() if text]
+    for place, text, usable in formulas:
+        check_names(place, text, usable, wrong)
+        for part in Formula(text).constants(OF_VARIANT) - {*own.parts()}:
+            hint = suggestion(str(part), own.parts()) or f"; known: {_list(own.parts())}"
+            wrong(place, text, f"{OF_VARIANT}= is no name of a variant in quotes{hint}")
     return names
 
 
-def _check_formula(
-    own: Experiment, place: str, text: str, known: Sequence[str], wrong: Wrong
-) -> None:
-    check_names(place, text, known, wrong)
-    if OF_VARIANT not in text:
-        return
-    for name in Formula(text).constants(OF_VARIANT) - {*own.parts()}:
-        if name is None:
-            wrong(place, text, f"{OF_VARIANT}= is the name of a variant, in quotes")
-            continue
-        hint = suggestion(name, own.parts()) or f"; known: {_list(own.parts())}"
-        wrong(place, text, f"no variant {shown(name)}{hint}")
-
-
-def _check_assumed(own: Experiment, wrong: Wrong) -> None:
-    if not own.assumed:
-        return
-    templates = [own.scenario, own.quick.scenario, *(each.scenario for each in own.variant)]
-    drive = (str(own.drive.seed), *own.drive.settings) if own.drive else ()
-    used: set[str] = set()
-    with contextlib.suppress(FormulaError):  # these are reported where they are
-        used = used.union(*map(space.used, templates), *map(names_in, drive))
-    for number, each in enumerate(own.assumed, 1):
-        key = f"assumed[{number}]"
-        if each.name not in used:
-            wrong(f"{key}.name", each.name, "no formula in [scenario] uses it")
-        if each.value in each.range:
-            wrong(f"{key}.range", each.value, "the value itself; only others are in its range")
-    for name, count in Counter(each.name for each in own.assumed).items():
-        if count > 1:
-            wrong("assumed", name, "the name of more than one assumed value")
-
-
-def _check_variants(own: Experiment, file: Path, wrong: Wrong) -> None:
-    """Names that are files of their own, keys that the grid has, and formulas with known names."""
-    slugs = Counter(map(slug, own.parts()))
-    for name in own.variants():
-        if slugs[slug(name)] > 1 or not slug(name) or name in (PUBLISHED, QUICK):
-            wrong("variant", name, "another part has this name, or one that is too similar")
-        if (other := file.with_name(f"{file.stem}-{slug(name)}{file.suffix}")).exists():
-            wrong("variant", name, f"the name that the runs of {other.name} have")
-    known = [*own.axes(), *(each.name for each in own.assumed)]
-    scenarios = {"quick.scenario": own.quick.scenario}
-    for number, variant in enumerate(own.variant, 1):
-        scenarios[f"variant[{number}].scenario"] = variant.scenario
-        for name, values in variant.grid.items():
-            if name not in own.grid:
-                wrong(f"variant[{number}].grid.{name}", values, f"not in grid; {_list(own.grid)}")
-            elif not values:
-                wrong(f"variant[{number}].grid.{name}", values, "a value at least is expected")
-        try:
-            own.part(variant.name)
-        except FormulaError as error:
-            wrong(f"variant[{number}].scenario", variant.name, str(error))
-    for key, scenario in scenarios.items():
-        for place, text in texts(scenario, key):
-            check_names(place, text, known, wrong, template=not place.endswith(f".{space.IF}"))
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
+def _list(names: Iterable[Any]) -> str:
+    return ", ".join(map(str, names)) or "none"
 
 
 def _is_random(value: Any, names: Point) -> bool:
@@ -623,43 +574,3 @@ def _is_none(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_is_none, value))
     return value in _NONE or (isinstance(value, str) and _NOTHING.fullmatch(value) is not None)
-
-
-def _check_chart(
-    own: Experiment, axes: Sequence[str], metrics: Sequence[str], wrong: Wrong
-) -> None:
-    chart = own.chart
-    needed = {"lines": ("x",), "bars": ("x",), "cdf": (), "time": ()}[chart.kind]
-    for key in ("x", "series", "panels"):
-        value = getattr(chart, key)
-        if (value or key in needed) and value not in axes:
-            wrong(f"chart.{key}", value, f"not an axis; known: {', '.join(axes)}")
-    if chart.at and chart.kind != "time":
-        wrong("chart.at", chart.at, 'only a chart of kind "time" draws single runs')
-    values = own.axis_values() if chart.at else {}
-    for name, value in chart.at.items():
-        if name not in axes:
-            wrong(f"chart.at.{name}", value, f"not an axis; known: {_list(axes)}")
-        elif str(value) not in values[name]:
-            wrong(f"chart.at.{name}", value, f"not on this axis; it has {_list(values[name])}")
-    for name in chart.y:
-        if name not in metrics:
-            wrong("chart.y", name, f"not a metric; known: {', '.join(metrics)}")
-    if not chart.y and chart.kind != "time":
-        wrong("chart.y", ABSENT, f"missing; what is drawn, of {', '.join(metrics)}")
-
-
-def _check_quick(own: Experiment, wrong: Wrong) -> None:
-    """Quick runs are a part of all runs, unless `says` describes them."""
-    quick = own.quick
-    for name, values in quick.grid.items():
-        outside = [value for value in values if value not in own.grid.get(name, ())]
-        if outside:
-            key = f"quick.grid.{name}"
-            wrong(key, outside[0], f"not in grid.{name}: quick runs are some of all")
-    if quick.points is not None and quick.points > (own.design.points if own.design else 0):
-        wrong("quick.points", quick.points, "more than the design has")
-    if quick.scenario and not quick.says:
-        wrong(
-            "quick.says", ABSENT, "missing; quick runs with another scenario must say what they are"
-        )

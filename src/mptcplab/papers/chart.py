@@ -10,24 +10,27 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from mptcplab.metrics.inference import Summary, summary
-from mptcplab.papers import looks, wording
-from mptcplab.papers.catalogue import Metric, Reported
+from mptcplab.papers import wording
+from mptcplab.papers.catalogue import Experiment, Metric, Reported
+from mptcplab.papers.data import CAPACITY, GOODPUT, Track
 from mptcplab.papers.reproduce import Reproduced
-from mptcplab.papers.timeline import CAPACITY, GOODPUT, Track
 from mptcplab.report import draw
-from mptcplab.report.palette import PATH_COLOURS, Style
+from mptcplab.report.palette import PATH_COLOURS, Style, paper_styles
 from mptcplab.traces.link_trace import SINR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# The axis of a chart whose series have the styles of schedulers.
+_SCHEDULER = "scheduler"
 
 _WIDTH = 9.0  # inches: as wide as a page of GitHub
 _HEIGHT = 2.6  # of a row of panels
@@ -61,8 +64,15 @@ class Content:
         """Of each of the series; those that are no schedulers have styles of their own."""
         own = self.found.published.experiment.chart
         labels = [str(each) for each in self.found.results.axes[own.series]]
-        known = own.series == looks.SCHEDULER and all(label in self.styles for label in labels)
-        return dict(self.styles) if known else looks.looks([labels], are_schedulers=False)
+        known = own.series == _SCHEDULER and all(label in self.styles for label in labels)
+        return dict(self.styles) if known else paper_styles([labels], are_schedulers=False)
+
+
+def styles(everything: Iterable[Experiment]) -> dict[str, Style]:
+    """A style for every scheduler that the charts of some experiments may name, in any part."""
+    return paper_styles(
+        own.axis_values()[_SCHEDULER] for own in everything if own.chart.series == _SCHEDULER
+    )
 
 
 def drawn(content: Content, form: str) -> bytes:
@@ -178,28 +188,16 @@ def _legend(figure: Figure, axes: Any) -> None:
 def _lines(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]) -> list[float]:
     """Medians over the seeds, with their intervals; returns what is drawn, without these."""
     values: list[float] = []
-    own, results = content.found.published.experiment.chart, content.found.results
-    scale = _Scale.of(results.axes[own.x])
-    xs = sorted(results.axes[own.x], key=scale.place)
-    styles = content.style()
-    all_series = results.axes[own.series]
-    for number, series in enumerate(all_series):
-        look = styles[str(series)]
-        shift = (number - (len(all_series) - 1) / 2) * _APART
-        wanted = {**panel, own.series: series}
-        known = [
-            (x, over)
-            for x in xs
-            if (over := summary(_values(content, metric, wanted | {own.x: x})))
-        ]
+    scale = _Scale.of(content.found.results.axes[content.found.published.experiment.chart.x])
+    for middle, series, look, known, reported in _all_series(content, metric, panel):
+        shift = middle * _APART
+        known.sort(key=lambda each: scale.place(each[0]))
         places = [scale.shifted(x, shift) for x, _ in known]
         medians, ends = [over.median for _, over in known], _ends([over for _, over in known])
-        axis.errorbar(places, medians, ends, label=str(series), **_line(look))
-        values += medians
-        for x, each in _reported(content, metric, wanted, own.x):
-            where = [scale.shifted(x, shift)]
-            _hollow(axis, where, each, look)
-            values.append(each.value)
+        axis.errorbar(places, medians, ends, label=series, **_line(look))
+        for x, each in reported:
+            _hollow(axis, [scale.shifted(x, shift)], each, look)
+        values += [*medians, *(each.value for _, each in reported)]
     scale.dress(axis)
     return values
 
@@ -211,39 +209,28 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
     """
     values: list[float] = []
     own, results = content.found.published.experiment.chart, content.found.results
-    xs, all_series = results.axes[own.x], results.axes[own.series]
+    xs = results.axes[own.x]
     # if x is the series, each has a place of its own
-    alone = own.x == own.series
-    width = 0.8 if alone else 0.8 / len(all_series)
-    styles = content.style()
-    for place, series in enumerate(all_series):
-        wanted = {**panel, own.series: series}
-        shift = 0.0 if alone else (place - (len(all_series) - 1) / 2) * width
-        own_xs = [series] if alone else xs
-        known = [
-            (xs.index(x) + shift, over)
-            for x in own_xs
-            if (over := summary(_values(content, metric, wanted | {own.x: x})))
-        ]
-        look = styles[str(series)]
+    width = 0.8 if own.x == own.series else 0.8 / len(results.axes[own.series])
+    for middle, series, look, known, reported in _all_series(content, metric, panel):
+        shift = 0.0 if own.x == own.series else middle * width
         medians = [over.median for _, over in known]
-        values += medians
         axis.bar(
-            [at for at, _ in known],
+            [xs.index(x) + shift for x, _ in known],
             medians,
             width,
             yerr=_ends([over for _, over in known]),
-            label=str(series),
+            label=series,
             color=look.colour,
             hatch=look.dash.hatch,
             edgecolor="white",
             linewidth=0,
             error_kw={"elinewidth": 0.8, "capsize": 1.5},
         )
-        for x, each in _reported(content, metric, wanted, own.x):
-            if x in xs:
-                _hollow(axis, [xs.index(x) + shift], each, look)
-                values.append(each.value)
+        there = [(x, each) for x, each in reported if x in xs]
+        for x, each in there:
+            _hollow(axis, [xs.index(x) + shift], each, look)
+        values += [*medians, *(each.value for _, each in there)]
     _names(axis, [str(x) for x in xs])
     axis.set_xlim(-0.7, len(xs) - 0.3)
     return values
@@ -359,14 +346,28 @@ class _Scale:
         return min(b - a for a, b in itertools.pairwise(places)) / self._range()
 
 
-def _reported(
-    content: Content, metric: Metric, wanted: Mapping[str, Any], x: str
-) -> Iterator[tuple[Any, Reported]]:
-    """The paper's numbers of a series in a panel, by their x."""
-    for each in content.found.published.experiment.reported:
-        here = all(each.at.get(name) == value for name, value in wanted.items())
-        if each.metric == metric.name and here and x in each.at:
-            yield each.at[x], each
+def _all_series(
+    content: Content, metric: Metric, panel: Mapping[str, Any]
+) -> Iterator[tuple[float, str, Style, list[tuple[Any, Summary]], list[tuple[Any, Reported]]]]:
+    """Of each of the series in a panel how far it is from the middle one, its name and its style;
+    the summaries of our figures, and the paper's numbers, with their x.
+    """
+    experiment, axes = content.found.published.experiment, content.found.results.axes
+    own, styles, all_series = experiment.chart, content.style(), axes[experiment.chart.series]
+    for number, series in enumerate(all_series):
+        wanted = {**panel, own.series: series}
+        known = [
+            (x, over)
+            for x in ([series] if own.x == own.series else axes[own.x])
+            if (over := summary(_values(content, metric, wanted | {own.x: x})))
+        ]
+        reported = [
+            (each.at[own.x], each)
+            for each in experiment.reported
+            if each.metric == metric.name and own.x in each.at
+            if all(each.at.get(name) == value for name, value in wanted.items())
+        ]
+        yield number - (len(all_series) - 1) / 2, str(series), styles[str(series)], known, reported
 
 
 def _hollow(axis: Axes, at: Sequence[float], each: Reported, look: Style) -> None:

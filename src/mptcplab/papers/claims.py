@@ -27,7 +27,6 @@ from mptcplab.papers.catalogue import (
     QUICK,
     Because,
     Claim,
-    ClaimFigure,
     Experiment,
     Published,
 )
@@ -237,7 +236,7 @@ class _Judge:
         why = self._untestable()
         try:
             scope = Scope(self.by_part, part)
-            ours = self._values(self.claim.figures, self.figures, scope, {}, "")
+            ours = self._values(self.figures, scope, {}, "")
             if why is not None:
                 return ClaimOutcome(verdict=Verdict.NOT_TESTABLE, ours=ours, reasons=[why])
             # a test without a value, or with another one than true or false, ends here
@@ -263,7 +262,7 @@ class _Judge:
             own: dict[str, Any] = {}
             try:
                 scope = Scope(self.by_part, part)
-                own = self._values(because.figures, figures, scope, ours, key)
+                own = self._values(figures, scope, ours, key)
                 test = Formula(because.shown_by)
                 true = self._is_true(f"{key}shown_by", test, scope, {**ours, **own})
                 why = self._doubt(part, scope, figures, test) if true else "it is false"
@@ -294,22 +293,15 @@ class _Judge:
         )
 
     def _unknown(self, message: str, why: str | None) -> ClaimOutcome:
-        if why is not None:
-            return ClaimOutcome(verdict=Verdict.NOT_TESTABLE, reasons=[why], unknown=message)
-        return ClaimOutcome(verdict=Verdict.INCONCLUSIVE, reasons=[message], unknown=message)
+        verdict = Verdict.INCONCLUSIVE if why is None else Verdict.NOT_TESTABLE
+        return ClaimOutcome(verdict=verdict, reasons=[why or message], unknown=message)
 
     def _values(
-        self,
-        figures: Mapping[str, ClaimFigure],
-        formulas: Mapping[str, Formula],
-        scope: Scope,
-        names: Mapping[str, Any],
-        key: str,
+        self, formulas: Mapping[str, Formula], scope: Scope, names: Mapping[str, Any], key: str
     ) -> dict[str, Any]:
         ours: dict[str, Any] = {}
-        for name in figures:
-            place = f"{key}figures.{name}"
-            ours[name] = self._value(place, formulas[name], scope, {**names, **ours})
+        for name, formula in formulas.items():
+            ours[name] = self._value(f"{key}figures.{name}", formula, scope, {**names, **ours})
         return ours
 
     def _is_true(self, key: str, formula: Formula, scope: Scope, ours: Mapping[str, Any]) -> bool:

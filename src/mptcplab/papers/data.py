@@ -6,6 +6,8 @@ Of each figure:
 - NAME.csv: a line per run, of all parts: the part (`variant`), the axes, the seed, the figures;
 - NAME.columns.csv: what each column is, its unit, and the formula it is computed by;
 - NAME-pairs.csv: how schedulers differ, in pairs;
+- NAME-series.csv: the goodput of the paths over time, for a chart over time: of each scheduler, in
+  each panel, it is the run with the first seed;
 - NAME-paper.csv: the paper's own numbers.
 
 provenance.json has the builds and files of each part's runs. A figure whose formula has changed
@@ -18,22 +20,53 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mptcplab.errors import MptcplabError
+from mptcplab.metrics.series import RunSeries, run_series
 from mptcplab.papers.catalogue import Experiment, Published
 from mptcplab.papers.reproduce import Provenance, Ran, Reproduced
 from mptcplab.papers.samples import Row, results
 from mptcplab.papers.tables import differences
+from mptcplab.runs import documents, store
+from mptcplab.traces.link_trace import SINR
+from mptcplab.units import NS_PER_S
 
 #: The folder of the data, below that of the pages.
 DATA = "data"
 PROVENANCE = "provenance.json"
 
+GOODPUT, CAPACITY = "goodput", "capacity"
+
+_PROVENANCES = documents.Kind("the provenance of published data", dict[str, dict[str, Provenance]])
 _VARIANT, _SEED = "variant", "seed"
 _DIGITS = 10  # more than any figure has, and the same for every reader
+_MEAN_OF_BINS = 3  # of a run's series, which are made for pictures as wide as a page
+_SERIES_DIGITS = 4
+_MBIT = 1e6
+# By the metric of a series: its name here, and what it is divided by.
+_KINDS = {"goodput_bps": (GOODPUT, _MBIT), "link_bps": (CAPACITY, _MBIT), SINR: (SINR, 1.0)}
+_SERIES_HEAD = ("series", "panel", "run", "path", "what", "time_s", "value")
+
+
+@dataclass(frozen=True)
+class Track:
+    """Something of a path over time: goodput or capacity in Mbit/s, or SINR in dB.
+
+    `run` is the key of the run in the store; `series` and `panel` are its place in the chart.
+    """
+
+    series: str
+    panel: str
+    run: str
+    path: str
+    what: str
+    times_s: tuple[float, ...]
+    values: tuple[float, ...]
 
 
 def file_name(published: Published) -> str:
@@ -87,12 +120,28 @@ def paper_csv(own: Experiment) -> str:
     return _csv(lines) if len(lines) > 1 else ""
 
 
-def provenance_json(of: Mapping[str, Mapping[str, Provenance]]) -> str:
+def provenance_json(every: Iterable[tuple[Published, Mapping[str, Ran]]]) -> str:
     """By experiment and part."""
     content = {
-        name: {part: asdict(each) for part, each in parts.items()} for name, parts in of.items()
+        published.name: {part: asdict(each.provenance) for part, each in ran.items()}
+        for published, ran in every
+        if ran
     }
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def rounded(own: Experiment, ran: Mapping[str, Ran]) -> dict[str, Ran]:
+    """The parts with the digits that their rows have as data."""
+
+    def row(of: Row) -> Row:
+        known = {name: value for name, value in of.figures.items() if value is not None}
+        short = {name: float(_number(value)) for name, value in known.items()}
+        return replace(of, figures={**of.figures, **short})
+
+    return {
+        part: replace(ran[part], results=results(own, [*map(row, ran[part].results.rows)]))
+        for part in _ordered(own, ran)
+    }
 
 
 def read(published: Published, directory: Path) -> dict[str, Ran]:
@@ -101,11 +150,12 @@ def read(published: Published, directory: Path) -> dict[str, Ran]:
     Raises MptcplabError, naming the file, if one is damaged.
     """
     file = directory / f"{file_name(published)}.csv"
-    known = read_provenance(directory).get(published.name, {})
-    if not known or not file.exists():
+    provenance = directory / PROVENANCE
+    if not provenance.exists() or not file.exists():
         return {}
-    columns = file.with_name(f"{file.stem}.columns.csv")
-    return parsed(published, _text(file), _text(columns), known, str(file))
+    known = documents.read(provenance, _PROVENANCES).get(published.name, {})
+    columns = file.with_name(f"{file.stem}.columns.csv").read_text("utf-8")
+    return parsed(published, file.read_text("utf-8"), columns, known, str(file))
 
 
 def parsed(
@@ -140,19 +190,62 @@ def parsed(
     }
 
 
-def read_provenance(directory: Path) -> dict[str, dict[str, Provenance]]:
-    """The content of provenance.json, if it exists. Raises MptcplabError if it is damaged."""
-    file = directory / PROVENANCE
-    if not file.exists():
-        return {}
+def tracks(published: Published, ran: Ran) -> list[Track]:
+    """From the records of the runs. Raises MptcplabError if these cannot be read."""
+    chart = published.experiment.chart
+    seen = set()
+    made: list[Track] = []
+    for row, directory in zip(ran.results.rows, ran.directories, strict=True):
+        place = str(row.point[chart.series]), str(row.point.get(chart.panels, ""))
+        here = all(row.point[name] == value for name, value in chart.at.items())
+        if here and place not in seen:
+            seen.add(place)
+            run = store.read_run(directory)
+            drawn = run_series(run.scenario, run.client, run.server, run.traces)
+            made += _of_run(drawn, *place, directory.name)
+    return made
+
+
+def series_csv(of: Iterable[Track]) -> str:
+    """A line for each point of a chart over time."""
+    lines: list[Sequence[Any]] = [_SERIES_HEAD]
+    for each in of:
+        place = (each.series, each.panel, each.run, each.path, each.what)
+        points = zip(each.times_s, each.values, strict=True)
+        lines += [(*place, f"{time:g}", f"{value:g}") for time, value in points]
+    return _csv(lines)
+
+
+def parsed_series(text: str, where: str) -> list[Track]:
+    """What `series_csv` wrote. Raises MptcplabError, naming `where`, for anything else."""
+    points: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     try:
-        content = json.loads(_text(file))
-        return {
-            name: {part: Provenance(**each) for part, each in parts.items()}
-            for name, parts in content.items()
-        }
-    except (AttributeError, TypeError, ValueError) as error:
-        raise MptcplabError(f"{file}: not the provenance of published data: {error}") from None
+        for line in csv.DictReader(io.StringIO(text)):
+            place = tuple(line[name] for name in _SERIES_HEAD[:5])
+            points.setdefault(place, []).append((float(line["time_s"]), float(line["value"])))
+    except (KeyError, TypeError, ValueError) as error:
+        raise MptcplabError(f"{where}: not the series of runs: {error!r}") from None
+    found = []
+    for (series, panel, run, path, what), of in points.items():
+        times, values = zip(*of, strict=True)
+        found.append(Track(series, panel, run, path, what, times, values))
+    return found
+
+
+def _of_run(drawn: RunSeries, series: str, panel: str, run: str) -> Iterable[Track]:
+    for each in (each for panel_ in drawn.panels for each in panel_.series):
+        if each.metric in _KINDS and each.path is not None:
+            what, scale = _KINDS[each.metric]
+            count = len(each.values) // _MEAN_OF_BINS * _MEAN_OF_BINS
+            values = each.values[:count].reshape(-1, _MEAN_OF_BINS).mean(axis=1) / scale
+            edges = drawn.edges_ns[: count + 1 : _MEAN_OF_BINS] / NS_PER_S
+            middles = (edges[:-1] + edges[1:]) / 2
+            yield Track(series, panel, run, each.path, what, _short(middles), _short(values))
+
+
+def _short(values: Any) -> tuple[float, ...]:
+    """With a few digits, those that the file has."""
+    return tuple(float(f"{value:.{_SERIES_DIGITS}g}") for value in np.asarray(values).tolist())
 
 
 def _ordered(own: Experiment, parts: Iterable[str]) -> list[str]:
@@ -168,10 +261,3 @@ def _csv(lines: Iterable[Sequence[Any]]) -> str:
 
 def _number(value: float | None, digits: int = _DIGITS) -> str:
     return "" if value is None else f"{value:.{digits}g}"
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise MptcplabError(f"{file}: cannot be read: {error}") from None

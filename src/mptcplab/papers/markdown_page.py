@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from mptcplab import marked
 from mptcplab.papers import catalogue, data, reproduce, tables, wording
 from mptcplab.papers.catalogue import Claim, Published
 from mptcplab.papers.claims import ClaimOutcome, Explained, Judged, Verdict
+from mptcplab.papers.data import Track
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.tables import Table
-from mptcplab.papers.timeline import Track
 from mptcplab.units import counted
 
 #: The page that says how experiments are run and judged, as seen from a page.
@@ -102,13 +101,10 @@ def page(sections: Sequence[Section]) -> str:
     return rendered(
         "paper.md.j2",
         sections=sections,
-        TODAY=catalogue.TODAY,
-        file_name=data.file_name,
-        pooled_over=tables.pooled_over,
-        beside_paper=tables.beside_paper,
-        tables=tables.tables,
-        verdict=wording.verdict,
-        reasons=wording.reasons,
+        catalogue=catalogue,
+        data=data,
+        tables=tables,
+        wording=wording,
         contents=_contents,
         runs=_runs,
         data_links=_data_links,
@@ -119,19 +115,15 @@ def page(sections: Sequence[Section]) -> str:
 
 
 def rendered(template: str, **names: Any) -> str:
-    """A page of Markdown, in which nothing is escaped."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
-    environment.filters |= {
+    """A page made from one of the templates here."""
+    filters = {
         "markdown": tables.markdown,
         "number": wording.number,
         "sentence": wording.sentence,
         "words": wording.counts,
     }
-    return environment.get_template(template).render(HOW_TO=HOW_TO, **names).rstrip() + "\n"
+    page = marked.rendered(Path(__file__).with_name(template), filters, HOW_TO=HOW_TO, **names)
+    return page.rstrip() + "\n"
 
 
 def _contents(sections: Sequence[Section]) -> Table:

@@ -8,7 +8,6 @@ can be made where the runs are not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mptcplab.errors import MptcplabError
@@ -16,52 +15,31 @@ from mptcplab.papers import (
     catalogue,
     chart,
     data,
-    looks,
     markdown_page,
     reproduce,
     summary,
-    timeline,
 )
 from mptcplab.papers.catalogue import Published
+from mptcplab.papers.data import Track
 from mptcplab.papers.markdown_page import Section
-from mptcplab.papers.reproduce import Provenance, Ran
+from mptcplab.papers.reproduce import Ran
 from mptcplab.papers.stale import Now
-from mptcplab.papers.timeline import Track
 from mptcplab.runs import store
 
 
-@dataclass(frozen=True)
-class Material:
-    """The data of an experiment as it is written."""
-
-    published: Published
-    rows: str
-    columns: str
-    provenance: Mapping[str, Provenance]
-    series: str = ""
-
-
-def gathered(published: Published, directory: Path, out: Path | None) -> Material:
-    """The runs of an experiment in `out`, and the data of `directory` for parts not run there."""
-    stored = directory / data.DATA
+def gathered(published: Published, directory: Path, out: Path | None) -> dict[str, Ran]:
+    """The runs of an experiment in `out`, and the data of `directory` for parts not run there, with
+    figures as data has them.
+    """
     there = reproduce.read_parts(published, out) if out else {}
-    ran = {**data.read(published, stored), **there}
-    own = published.experiment
-    return Material(
-        published,
-        data.rows_csv(own, ran) if ran else "",
-        data.columns_csv(own),
-        {part: each.provenance for part, each in ran.items()},
-        _series(published, ran, stored) if own.chart.kind == "time" and ran else "",
-    )
+    ran = {**data.read(published, directory / data.DATA), **there}
+    return data.rounded(published.experiment, ran)
 
 
-def section(material: Material, now: Now | None) -> Section:
+def section(
+    published: Published, ran: Mapping[str, Ran], now: Now | None, tracks: Sequence[Track] = ()
+) -> Section:
     """An experiment as its data shows it; without `now` nothing is marked as stale."""
-    published, own = material.published, material.published.experiment
-    ran: dict[str, Ran] = {}
-    if material.rows:
-        ran = data.parsed(published, material.rows, material.columns, material.provenance)
     outdated = [name for name in ran if not reproduce.is_current(published, name, ran[name])]
     if not {catalogue.PUBLISHED, catalogue.QUICK} & ran.keys() - {*outdated}:
         return Section(published, None, outdated)
@@ -71,9 +49,6 @@ def section(material: Material, now: Now | None) -> Section:
         for name, each in found.ran.items()
         if now is not None and (what := now.changed(each.provenance))
     }
-    tracks: Sequence[Track] = ()
-    if own.chart.kind == "time":
-        tracks = timeline.parsed(material.series, published.name)
     return Section(published, found, outdated, changed, tracks)
 
 
@@ -85,15 +60,22 @@ def publish(
     Raises MptcplabError if nothing has been run, data or runs are damaged, or a claim cannot be
     evaluated.
     """
-    materials = [gathered(published, directory, out) for published in everything]
-    if not any(material.rows for material in materials):
+    every = [(published, gathered(published, directory, out)) for published in everything]
+    if not any(ran for _, ran in every):
         raise MptcplabError(f"{out}: no experiment has been run; see mptcplab papers run --help")
-    sections = [section(material, now) for material in materials]
-    styles = looks.of_schedulers(each.experiment for each in everything)
-    papers = markdown_page.by_paper(sections)
     files: dict[str, str | bytes] = {}
-    for material in materials:
-        files |= _data_files(material)
+    sections = []
+    for published, ran in every:
+        own, name = published.experiment, f"{data.DATA}/{data.file_name(published)}"
+        tracks = _tracks(published, ran, directory / f"{name}-series.csv")
+        files[f"{name}-paper.csv"] = data.paper_csv(own)
+        if ran:
+            files[f"{name}.csv"] = data.rows_csv(own, ran)
+            files[f"{name}.columns.csv"] = data.columns_csv(own)
+        files[f"{name}-series.csv"] = data.series_csv(tracks) if tracks else ""
+        sections.append(section(published, ran, now, tracks))
+    styles = chart.styles(each.experiment for each in everything)
+    papers = markdown_page.by_paper(sections)
     for each in sections:
         if each.found is not None:
             name = data.file_name(each.published)
@@ -102,30 +84,20 @@ def publish(
                 files[f"{name}.svg"] = chart.drawn(content, "svg")
             files[f"{data.DATA}/{name}-pairs.csv"] = data.pairs_csv(each.found)
     files |= {f"{paper}.md": markdown_page.page(group) for paper, group in papers.items()}
-    of = {each.published.name: each.provenance for each in materials if each.provenance}
-    files[f"{data.DATA}/{data.PROVENANCE}"] = data.provenance_json(of)
+    files[f"{data.DATA}/{data.PROVENANCE}"] = data.provenance_json(every)
     files[summary.CLAIMS] = summary.claims_json(papers)
     files["README.md"] = summary.readme(papers)
     return [_write(directory / name, content) for name, content in files.items() if content]
 
 
-def _data_files(material: Material) -> dict[str, str | bytes]:
-    name = f"{data.DATA}/{data.file_name(material.published)}"
-    found: dict[str, str | bytes] = {
-        f"{name}-paper.csv": data.paper_csv(material.published.experiment)
-    }
-    if material.rows:
-        found |= {f"{name}.csv": material.rows, f"{name}.columns.csv": material.columns}
-    return found | {f"{name}-series.csv": material.series}
-
-
-def _series(published: Published, ran: Mapping[str, Ran], stored: Path) -> str:
-    """The data of a chart over time: from the runs if they are there, else the stored data."""
+def _tracks(published: Published, ran: Mapping[str, Ran], stored: Path) -> list[Track]:
+    """The lines of a chart over time: from the runs if they are there, else the stored data."""
     part = next((name for name in (catalogue.PUBLISHED, catalogue.QUICK) if name in ran), None)
+    if published.experiment.chart.kind != "time" or not ran:
+        return []
     if part is not None and ran[part].directories:
-        return timeline.csv_text(timeline.tracks(published, ran[part]))
-    file = stored / f"{data.file_name(published)}-series.csv"
-    return file.read_text(encoding="utf-8") if file.exists() else ""
+        return data.tracks(published, ran[part])
+    return data.parsed_series(stored.read_text("utf-8"), str(stored)) if stored.exists() else []
 
 
 def _write(file: Path, content: str | bytes) -> Path:

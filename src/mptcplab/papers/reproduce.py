@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from mptcplab import __version__, extras
@@ -32,7 +32,6 @@ from mptcplab.runs import documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
-from mptcplab.runs.tasks import Task
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 
@@ -121,25 +120,38 @@ def run(
     out, runs = runner.out, Store(runner.out)
     known = scheduler.known()
     made_of = lab_kernel.parts(kernel)
+    build = {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__}
+    key = partial(store.run_key, kernel=kernel, guest=guest)
     planned: list[_Planned] = []
     taken: set[str] = set()
     for name in parts:
         settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=repeat)
         for setting in settings:
             experiment.require_able(setting.request, kernel)
+        every: dict[str, tuple[SeededPoint, Scenario]] = {}
+        for setting in settings:
+            for item in (setting.scenario, *setting.alone.values()):
+                every.setdefault(key(item), (setting, item))
+        new = {own: each for own, each in every.items() if own not in taken}
+        missing = {own: each for own, each in new.items() if not runs.has(own)}
+        taken.update(missing)
         count = repeat or published.experiment.repeat
-        each = _Planned(name, count, settings, kernel, guest, runs, without=taken)
-        taken.update(each.missing)
-        planned.append(each)
-    tasks = [task for each in planned for task in each.tasks(runner)]
+        planned.append(_Planned(name, count, settings, key, every, missing))
+    limits = Limits(wall_s=_WALL_LIMIT_S)
+    tasks = [
+        runner.task(item, Rig(kernel, guest, traces=setting.request.traces, limits=limits))
+        for each in planned
+        for setting, item in each.missing.values()
+    ]
     failed: list[tuple[Scenario, str]] = []
     with closing(runner.perform(tasks)) as entries:
         for each in planned:
             for (_, item), entry in zip(each.missing.values(), entries, strict=False):
                 if entry.status != "ok":
                     failed.append((item, str(entry.reason)))
-            if each.is_complete():
-                _write(published, each, made_of, out)
+            # with the runs that other parts made
+            if all(map(runs.has, each.all)):
+                _write(published, each, made_of, build, out)
     if failed:
         item, reason = failed[0]
         raise MptcplabError(
@@ -215,55 +227,30 @@ def is_current(published: Published, part: str, ran: Ran) -> bool:
 # Running
 
 
+@dataclass(frozen=True)
 class _Planned:
-    """The runs of a part, and the missing ones.
+    """The runs of a part, by their keys, and the missing ones, but for those of an earlier part."""
 
-    Runs `without` are those of another part, which comes first.
-    """
-
-    def __init__(
-        self,
-        part: str,
-        repeat: int,
-        settings: Sequence[SeededPoint],
-        kernel: KernelBuild,
-        guest: Guest,
-        runs: Store,
-        without: Iterable[str],
-    ) -> None:
-        self.part = part
-        self.repeat = repeat
-        self.settings = settings
-        self.kernel, self.guest, self.runs = kernel, guest, runs
-        self.all: dict[str, tuple[SeededPoint, Scenario]] = {}
-        for setting in settings:
-            for item in (setting.scenario, *setting.alone.values()):
-                self.all.setdefault(self.key(item), (setting, item))
-        self.missing = {
-            key: each for key, each in self.all.items() if key not in without and not runs.has(key)
-        }
-
-    def tasks(self, runner: Runner) -> Iterator[Task]:
-        """The tasks of the missing runs."""
-        limits = Limits(wall_s=_WALL_LIMIT_S)
-        for setting, item in self.missing.values():
-            rig = Rig(self.kernel, self.guest, traces=setting.request.traces, limits=limits)
-            yield runner.task(item, rig)
-
-    def key(self, scenario: Scenario) -> str:
-        return store.run_key(scenario, self.kernel, self.guest)
-
-    def is_complete(self) -> bool:
-        """Whether all runs are there, including those that other parts made."""
-        return all(map(self.runs.has, self.all))
+    part: str
+    repeat: int
+    settings: Sequence[SeededPoint]
+    key: Callable[[Scenario], str]
+    all: Mapping[str, tuple[SeededPoint, Scenario]]
+    missing: Mapping[str, tuple[SeededPoint, Scenario]]
 
 
-def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out: Path) -> None:
+def _write(
+    published: Published,
+    each: _Planned,
+    made_of: lab_kernel.Parts,
+    build: Mapping[str, str],
+    out: Path,
+) -> None:
     """Write the document of a part, all of whose runs exist."""
     file = file_of(published, out, each.part)
 
     def directory(scenario: Scenario) -> str:
-        return str(each.runs.directory(each.key(scenario)).relative_to(out))
+        return store.place(each.key(scenario))
 
     used = sorted({name for setting in each.settings for name in _files(setting.scenario)})
     store.make_directory(file.parent)
@@ -273,7 +260,7 @@ def _write(published: Published, each: _Planned, made_of: lab_kernel.Parts, out:
         "axis": published.experiment.axis,
         "repeat": each.repeat,
         "digest": published.experiment.part(each.part).digest(),
-        "build": {"kernel": each.kernel.id, "guest": each.guest.id, "mptcplab": __version__},
+        "build": build,
         "base": made_of.base,
         "files": {name: made_of.files[name] for name in used if name in made_of.files},
         "command": command(published, each.part, each.repeat),

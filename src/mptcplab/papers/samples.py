@@ -112,17 +112,22 @@ class Results:
                 raise FormulaError(f"no axis {name}; known: {', '.join(self.axes)}")
         return [row for row in self.rows if all(_has(row, *each) for each in wanted.items())]
 
-    def values(self, column: object, **wanted: Any) -> list[float]:
-        """A metric in selected runs: `wanted` has a value for each axis, or a list of values.
+    def selected(self, column: Column, wanted: Mapping[str, Any]) -> Selected:
+        """A metric in selected runs, by setting and, in each, by the number of the unit.
 
-        Raises MissingError if there is no such run, or one lacks the figure.
+        `wanted` has a value for each axis, or a list of values. Raises MissingError if there is no
+        such run, or one lacks the figure.
         """
-        return [value for _row, value in self._found(column, wanted)]
-
-    def selected(self, column: object, wanted: Mapping[str, Any]) -> Selected:
-        """The same, by setting and, in each, by the number of the unit."""
+        rows = self.where(**wanted)
+        if not rows:
+            asked = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
+            raise MissingError(f"no run has {asked}")
         groups: dict[SameSetting, dict[int, list[float]]] = {}
-        for row, value in self._found(column, wanted):
+        for row in rows:
+            value = row.figures[column.name]
+            if value is None:
+                at = ", ".join(f"{name}={each!r}" for name, each in row.point.items())
+                raise MissingError(f"the run with {at}, seed={row.seed} has no {column.name}")
             group = groups.setdefault(self.setting(row), {})
             group.setdefault(self._number[self.unit(row)], []).append(value)
         return list(groups.values())
@@ -134,22 +139,6 @@ class Results:
             name: list(dict.fromkeys(unit[place] for unit in taken))
             for place, name in enumerate(self._unit_axes)
         }
-
-    def _found(self, column: object, wanted: Mapping[str, Any]) -> list[tuple[Row, float]]:
-        if not isinstance(column, Column):
-            raise FormulaError("the first argument is the name of a metric")
-        rows = self.where(**wanted)
-        asked = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
-        if not rows:
-            raise MissingError(f"no run has {asked}")
-        found = []
-        for row in rows:
-            value = row.figures[column.name]
-            if value is None:
-                at = ", ".join(f"{name}={each!r}" for name, each in row.point.items())
-                raise MissingError(f"the run with {at}, seed={row.seed} has no {column.name}")
-            found.append((row, value))
-        return found
 
 
 class Scope:

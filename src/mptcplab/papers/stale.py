@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mptcplab import files
-from mptcplab.errors import MachineError, MptcplabError
+from mptcplab.errors import MachineError
 from mptcplab.lab import guest, kernel
 from mptcplab.lab.kernel import Parts
 from mptcplab.papers.reproduce import Provenance
+from mptcplab.runs import documents
 
 EQUAL = "equal.json"
 
@@ -31,6 +32,9 @@ class Equal:
     what: str
     ids: Sequence[str]
     shown_by: str
+
+
+_LIST = documents.Kind("a list of what is equal", list[Equal])
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,7 @@ def now(data: Path) -> Now | None:
 
 def equal(file: Path) -> list[Equal]:
     """The entries of equal.json, if it exists."""
-    if not file.exists():
-        return []
-    try:
-        return [Equal(**each) for each in json.loads(file.read_text(encoding="utf-8"))]
-    except (OSError, TypeError, ValueError) as error:
-        raise MptcplabError(f"{file}: not a list of what is equal: {error}") from None
+    return documents.read(file, _LIST) if file.exists() else []
 
 
 def add(file: Path, one: Now, other: Now, shown_by: str) -> list[Equal]:

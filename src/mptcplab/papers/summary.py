@@ -7,33 +7,95 @@ The template of README.md is summary.md.j2.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from mptcplab.papers import headlines, markdown_page, wording
+from mptcplab.formulas.formula import Formula, FormulaError
+from mptcplab.papers import markdown_page, wording
+from mptcplab.papers.catalogue import Headline
 from mptcplab.papers.claims import ClaimOutcome, Judged, Verdict
 from mptcplab.papers.markdown_page import Section
+from mptcplab.papers.samples import Scope
 from mptcplab.papers.tables import Table
 
 #: The file with every claim, below the folder of the pages.
 CLAIMS = "claims.json"
+#: More would not be headlines.
+_MOST_HEADLINES = 10
+
+_FIGURE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A headline with its figures filled in; `why` says why it cannot be shown, if so."""
+
+    headline: Headline
+    text: str = ""
+    why: str = ""
 
 
 def readme(papers: Mapping[str, Sequence[Section]]) -> str:
     """The answer in a minute, and where the details are."""
     sections = [section for group in papers.values() for section in group]
-    every = (each for group in papers.values() for each in headlines.filled(group))
+    every = (each for group in papers.values() for each in headlines(group))
     return markdown_page.rendered(
         "summary.md.j2",
         CLAIMS=CLAIMS,
         papers=papers,
         counts=_count(sections),
         verdicts=_table,
-        headlines=[each for each in every if not each.why][: headlines.MOST],
+        headlines=[each for each in every if not each.why][:_MOST_HEADLINES],
         figures=_figures,
         notes=[(section, mark) for section in sections for mark in section.marks()],
     )
+
+
+def headlines(sections: Sequence[Section]) -> Iterator[Filled]:
+    """The headlines of a paper, given all its experiments."""
+    by_figure = {section.figure: section for section in sections}
+    for headline in sections[0].published.paper.headline:
+        try:
+            texts = dict(_in_words(headline, by_figure))
+            unknown = {*_FIGURE.findall(headline.says)} - texts.keys()
+            if unknown:
+                raise FormulaError(f"no figure {', '.join(sorted(unknown))}")
+            text = headline.says
+            for name, figure in texts.items():
+                text = text.replace(f"{{{name}}}", figure)
+            yield Filled(headline, text + _behind(headline, by_figure))
+        except FormulaError as error:
+            yield Filled(headline, why=str(error))
+
+
+def _in_words(headline: Headline, by_figure: Mapping[str, Section]) -> Iterator[tuple[str, str]]:
+    """The figures of a headline, by name."""
+    for name, figure in headline.figures.items():
+        section = by_figure.get(figure.of)
+        if section is None:
+            raise FormulaError(f"{name}: no experiment {figure.of}")
+        if section.found is None:
+            raise FormulaError(f"{name}: {section.published.name} has not been run")
+        found = section.found
+        scope = Scope({part: ran.results for part, ran in found.ran.items()}, found.part)
+        value: Any = Formula(figure.value).value(scope.names, scope.functions)
+        yield name, wording.with_unit(wording.number(value, 3), figure.unit)
+
+
+def _behind(headline: Headline, by_figure: Mapping[str, Section]) -> str:
+    """The verdict on the claim, with a link to it."""
+    if not headline.claim:
+        return ""
+    figure, _, name = headline.claim.partition(":")
+    section = by_figure.get(figure)
+    for found, judged, _ in section.claims() if section else ():
+        if found.name == name and section is not None and judged is not None:
+            paper = section.published.name.split("/")[0]
+            return f" [{wording.verdict(judged)}]({paper}.md#{section.anchor(found)})"
+    raise FormulaError(f"no judged claim {headline.claim}")
 
 
 def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mptcplab.metrics import inference
 from mptcplab.metrics.inference import Difference, Summary
-from mptcplab.papers.catalogue import Metric, Reported
+from mptcplab.papers.catalogue import Metric
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.samples import Row
 from mptcplab.papers.wording import at, number, title, with_unit
@@ -64,7 +64,7 @@ def beside_paper(found: Reproduced) -> Table | None:
     rows = []
     for each in own.reported:
         metric = metrics[each.metric]
-        over = reported_here(found, each)
+        over = inference.summary(_figures(found.results.where(**each.at), each.metric))
         rows.append(
             (
                 metric.title,
@@ -76,11 +76,6 @@ def beside_paper(found: Reproduced) -> Table | None:
         )
     head = ("figure", "where", "the paper", "here", "here, compared with the paper")
     return Table("The paper's numbers", head, tuple(rows)) if rows else None
-
-
-def reported_here(found: Reproduced, each: Reported) -> Summary | None:
-    """What is measured here of something that the paper reports."""
-    return inference.summary(_figures(found.results.where(**each.at), each.metric))
 
 
 def pooled_over(found: Reproduced) -> list[str]:

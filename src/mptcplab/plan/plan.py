@@ -65,10 +65,7 @@ Section = tuple[str, Iterable[str]]
 
 
 def render(
-    scenario: Scenario,
-    *,
-    commands: Iterable[str] = (),
-    events: Iterable[tuple[int, str]] = (),
+    scenario: Scenario, *, commands: Iterable[str] = (), events: Iterable[tuple[int, str]] = ()
 ) -> str:
     """The plan of one run, a command or a `#` comment per line.
 
@@ -494,7 +491,8 @@ def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
         f" --sample-interval-ns {scenario.sample_interval_ns}"
     )
     if scenario.connections:
-        common += f" --connections {_connection_count(scenario, pair)}"
+        own = workload.messages(load, scenario.seed)
+        common += f" --connections {max(message.connection for message in own)}"
     if load.no_delay:
         common += " --no-delay 1"
     if load.kind == "bulk" and connection.end_ns is not None:
@@ -529,11 +527,6 @@ def _decides(scenario: Scenario, pair: Pair) -> bool:
     """Whether the pair's scheduler is asked for each segment, so that it can be traced."""
     chosen = scenario.scheduler_of(pair.connection)
     return pair.connection.transport == "mptcp" and chosen.name != scheduler.DEFAULT
-
-
-def _connection_count(scenario: Scenario, pair: Pair) -> int:
-    messages = workload.messages(pair.connection.workload, scenario.seed)
-    return max(message.connection for message in messages)
 
 
 def messages_of(scenario: Scenario) -> list[list[Message]]:

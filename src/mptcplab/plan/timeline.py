@@ -77,7 +77,8 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
                 continue
             lasts_ns = event.lasts_ns
             if event.action == "handover" and lasts_ns is None:
-                lasts_ns = _handover_ns(random)
+                low, high = _QUICK_NS if random.random() < _QUICK_SHARE else _SLOW_NS
+                lasts_ns = int(random.integers(low, high))
             until_ns = None if lasts_ns is None else begin_ns + lasts_ns
             found.append(Occurrence(begin_ns, until_ns, event))
             free_ns = until_ns or 0
@@ -187,11 +188,6 @@ def _times(event: Event, end_ns: int, random: Generator) -> Iterator[int]:
         at_ns += gap_ns
 
 
-def _handover_ns(random: Generator) -> int:
-    low, high = _QUICK_NS if random.random() < _QUICK_SHARE else _SLOW_NS
-    return int(random.integers(low, high))
-
-
 @dataclass(frozen=True)
 class _Asked:
     """The values asked of a direction: rate and delay here, all else in `link`.
@@ -254,7 +250,7 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
     active: list[Occurrence] = []
     times = {o.begin_ns for o in occurrences} | {step[0] for t in traces.values() for step in t}
     times |= {o.end_ns for o in occurrences if o.end_ns is not None}
-    can_fold, opened = not any(traces.values()), False
+    opened = False
     for at_ns in sorted(times):
         active = [o for o in active if o.end_ns is None or o.end_ns > at_ns]
         ends = False
@@ -269,9 +265,6 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
             up=_stepped(base.up, traces["up"], at_ns),
             down=_stepped(base.down, traces["down"], at_ns),
         )
-        # events that nothing can undo any more, as long as no trace changes the values below them
-        while can_fold and active and active[0].end_ns is None and active[0].event.action != "down":
-            base = base.after(active.pop(0).event)
         state = base
         for occurrence in active:
             state = state.after(occurrence.event)

@@ -11,7 +11,7 @@ reported. Each of several connections is explained on its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -121,10 +121,6 @@ class Explanation:
                 *self.facts,
             ]
         )
-
-    def document(self) -> dict[str, Any]:
-        """The explanation, ready for JSON."""
-        return asdict(self)
 
 
 def explain(directory: Path) -> list[Explanation]:
@@ -504,8 +500,7 @@ def _troubled(
 def _rates_at(
     rates: Sequence[tuple[int, int]], at_ns: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    since_ns = np.array([since for since, _ in rates])
-    values = np.array([rate_bps for _, rate_bps in rates], np.int64)
+    since_ns, values = np.array(rates, np.int64).T
     found: npt.NDArray[np.int64] = values[np.searchsorted(since_ns, at_ns, side="right") - 1]
     return found
 
@@ -514,8 +509,7 @@ def _carried(
     rates: Sequence[tuple[int, int]], at_ns: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """What a link could have carried from T0 until these times, in bit/s x ns."""
-    since_ns = np.array([since for since, _ in rates], np.float64)
-    values = np.array([rate_bps for _, rate_bps in rates], np.float64)
+    since_ns, values = np.array(rates, np.float64).T
     before = np.concatenate([[0.0], np.cumsum(np.diff(since_ns) * values[:-1])])
     which = np.searchsorted(since_ns, at_ns, side="right") - 1
     carried: npt.NDArray[np.float64] = before[which] + values[which] * (at_ns - since_ns[which])

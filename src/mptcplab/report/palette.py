@@ -7,7 +7,7 @@ colours of schedulers do not suffice, a line is dashed and its bar hatched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 #: Formats of pictures; the first is the default.
@@ -77,8 +77,21 @@ class Style:
     dash: Dash
 
 
-# The schedulers of most comparisons, which have fixed colours.
+# The schedulers of most comparisons, which have fixed colours, and those of most papers.
 _AT_HOME = ("default", "minrtt", "roundrobin", "redundant", "blest", "ecf", "lte", "otias")
+_IN_PAPERS = (*_AT_HOME, "musher", "sttf", "daps", "inorder")
+# A page of a paper has more schedulers in a chart than the eight colours tell apart: twelve, none
+# of which a path has. The first seven are those above, without yellow, and five are dark.
+_COLOURS_IN_PAPERS = (
+    *COLOURS[:6], "#777777", "#882255", "#332288", "#8C510A", "#999933", "#000000",
+)  # fmt: skip
+_MARKERS_IN_PAPERS = (
+    *MARKERS,
+    Marker("◀", "<", "triangle-left"),
+    Marker("▶", ">", "triangle-right"),
+    Marker("⬟", "p", "pentagon"),
+    Marker("⬢", "h", "hexagon"),
+)
 
 
 def styles(schedulers: Iterable[str], outputs: Sequence[str] = ()) -> dict[str, Style]:
@@ -113,3 +126,35 @@ def _style(slot: int, output: int) -> Style:
     # each turn pairs the colours with other markers, so that these differ among dashes as well
     marker = MARKERS[(colour + turn) % len(MARKERS)]
     return Style(COLOURS[colour], marker, DASHES[(turn + output) % len(DASHES)])
+
+
+def paper_styles(
+    charts: Iterable[Collection[str]], *, are_schedulers: bool = True
+) -> dict[str, Style]:
+    """A style for every label of some charts, no two the same up to 48.
+
+    Those of papers' schedulers are fixed. Another, such as a form of one, gets the first that is
+    free, if possible in a colour that no other of its charts has.
+    """
+    beside: dict[str, set[str]] = {}
+    for labels in charts:
+        for label in labels:
+            beside.setdefault(label, set()).update(labels)
+    slots = {label: number for number, label in enumerate(_IN_PAPERS if are_schedulers else ())}
+    for label in beside:
+        if label not in slots:
+            slots[label] = _free(slots, beside[label])
+    return {label: _paper_style(slots[label]) for label in beside}
+
+
+def _free(slots: dict[str, int], beside: Iterable[str]) -> int:
+    count = len(_COLOURS_IN_PAPERS)
+    near = [slots[label] % count for label in beside if label in slots]
+    free = sorted(set(range(len(slots) + count + 1)) - set(slots.values()))
+    return min(free, key=lambda slot: (near.count(slot % count), slot))
+
+
+def _paper_style(slot: int) -> Style:
+    turn, colour = divmod(slot, len(_COLOURS_IN_PAPERS))
+    marker = _MARKERS_IN_PAPERS[(colour + 5 * turn) % len(_MARKERS_IN_PAPERS)]
+    return Style(_COLOURS_IN_PAPERS[colour], marker, DASHES[turn % len(DASHES)])

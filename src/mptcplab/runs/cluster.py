@@ -2,10 +2,10 @@
 """Many machines: the workers of a Dask cluster perform the tasks.
 
 A worker needs the Python package and what a run needs of a machine, but no compiler: builds,
-modules and traces are sent to it once, by their hash (`artefacts`). Before its first run it is
-compared with the client's machine, since different versions could give different figures. A worker
-that dies or is taken away costs only time: Dask gives its tasks to others, and a run is the same
-wherever it is made.
+modules and traces are sent to it once, and kept in its cache by their hash. Before its first run it
+is compared with the client's machine, since different versions could give different figures. A
+worker that dies or is taken away costs only time: Dask gives its tasks to others, and a run is the
+same wherever it is made.
 
 All workers present when the client connects must be fit. An unfit one that joins later is left
 out, and reported.
@@ -26,6 +26,7 @@ import socket
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -40,9 +41,9 @@ from distributed.comm.core import CommClosedError
 from distributed.core import Server
 from distributed.worker import Worker
 
+from mptcplab import files
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem, RunCancelledError
-from mptcplab.lab import artefacts, doctor
-from mptcplab.lab.artefacts import Artefact, ArtefactError
+from mptcplab.lab import doctor
 from mptcplab.lab.engine import Watch
 from mptcplab.runs import archive, documents, tls
 from mptcplab.runs.store import Store
@@ -70,10 +71,6 @@ _FLAG = "--cluster"
 NO_KEY = "none"
 
 
-class UnfitError(MachineError):
-    """A worker on which runs could fail, or give different figures."""
-
-
 def environment() -> dict[str, str]:
     """What must match on all machines for figures to match: versions by name."""
     python = ".".join(platform.python_version_tuple()[:2])
@@ -95,9 +92,9 @@ def _own_version() -> str:
 
 
 def require_fit(wanted: Mapping[str, str]) -> None:
-    """Raises MptcplabError if this machine differs from `wanted`, or lacks what a run needs."""
+    """Raises MachineError if this machine differs from `wanted`, or lacks what a run needs."""
     if wrong := _differences(environment(), wanted):
-        raise UnfitError(wrong)
+        raise MachineError(wrong)
     doctor.require(*doctor.RUN_CHECKS)
 
 
@@ -155,7 +152,7 @@ class _Presence(WorkerPlugin):
             await asyncio.to_thread(require_fit, self._wanted)
             found = open_addresses(worker)
             if self._closed and found:
-                raise UnfitError(_open(found))
+                raise MachineError(_open(found))
         except MptcplabError as error:
             self.tell(error)
 
@@ -189,20 +186,35 @@ class _Presence(WorkerPlugin):
             del self._cancels[key]
 
 
+def kept(digest: str) -> Path:
+    """Where a machine keeps a file that was sent to it, by the SHA-256 of its content."""
+    return doctor.cache_dir() / "artefacts" / digest
+
+
+def keep(digest: str, packed: bytes) -> None:
+    """Keep a file that was sent, whole or not at all. Raises OSError."""
+    kept(digest).parent.mkdir(parents=True, exist_ok=True)
+    with files.new_file(kept(digest)) as partial:
+        partial.write_bytes(zlib.decompress(packed))
+        # builds are programs: the group and others may run them where a cache is shared
+        partial.chmod(0o755)
+
+
 class _Delivery(WorkerPlugin):
     """Files on their way to every worker; `presence` names the client's state there."""
 
-    def __init__(self, name: str, presence: str, packed: Mapping[Artefact, bytes]) -> None:
+    def __init__(self, name: str, presence: str, packed: Mapping[str, bytes]) -> None:
         self.name = name
         self._presence = presence
         self._packed = dict(packed)
 
     async def setup(self, worker: Worker) -> None:
         try:
-            for artefact, packed in self._packed.items():
-                await asyncio.to_thread(artefacts.place, artefact, packed)
-        except ArtefactError as error:
-            cast(_Presence, worker.plugins[self._presence]).tell(error)
+            for digest, packed in self._packed.items():
+                await asyncio.to_thread(keep, digest, packed)
+        except OSError as error:
+            message = f"a file that was sent cannot be kept: {error}"
+            cast(_Presence, worker.plugins[self._presence]).tell(MptcplabError(message))
 
 
 def why_unfit(name: str, dask_worker: Worker) -> str:
@@ -212,16 +224,22 @@ def why_unfit(name: str, dask_worker: Worker) -> str:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A task, and its files by their places on the client."""
+    """A task, and the hashes of its files by their places on the client."""
 
     task: Task
-    files: Mapping[Path, Artefact]
+    files: Mapping[Path, str]
 
     def arrived(self, directory: Path) -> Task:
-        """The task with the files of this machine. Traces get their names back in `directory`."""
+        """The task with the files of this machine. Traces get their names back in `directory`.
+
+        Raises MptcplabError if a file is gone.
+        """
 
         def here(file: Path) -> Path:
-            return artefacts.find(self.files[file])
+            found = kept(self.files[file])
+            if not found.exists():
+                raise MptcplabError(f"{found} is gone")
+            return found
 
         traces = {}
         rig = self.task.rig
@@ -253,7 +271,7 @@ def perform_here(name: str, fn: Callable[[Task, Watch], T], sent: _Sent) -> T:
     with tempfile.TemporaryDirectory(prefix="files-", dir=worker.local_directory) as directory:
         try:
             task = sent.arrived(Path(directory))
-        except ArtefactError as error:
+        except MptcplabError as error:
             presence.tell(error)
             raise Reschedule from None
         with presence.cancelled() as cancel:
@@ -295,7 +313,7 @@ class OnCluster(Workers):
         self.virtual_s = {}
         self._say = say
         self._lock = threading.Lock()
-        self._artefacts: dict[Path, Artefact] = {}
+        self._sent: dict[Path, str] = {}
         self._under_way: dict[Any, tuple[DaskFuture[Any], Task, Future[Any]]] = {}
         self._unfit: dict[str, str] = {}
         self.jobs, self._jobs_known_s = -1, 0.0
@@ -323,9 +341,7 @@ class OnCluster(Workers):
         result.set_running_or_notify_cancel()
         try:
             sent = self._send_files(task)
-        except UnfitError:
-            raise
-        except MptcplabError as error:  # a file cannot be read
+        except OSError as error:  # a file cannot be read
             result.set_result(failed(task, str(error)))
             return result
         with _lost():
@@ -348,34 +364,22 @@ class OnCluster(Workers):
         """Admit the present workers, and have later ones report themselves."""
         wanted = environment()
         closed = key != NO_KEY
-        with _lost():
-            for place, found in self._installed().items():
-                if isinstance(found, importlib.metadata.PackageNotFoundError):
-                    raise MachineError(f"{place}: the Python package mptcplab is not installed")
-            scheduler = self._client.run_on_scheduler(environment)
-            if wrong := _differences(scheduler, {name: wanted[name] for name in _OF_SCHEDULER}):
-                raise UnfitError(f"the cluster's scheduler: {wrong}")
-            # although reached over loopback, it may listen on other addresses
-            found = self._client.run_on_scheduler(open_addresses)
-            if closed and found:
-                raise _refused(address, _open(found))
-            self._client.register_plugin(_Presence(self._plugins[0], wanted, closed=closed))
+        try:
+            with _lost():
+                scheduler = self._client.run_on_scheduler(environment)
+                if wrong := _differences(scheduler, {name: wanted[name] for name in _OF_SCHEDULER}):
+                    raise MachineError(f"the cluster's scheduler: {wrong}")
+                # although reached over loopback, it may listen on other addresses
+                found = self._client.run_on_scheduler(open_addresses)
+                if closed and found:
+                    raise _refused(address, _open(found))
+                self._client.register_plugin(_Presence(self._plugins[0], wanted, closed=closed))
+        except ModuleNotFoundError as error:
+            place = "the cluster's scheduler, or one of its workers"
+            raise MachineError(f"{place}, lacks a Python package: {error}") from None
         self._require_fit()
         # for later workers; one that came in between reports again when it gets a task
         self._client.subscribe_topic(self._plugins[0], self._heard)
-
-    def _installed(self) -> dict[str, Any]:
-        """The version of this package, or an exception, on the scheduler and on each worker."""
-        ask = (importlib.metadata.version, "mptcplab")
-        found = {}
-        try:
-            found["the cluster's scheduler"] = self._client.run_on_scheduler(*ask)
-        except importlib.metadata.PackageNotFoundError as error:
-            found["the cluster's scheduler"] = error
-        return found | {
-            f"worker {address}": version
-            for address, version in self._client.run(*ask, on_error="return").items()
-        }
 
     def _require_fit(self) -> None:
         with _lost():
@@ -384,29 +388,29 @@ class OnCluster(Workers):
             address: why for address, why in whys.items() if why and address not in self._unfit
         }
         if unfit:
-            raise UnfitError(
+            raise MachineError(
                 f"{len(unfit)} of the {len(whys)} workers of the cluster cannot make runs\n"
                 + "\n".join(f"  {address}: {why}" for address, why in sorted(unfit.items()))
             )
 
     def _send_files(self, task: Task) -> _Sent:
-        """The task as it is sent; files that are new go to all workers first."""
+        """The task as it is sent; files that are new go to all workers first.
+
+        Raises OSError if a file cannot be read.
+        """
         rig = task.rig
-        named = {rig.kernel.image: f"kernel {rig.kernel.id}"}
-        named[rig.guest.program] = f"guest {rig.guest.id}"
-        named |= {file: f"scheduler {name}" for name, file in rig.modules.items()}
-        named |= {source.file: f"trace {source.file}" for source in rig.traces.values()}
-        new = {file: name for file, name in named.items() if file not in self._artefacts}
-        if new:
-            packed = {file: artefacts.pack(name, file) for file, name in new.items()}
+        traces = (source.file for source in rig.traces.values())
+        wanted = {rig.kernel.image, rig.guest.program, *rig.modules.values(), *traces}
+        if new := {file: file.read_bytes() for file in wanted if file not in self._sent}:
+            digests = {file: hashlib.sha256(content).hexdigest() for file, content in new.items()}
+            # the kernel is 10 MB, and a third of that compressed
+            packed = {digests[file]: zlib.compress(content) for file, content in new.items()}
             self._plugins.append(f"{self._plugins[0]}-{len(self._plugins)}")
             with _lost():
-                self._client.register_plugin(
-                    _Delivery(self._plugins[-1], self._plugins[0], dict(packed.values()))
-                )
+                self._client.register_plugin(_Delivery(self._plugins[-1], self._plugins[0], packed))
             self._require_fit()
-            self._artefacts |= {file: artefact for file, (artefact, _) in packed.items()}
-        return _Sent(task, {file: self._artefacts[file] for file in named})
+            self._sent |= digests
+        return _Sent(task, {file: self._sent[file] for file in wanted})
 
     def _ended(self, future: DaskFuture[Any]) -> None:
         with self._lock:
@@ -439,7 +443,7 @@ class OnCluster(Workers):
         await scheduler.retire_workers(workers=[address], close_workers=True, remove=True)
         if not await scheduler.ncores():
             whys = "".join(f"\n  {place}: {why}" for place, why in sorted(self._unfit.items()))
-            reason = UnfitError(f"the cluster has no worker left that can make runs{whys}")
+            reason = MachineError(f"the cluster has no worker left that can make runs{whys}")
             await self._client.cancel(self._end(reason), asynchronous=True)
 
     def _end(self, reason: MptcplabError) -> list[DaskFuture[Any]]:

@@ -7,11 +7,8 @@ runs that have ended show how much longer this takes on this machine.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
 
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import timeline
@@ -24,12 +21,10 @@ _PACKET_BYTES = 1448
 # 2 s around the workload: the connection is set up before it, and closed after it.
 _AROUND_S = 2.0
 # Costs on a machine of 2024, in seconds: to start and end a run, per second of virtual time, per
-# packet. They are used until a run has ended.
-_PRIOR = np.array([0.35, 0.004, 2.5e-6])
+# packet.
+_RUN_S, _VIRTUAL_S, _PACKET_S = 0.35, 0.004, 2.5e-6
 #: A distribution's kernel is interpreted.
 TIMES_AS_LONG = 70.0
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,6 +34,12 @@ class Size:
     virtual_s: float
     packets: float
     times: float = 1.0
+
+    @property
+    def guessed_s(self) -> float:
+        """What such a run takes, in seconds of one worker, as long as none has ended."""
+        per_run_s = _RUN_S + _VIRTUAL_S * self.virtual_s + _PACKET_S * self.packets
+        return self.times * per_run_s
 
 
 def size(scenario: Scenario, kernel: KernelBuild | None = None) -> Size:
@@ -90,35 +91,15 @@ class Costs:
     """What runs of some sizes take, by their keys, in seconds of one worker."""
 
     def __init__(self, sizes: Mapping[str, Size]) -> None:
-        self._number = {key: number for number, key in enumerate(sizes)}
-        features = np.array(
-            [
-                [each.times, each.times * each.virtual_s, each.times * each.packets]
-                for each in sizes.values()
-            ],
-            dtype=np.float64,
-        ).reshape(-1, 3)
-        self._guessed_s: Floats = features @ _PRIOR
+        self._guessed_s = {key: each.guessed_s for key, each in sizes.items()}
         # of the runs that have ended
-        self._took_s, self._ended_s = 0.0, 0.0
+        self._took_s = self._ended_s = 0.0
 
     def took(self, key: str, seconds: float) -> None:
         """A run has ended, after `seconds` of wall-clock time."""
         self._took_s += seconds
-        self._ended_s += float(self._guessed_s[self._number[key]])
+        self._ended_s += self._guessed_s[key]
 
     def of(self, key: str) -> float:
         """What a run takes, in seconds."""
-        return float(self.of_all([key])[0])
-
-    def of_all(self, keys: Collection[str]) -> Floats:
-        """What some runs take, in seconds, in their order."""
-        guessed_s: Floats = self._guessed_s[[self._number[key] for key in keys]]
-        return guessed_s * (self._took_s / self._ended_s if self._ended_s else 1.0)
-
-    def together(self, keys: Collection[str], at_a_time: int) -> float:
-        """How long some runs take that are made `at_a_time`, in seconds; 0 without any."""
-        if not keys:
-            return 0.0
-        each = self.of_all(keys)
-        return max(float(each.sum()) / at_a_time, float(each.max()))
+        return self._guessed_s[key] * (self._took_s / self._ended_s if self._ended_s else 1.0)

@@ -247,7 +247,7 @@ REPRODUCED = Kind("the document of a published experiment", _Reproduced)
 _ENTRY = Kind("the result of a run", Entry)
 FAILURE = Kind("the report of a failed run", Failure)
 COMPARISON = Kind("the document of a comparison", _Comparison)
-_SCENARIO: Kind[Scenario] = Kind("the scenario of a run", _Scenario)
+SCENARIO: Kind[Scenario] = Kind("the scenario of a run", _Scenario)
 
 
 def read(file: Path | str, kind: Kind[T]) -> T:
@@ -255,7 +255,10 @@ def read(file: Path | str, kind: Kind[T]) -> T:
     try:
         return kind.adapter.validate_json(_bytes(file), strict=True)
     except ValidationError as error:
-        _require_json(error, file)
+        first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            reason = printable(first["ctx"]["error"])
+            raise MptcplabError(f"{file}: not JSON: {reason}") from None
         where, message = first_of(error)
         place = printable(where) or "as a whole"
         raise MptcplabError(f"{file}: not {kind.what}: {place}: {message}") from None
@@ -273,11 +276,6 @@ def read_json(file: Path | str) -> Any:
 def read_entry(file: Path | str) -> Entry:
     """The entry of a run that ended, from its result. Raises MptcplabError."""
     return read(file, _ENTRY)
-
-
-def read_scenario(file: Path) -> Scenario:
-    """The scenario of a run. Raises MptcplabError."""
-    return read(file, _SCENARIO)
 
 
 @contextlib.contextmanager
@@ -308,10 +306,3 @@ def _bytes(file: Path | str) -> bytes:
         raise MptcplabError(f"{file}: cannot be read: {error.strerror}") from error
     except ValueError:  # a NUL
         raise MptcplabError(f"{file!r}: not a file name") from None
-
-
-def _require_json(error: ValidationError, file: Path | str) -> None:
-    """Raises MptcplabError if the file could not even be parsed."""
-    first = error.errors()[0]
-    if first["type"] == "json_invalid":
-        raise MptcplabError(f"{file}: not JSON: {printable(first['ctx']['error'])}") from None

@@ -185,11 +185,8 @@ def run_entry(
         virtual_s=virtual_s,
         wall_s=wall_s,
         data_packets=found.metrics.data_packets,
-        metrics=found.metrics,
-        paths=found.paths,
-        connections=found.connections,
-        links=found.links,
         directory=directory,
+        **vars(found),
     )
 
 

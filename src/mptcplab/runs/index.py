@@ -394,7 +394,9 @@ def _answer(out: Path, own: Path, sql: str, parquet: Path | None = None) -> Answ
     # the others are for values that Python cannot express
     except (duckdb.Error, ArithmeticError, RuntimeError, ValueError) as error:
         if asks_series and not _is_of_the_query(error):
-            _require_series(out)
+            # DuckDB does not name a file that is no table: reading each does
+            for file in sorted((out / "runs").glob(f"[!.]*/{store.SERIES}")):
+                series.read_parquet(file)
         raise MptcplabError(f"the query cannot be answered: {_message(error)}") from None
     finally:
         database.close()
@@ -455,12 +457,6 @@ def _series(out: Path) -> str:
     pattern = _quoted(_pattern(out) / "[!.]*" / store.SERIES)
     key = r"regexp_extract(filename, 'runs/([^/]+)/', 1)"
     return f"SELECT {key} AS key, * EXCLUDE filename FROM read_parquet({pattern}, filename = true)"
-
-
-def _require_series(out: Path) -> None:
-    """Raises MptcplabError, naming the file, for one without a table: DuckDB does not name all."""
-    for file in sorted((out / "runs").glob(f"[!.]*/{store.SERIES}")):
-        series.read_parquet(file)
 
 
 def _pattern(out: Path) -> Path:

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -184,8 +184,10 @@ def greeting(scenario: Scenario) -> str:
         f"to the client {_link(link.down)} (far{m}, f{m})"
         for m, link in enumerate(scenario.links, 1)
     ]
+    if scenario.transport == "mptcp":
+        label = scenario.scheduler.label
+        lines.append(f"Every TCP socket is an MPTCP socket, with the scheduler {label}.")
     lines += [
-        *_transport(scenario),
         "You are root on the client; server COMMAND or router1 COMMAND runs one there.",
         "Files are the host's; what is written is thrown away. exit leaves.",
         "To try: ss -M; nstat; ip mptcp endpoint; ping -c 3 server; tcpdump -i c1 -c 3;",
@@ -203,11 +205,6 @@ def _link(link: Shape) -> str:
         f"{units.format_rate(link.rate_bps)}, {units.format_time(link.delay_ns)}, "
         f"queue {link.queue_packets}{loss}"
     )
-
-
-def _transport(scenario: Scenario) -> Iterator[str]:
-    if scenario.transport == "mptcp":
-        yield f"Every TCP socket is an MPTCP socket, with the scheduler {scenario.scheduler.label}."
 
 
 def _is_own(path: str) -> bool:

@@ -8,7 +8,7 @@ import fcntl
 import os
 import platform
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from mptcplab.metrics import connections, recorded, records, run_files, sockets
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.metrics.definitions import LinkFigures, UdpFigures
-from mptcplab.metrics.records import Records, Samples
 from mptcplab.plan import plan, testbed
-from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.limits import NO_RATE_BPS
+from mptcplab.scenario.model import Link, Scenario
 from mptcplab.scenario.workload import Program
 
 # In the entry of a run.
@@ -76,20 +76,25 @@ def run(scenario: Scenario, rig: Rig, directory: Path, watch: Watch | None = Non
 
 def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
     """The figures of a successful run."""
+    start_ns = int(outcome.guest["start_ns"])
     samples = run_files.read_samples(scenario, outcome.directory)
-    if outcome.of_sockets:
-        return _figures_of_sockets(scenario, outcome, samples)
-    queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
+    queues = None
+    if outcome.of_sockets:  # a distribution's kernel, where nothing was recorded of the links
+        samples = sockets.until_the_end(scenario, start_ns, samples)
+    else:
+        queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
     file = outcome.directory / run_files.MESSAGES
     messages = records.read_messages(file) if file.exists() else None
     if scenario.connections:
         assert messages is not None, "only programs have none"
+        assert queues is not None, "a distribution's kernel runs one connection"
         return connections.figures(scenario, samples, outcome.guest, queues, messages)
     found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest, queues)
-    start_ns = int(outcome.guest["start_ns"])
     seen = application_figures(scenario, messages, start_ns)
     found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
-    return replace(found, links=_link_figures(scenario, outcome, samples, queues))
+    if queues is None:
+        return sockets.known(found)
+    return replace(found, links=link_figures(scenario, outcome))
 
 
 def link_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[LinkFigures, ...]:
@@ -97,26 +102,22 @@ def link_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[LinkFigures, 
 
     Programs need not use TCP. Raises RunError if the records do not cover the measured interval.
     """
+    links: list[Link] = [*scenario.links]
+    if isinstance(scenario.workload, Program):
+        for path in scenario.paths:
+            # one that leaves its rate to its links has no queue
+            if {path.up.rate_bps, path.down.rate_bps} != {NO_RATE_BPS}:
+                links.append(path)
+    elif not links:
+        return ()
     samples = run_files.read_samples(scenario, outcome.directory)
     queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
-    return _link_figures(scenario, outcome, samples, queues)
-
-
-def _link_figures(
-    scenario: Scenario, outcome: RunOutcome, samples: Mapping[str, Samples], queues: Records
-) -> tuple[LinkFigures, ...]:
-    of_programs = isinstance(scenario.workload, Program)
-    if not scenario.links and not of_programs:
-        return ()
     times = recorded.sample_times(samples, queues)
     interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
     if interval.length_ns <= 0:
         raise RunError("the run ended before it started")
     start_ns = int(outcome.guest["start_ns"])
-    found = list(connections.link_metrics(scenario, queues, interval, start_ns))
-    if of_programs:
-        found += connections.path_link_metrics(scenario, queues, interval, start_ns)
-    return tuple(found)
+    return connections.link_metrics(scenario, links, queues, interval, start_ns)
 
 
 def udp_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[UdpFigures, ...]:
@@ -140,19 +141,6 @@ def udp_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[UdpFigures, ..
         way.model_copy(update={"path": paths.get(way.client.rpartition(":")[0].strip("[]"))})
         for way in udp.largest(sent, _MOST_FLOWS, lambda way: way.payload_bytes or 0)
     )
-
-
-def _figures_of_sockets(
-    scenario: Scenario, outcome: RunOutcome, samples: Mapping[str, Samples]
-) -> RunMetrics:
-    """Those of a run on a distribution's kernel, where nothing was recorded of the links."""
-    start_ns = int(outcome.guest["start_ns"])
-    ends = sockets.until_the_end(scenario, start_ns, samples)
-    found = run_metrics(scenario, ends["client"], ends["server"], outcome.guest)
-    messages = records.read_messages(outcome.directory / run_files.MESSAGES)
-    seen = application_figures(scenario, messages, start_ns)
-    found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
-    return sockets.known(found)
 
 
 @contextlib.contextmanager

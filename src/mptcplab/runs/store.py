@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from mptcplab import files
 from mptcplab.capture import dissect
 from mptcplab.capture.dissect import Packets
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import write as write
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -34,7 +34,7 @@ from mptcplab.metrics import records, series
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, LINKS_SAMPLES, read_samples
 from mptcplab.metrics.series import Panel, RunSeries
-from mptcplab.runs import documents
+from mptcplab.runs import archive, documents
 from mptcplab.runs.archive import ARCHIVE
 from mptcplab.runs.entries import Entry
 from mptcplab.scenario.model import Scenario
@@ -298,6 +298,29 @@ def require_records(directory: Path) -> None:
         )
 
 
+def fetch(out: Store, keys: Sequence[str] = ()) -> int:
+    """Fetch records that are kept elsewhere, of some runs of a store, or without keys of all.
+
+    Returns the number of runs. Raises MptcplabError.
+    """
+    if unknown := set(keys) - set(out.keys()):
+        problem = f"no run of that key in {out.out}; accepted is the name of a directory in runs"
+        raise InputError([Problem("results fetch", "", key, problem) for key in sorted(unknown)])
+    fetched = 0
+    for key in keys or sorted(out.keys()):
+        file = out.directory(key) / ARCHIVE
+        if file.exists():
+            try:
+                about = documents.read(file, documents.ARCHIVED)
+                content = archive.read(dict(about))
+                with out.new_run(key) as directory:
+                    archive.extract(content, directory, source=about.url)
+            except OSError as error:
+                raise MptcplabError(f"{out.out}: {error.strerror}") from error
+            fetched += 1
+    return fetched
+
+
 def read_series(directory: Path) -> RunSeries:
     """The time series of a stored run, from its records or the series kept instead.
 
@@ -339,7 +362,7 @@ def read_captures(directory: Path, names: Sequence[str]) -> tuple[Packets, int]:
 
 def read_scenario(directory: Path) -> Scenario:
     """The scenario of a stored run. Raises MptcplabError, naming the file, if it cannot be read."""
-    return documents.read_scenario(directory / SCENARIO)
+    return documents.read(directory / SCENARIO, documents.SCENARIO)
 
 
 def write_json(file: Path, content: Mapping[str, Any] | BaseModel) -> None:

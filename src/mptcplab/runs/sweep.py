@@ -38,7 +38,7 @@ from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
 from mptcplab.runs.workers import performed
-from mptcplab.scenario import resolve
+from mptcplab.scenario import resolve, toml_file
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.limits import COMPARED_SEEDS
 from mptcplab.scenario.model import Scenario
@@ -247,7 +247,7 @@ def load(file: Path, only: str | None = None, kernels: Sequence[str] = ()) -> Gi
     Raises InputError with every mistake in it, MachineError without the packages it needs.
     """
     extras.require("sweep", "a sweep")
-    found = space.read(file, Sweep, {"scenario": Sweep})
+    found = toml_file.model_of(file, Sweep)
     if only is not None:
         try:
             Formula(only)
@@ -300,7 +300,7 @@ def from_flags(file: Path | None, flags: Flags, axes: Sequence[str], *, baseline
 def _of_table(table: Mapping[str, Any], source: str, folder: Path) -> Given:
     mistakes = Mistakes(source)
     mistakes.data = dict(table)
-    return _given(space.validated(mistakes, Sweep, {}), source, folder)
+    return _given(toml_file.validated(mistakes, Sweep), source, folder)
 
 
 def _given(sweep: Sweep, source: str, folder: Path) -> Given:
@@ -412,7 +412,7 @@ def run(
         index.keep_points(out.out, planned.points)
     missing, left_alone = planned.missing(table, runner, how)
     costs, _ = planned.costs(table)
-    guessed_s = dict(zip(missing, costs.of_all(missing).tolist(), strict=True))
+    guessed_s = {key: costs.of(key) for key in missing}
     # the longest first, so that no CPU is idle at the end
     order = sorted(missing, key=lambda key: -guessed_s[key])
     all_s, made_s = sum(guessed_s.values()), 0.0
@@ -520,7 +520,7 @@ def dry_run(planned: Plan, runner: Runner, how: How) -> DryRun:
         failed=failed,
         to_run=len(missing),
         jobs=runner.jobs,
-        expected_s=float(costs.of_all(missing).sum()) / at_a_time,
+        expected_s=sum(map(costs.of, missing)) / at_a_time,
         known_from=known,
     )
 

@@ -204,12 +204,9 @@ def _program_figures(
     try:
         return figures(scenario, outcome), about
     except _NO_FIGURES as error:
-        why = error.reason if isinstance(error, RunError) else _contradiction(error)
+        contradiction = f"its records contradict themselves ({repr(error).splitlines()[0]})"
+        why = error.reason if isinstance(error, RunError) else contradiction
     about["no_figures"] = why
     with suppress(*_NO_FIGURES):
         return replace(nothing_measured(scenario), links=link_figures(scenario, outcome)), about
     return None, about
-
-
-def _contradiction(error: Exception) -> str:
-    return f"its records contradict themselves ({repr(error).splitlines()[0]})"

@@ -91,7 +91,7 @@ class InThreads(Workers):
         self._threads.shutdown(cancel_futures=cancel)
 
 
-class InProcesses(Workers):
+class InProcesses(InThreads):
     """Performs tasks in processes of their own, each with a thread here that it talks to.
 
     They import only what a run needs: Python's process pool would import the main program in each
@@ -101,19 +101,14 @@ class InProcesses(Workers):
     """
 
     def __init__(self, jobs: int) -> None:
-        self.virtual_s = {}
-        self.jobs = jobs
-        self._cancel = threading.Event()
+        super().__init__(jobs)
         self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
-        self._threads = ThreadPoolExecutor(jobs)
 
     def submit(self, fn: Perform, task: Task) -> Future[Done]:
         return self._threads.submit(self._have_done, fn, task)
 
     def shutdown(self, *, cancel: bool = False) -> None:
-        if cancel:
-            self._cancel.set()
-        self._threads.shutdown(cancel_futures=cancel)
+        super().shutdown(cancel=cancel)
         idle = [self._idle.get() for _ in range(self._idle.qsize())]
         for worker in idle:
             worker.connection.close()

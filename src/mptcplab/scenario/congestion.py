@@ -18,13 +18,7 @@ from functools import cache
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.mistakes import one_of, suggestion
-from mptcplab.scenario.scheduler import (
-    Algorithm,
-    Choice,
-    head_comment,
-    parameters_in,
-    settings_of,
-)
+from mptcplab.scenario.scheduler import Algorithm, Choice, head_comment, parameters_in, settings_of
 
 DEFAULT = "cubic"
 _KERNELS = {

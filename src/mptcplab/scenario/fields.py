@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BeforeValidator
 from pydantic_core import CoreSchema, core_schema
@@ -180,10 +180,11 @@ def _read_ip(value: object) -> str:
 _NUMBERS = [int(ip) for ip in IP_VERSIONS if ip.isdecimal()]
 #: Versions of IP: as text, or a single one as a number.
 IP = Reads(
-    _read_ip,
-    {"enum": [*IP_VERSIONS, *_NUMBERS]},
-    ", ".join(f"`{ip}`" for ip in IP_VERSIONS),
+    _read_ip, {"enum": [*IP_VERSIONS, *_NUMBERS]}, ", ".join(f"`{ip}`" for ip in IP_VERSIONS)
 )
+
+
+_TEXT = {"type": "string"}
 
 
 def _like(
@@ -191,6 +192,7 @@ def _like(
     accepted: str,
     form: str,
     made: Callable[[re.Match[str]], Any] = lambda found: found[0],
+    schema: Mapping[str, Any] | None = None,
 ) -> Reads:
     """A text that matches; `form` says so in the message, and `made` is what it is read as."""
 
@@ -200,12 +202,11 @@ def _like(
             raise ValueError(form)
         return made(found)
 
-    return Reads(read, pattern(f"^{regex}$"), accepted)
+    return Reads(read, schema or pattern(f"^{regex}$"), accepted)
 
 
-_NAME_PATTERN = "[A-Za-z0-9_-]{1,32}"
 NAME = _like(
-    _NAME_PATTERN,
+    "[A-Za-z0-9_-]{1,32}",
     "1 to 32 letters, digits, `-`, `_`",
     "a name is 1 to 32 letters, digits, - or _",
 )
@@ -246,16 +247,13 @@ def names(what: str, most: int) -> Reads:
     return Reads(read, schema, f"1 to {most} names")
 
 
-def _read_file(value: object) -> str:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise ValueError("the name of a file is expected")
-    return value
-
-
-_TEXT = {"type": "string"}
-FILE = Reads(_read_file, _TEXT, "a file")
-
-
+FILE = _like(r"[^\0]+", "a file", "the name of a file is expected", schema=_TEXT)
+SCHEDULER = _like(
+    "[^,]*",
+    "one scheduler, with parameters",
+    "one scheduler is expected, e.g. roundrobin:num_segments=2",
+    schema=_TEXT,
+)
 SCHEDULERS = Reads(
     _texts(
         'a scheduler is a name, or a list of names, e.g. ["default", "roundrobin"]; parameters '
@@ -269,15 +267,6 @@ VARY = Reads(
     _one_or_more(_TEXT),
     "a percentage, at most 90 %, or a list of them",
 )
-
-
-def _read_scheduler(value: object) -> str:
-    if not isinstance(value, str) or "," in value:
-        raise ValueError("one scheduler is expected, e.g. roundrobin:num_segments=2")
-    return value
-
-
-SCHEDULER = Reads(_read_scheduler, _TEXT, "one scheduler, with parameters")
 
 
 def _read_cc(value: object) -> str:
@@ -403,10 +392,8 @@ BITRATES = Reads(
 )
 RATE = _rate("a rate", "1kbit", "100gbit")
 DELAY = time("a delay", "0s", "10s")
-Rate = Annotated[int | None, RATE]
-Delay = Annotated[int | None, DELAY]
-Jitter = Annotated[int | None, time("a jitter", "0s", "10s")]
-Cross = Annotated[int | None, _rate("a rate of cross traffic", "0bit", "100gbit")]
+JITTER = time("a jitter", "0s", "10s")
+CROSS = _rate("a rate of cross traffic", "0bit", "100gbit")
 
 
 def _fraction(what: str, highest: float, accepted: str, **limit: float) -> Reads:
@@ -420,10 +407,8 @@ def _fraction(what: str, highest: float, accepted: str, **limit: float) -> Reads
     )
 
 
-Loss = Annotated[
-    float | None, _fraction("a loss", MAX_LOSS, "0% to less than 100%", exclusiveMaximum=1)
-]
-Part = Annotated[float | None, _fraction("a fraction", 1, "0% to 100%", maximum=1)]
+LOSS = _fraction("a loss", MAX_LOSS, "0% to less than 100%", exclusiveMaximum=1)
+PART = _fraction("a fraction", 1, "0% to 100%", maximum=1)
 _PACKETS = _quantity(
     "a queue",
     units.parse_queue,
@@ -490,11 +475,5 @@ _DROPS_SCHEMA = {
         },
     ]
 }
-Drops = Annotated[
-    tuple[tuple[int, int], ...] | None,
-    Reads(_read_drops, _DROPS_SCHEMA, "numbers and ranges"),
-]
-Queue = Annotated[
-    int | None,
-    Reads(_read_queue, _QUEUE_SCHEMA, f"{_PACKETS.accepted}, or {_BYTES.accepted}"),
-]
+DROPS = Reads(_read_drops, _DROPS_SCHEMA, "numbers and ranges")
+QUEUE = Reads(_read_queue, _QUEUE_SCHEMA, f"{_PACKETS.accepted}, or {_BYTES.accepted}")

@@ -8,69 +8,45 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
-from mptcplab.scenario import fields, option_keys
-from mptcplab.scenario.fields import (
-    Cross,
-    Delay,
-    Drops,
-    Factor,
-    Jitter,
-    Loss,
-    Part,
-    Queue,
-    Rate,
-    Reads,
-)
-from mptcplab.scenario.limits import (
-    ACTIONS,
-    BOTTLENECKS,
-    DIRECTIONS,
-    DISCIPLINES,
-    MAX_ALL_PATHS,
-    MAX_CONNECTIONS,
-    MAX_EVENTS,
-    MAX_LINKS,
-    MAX_PATHS,
-    MAX_REPEAT,
-    MAX_SEED,
-    STARTS,
-    TRANSPORTS,
-    WORKLOAD_DIRECTIONS,
-    WORKLOAD_KEYS,
-    WORKLOADS,
-    Action,
-    Bottleneck,
-    Discipline,
-    Ip,
-    Start,
-    Transport,
-)
+from mptcplab.scenario import fields, limits, option_keys, toml_file
+from mptcplab.scenario.fields import Factor, Reads
 from mptcplab.scenario.presets import PRESETS
 from mptcplab.traces.link_trace import COLUMNS
 
 
-def _key(examples: Sequence[object], default: object = None, description: str = "") -> Any:
-    """A key; the docstring below it describes it. If no value is the default, that text ends with
-    what holds "By default".
+def _key(
+    reads: Reads, examples: Sequence[object], default: object = None, description: str = ""
+) -> Any:
+    """A key, and how its value is read; the docstring below it describes it. If no value is the
+    default, that text ends with what holds "By default".
     """
     extra: dict[str, Any] = {} if default is None else {"default": default}
-    return Field(
+    field: Any = Field(
         default=None,
         description=description or None,
         examples=list(examples),
         json_schema_extra=extra,
     )
+    field.metadata.append(reads)
+    return field
 
 
-def _option_key(name: str, examples: Sequence[object]) -> Any:
+def _option_key(name: str, reads: Reads, examples: Sequence[object]) -> Any:
     """A key that is an option, too."""
     key = option_keys.KEYS[name]
-    return _key(examples, key.default, key.description)
+    return _key(reads, examples, key.default, key.description)
+
+
+def _table(example: str, default: BaseModel) -> Any:
+    """A key whose value is a table, with such keys as the example says."""
+    field: Any = Field(default=default)
+    field.metadata.append(fields.table(example))
+    return field
 
 
 class _Literal(BaseModel):
@@ -104,86 +80,83 @@ def _read_columns(value: object) -> dict[str, str]:
 class LiteralTrace(_Literal):
     """A trace of a link, and how the lab reads and plays it."""
 
-    file: Annotated[str | None, fields.FILE] = _key(["lte.down"])
+    file: str | None = _key(fields.FILE, ["lte.down"])
     """The file, Mahimahi or CSV; a relative path starts at the scenario file."""
-    columns: Annotated[
-        dict[str, str] | None,
+    columns: dict[str, str] | None = _key(
         Reads(
             _read_columns,
             {"type": "object", "additionalProperties": {"type": "string"}},
             ", ".join(f"`{column}`" for column in COLUMNS),
         ),
-    ] = _key([{"rate": "DL_bitrate [kbit]"}])
+        [{"rate": "DL_bitrate [kbit]"}],
+    )
     """For a CSV file: the columns of time, rate, delay and loss, each with its unit. By default the
     columns with these names.
     """
-    interval: Annotated[int | None, fields.time("the time of a row", "1ns", "86400s")] = _key(
-        ["1s"]
-    )
+    interval: int | None = _key(fields.time("the time of a row", "1ns", "86400s"), ["1s"])
     """For a CSV file: the time of each row. By default the file has a column of times."""
-    skip_empty: Annotated[bool | None, fields.FLAG] = _key([True], False)
+    skip_empty: bool | None = _key(fields.FLAG, [True], False)
     """Skip the rows of a CSV file without a value."""
-    offset: Annotated[int | None, fields.time("an offset", "0s", "86400s")] = _key(["30s"], "0s")
+    offset: int | None = _key(fields.time("an offset", "0s", "86400s"), ["30s"], "0s")
     """The time in the trace at which the workload starts."""
-    repeat: Annotated[bool | None, fields.FLAG] = _key([False], True)
+    repeat: bool | None = _key(fields.FLAG, [False], True)
     """The trace starts again at its end; otherwise its last values stay."""
-    resolution: Annotated[int | None, fields.time("a resolution", "1ms", "60s")] = _key(
-        ["100ms"], "10ms"
-    )
+    resolution: int | None = _key(fields.time("a resolution", "1ms", "60s"), ["100ms"], "10ms")
     """The shortest time between two changes; the lab averages shorter ones."""
-
-
-_Discipline = Annotated[Discipline | None, fields.choice("a queue_discipline", DISCIPLINES)]
 
 
 class LiteralDirection(_Literal):
     """The differences in one direction of a path."""
 
-    rate: Rate = _key(["50mbit", "0.5gbit"])
+    rate: int | None = _key(fields.RATE, ["50mbit", "0.5gbit"])
     """Rate of the link, in bits per second. By default from the path, its preset or its link; one
     of them needs it.
     """
-    delay: Delay = _key(["10ms", "250us"])
+    delay: int | None = _key(fields.DELAY, ["10ms", "250us"])
     """One-way delay. By default from the same places as the rate."""
-    jitter: Jitter = _key(["2ms"], "0ms")
+    jitter: int | None = _key(fields.JITTER, ["2ms"], "0ms")
     """Variation of the delay, at most the delay; packets keep their order."""
-    loss: Loss = _key(["0.1%"], "0%")
+    loss: float | None = _key(fields.LOSS, ["0.1%"], "0%")
     """Fraction of packets lost at random."""
-    loss_burst: Annotated[int | None, fields.count("a loss_burst", 1, 10_000)] = _key([5])
+    loss_burst: int | None = _key(fields.count("a loss_burst", 1, 10_000), [5])
     """Mean number of packets lost in a row: the length of the bad state of the Gilbert-Elliott
     model. By default losses are independent.
     """
-    loss_bad: Part = _key(["50%"], "100%")
+    loss_bad: float | None = _key(fields.PART, ["50%"], "100%")
     """Fraction of packets lost in the bad state; with loss_burst."""
-    loss_good: Part = _key(["0.01%"], "0%")
+    loss_good: float | None = _key(fields.PART, ["0.01%"], "0%")
     """Fraction of packets lost in the good state; with loss_burst."""
-    loss_correlation: Part = _key(["25%"], "0%")
+    loss_correlation: float | None = _key(fields.PART, ["25%"], "0%")
     """Dependence of a packet's random number on the previous one, as in netem; it lowers the loss.
     """
-    drop: Drops = _key([[5, 17, "100-120"], "5+17+100-120"])
+    drop: tuple[tuple[int, int], ...] | None = _key(
+        fields.DROPS, [[5, 17, "100-120"], "5+17+100-120"]
+    )
     """Packets with data that the router drops: their numbers, from 1 at the start of the workload.
     """
-    drop_acks: Drops = _key([[1, 2]])
+    drop_acks: tuple[tuple[int, int], ...] | None = _key(fields.DROPS, [[1, 2]])
     """The same for packets without data."""
-    duplicate: Loss = _key(["0.1%"], "0%")
+    duplicate: float | None = _key(fields.LOSS, ["0.1%"], "0%")
     """Fraction of packets that arrive twice."""
-    reorder: Loss = _key(["1%"], "0%")
+    reorder: float | None = _key(fields.LOSS, ["1%"], "0%")
     """Fraction of packets that overtake earlier ones."""
-    reorder_by: Delay = _key(["2ms"])
+    reorder_by: int | None = _key(fields.DELAY, ["2ms"])
     """Time by which they arrive earlier. By default the whole delay."""
-    queue: Queue = _key([300, "300p", "300KB"])
+    queue: int | None = _key(fields.QUEUE, [300, "300p", "300KB"])
     """Queue limit in packets, or a size. By default one bandwidth-delay product (at least 20
     packets), or the discipline's own default.
     """
-    queue_discipline: _Discipline = _key(["codel"], "netem")
+    queue_discipline: limits.Discipline | None = _key(
+        fields.choice("a queue_discipline", limits.DISCIPLINES), ["codel"], "netem"
+    )
     """netem limits waiting packets and packets in flight together; droptail limits waiting packets
     alone; codel, fq_codel, red and pie are the kernel's. A queue with a size is droptail.
     """
-    bottleneck: Annotated[Bottleneck | None, fields.choice("a bottleneck", BOTTLENECKS)] = _key(
-        ["host"], "router"
+    bottleneck: limits.Bottleneck | None = _key(
+        fields.choice("a bottleneck", limits.BOTTLENECKS), ["host"], "router"
     )
     """The place of the rate and the queue: the router, or the interface of the sending host."""
-    cross: Cross = _key(["30mbit"], "0bit")
+    cross: int | None = _key(fields.CROSS, ["30mbit"], "0bit")
     """Rate of cross traffic: full-size UDP packets from the start of the workload."""
     trace: Annotated[
         LiteralTrace | None,
@@ -197,9 +170,6 @@ class LiteralDirection(_Literal):
     """A trace: a file, or a table. Its rate, delay and loss replace the given ones."""
 
 
-_Name = Annotated[str | None, fields.NAME]
-
-
 class LiteralLink(LiteralDirection):
     """A link that several paths share, between two routers."""
 
@@ -210,17 +180,13 @@ class LiteralLink(LiteralDirection):
         }
     )
 
-    name: _Name = _key(["wifi"])
+    name: str | None = _key(fields.NAME, ["wifi"])
     """Its name, unique in the scenario."""
-    preset: Annotated[str | None, fields.choice("a preset", tuple(PRESETS))] = _key(["lte"])
+    preset: str | None = _key(fields.choice("a preset", tuple(PRESETS)), ["lte"])
     """Kind of link; its values fill the gaps."""
-    up: Annotated[LiteralDirection, fields.table("keys such as up.rate")] = Field(
-        default=LiteralDirection()
-    )
+    up: LiteralDirection = _table("keys such as up.rate", LiteralDirection())
     """Differences from client to server."""
-    down: Annotated[LiteralDirection, fields.table("keys such as down.rate")] = Field(
-        default=LiteralDirection()
-    )
+    down: LiteralDirection = _table("keys such as down.rate", LiteralDirection())
     """Differences from server to client."""
 
 
@@ -238,28 +204,28 @@ class LiteralPath(LiteralLink):
         }
     )
 
-    link: Annotated[tuple[str, ...] | None, fields.names("links", MAX_LINKS)] = _key(
-        ["bottleneck", ["access", "backbone"]]
+    link: tuple[str, ...] | None = _key(
+        fields.names("links", limits.MAX_LINKS), ["bottleneck", ["access", "backbone"]]
     )
     """The shared link behind the path's own router, or several in this order. With a link, the path
     needs no rate or delay of its own.
     """
-    ip: Annotated[Ip | None, fields.IP] = _key(["6"], "4")
+    ip: limits.Ip | None = _key(fields.IP, ["6"], "4")
     """IP version of its addresses. With both, the subflow uses IPv6, and programs choose."""
 
 
 class LiteralChange(_Literal):
     """The changes of an event in one direction of its path: new values, or factors of the old."""
 
-    rate: Annotated[int | float | None, fields.or_factor(fields.RATE)] = _key(["5mbit", "x0.1"])
+    rate: int | float | None = _key(fields.or_factor(fields.RATE), ["5mbit", "x0.1"])
     """The new rate, or a factor for the current one. By default unchanged."""
-    delay: Annotated[int | float | None, fields.or_factor(fields.DELAY)] = _key(["100ms", "x3"])
+    delay: int | float | None = _key(fields.or_factor(fields.DELAY), ["100ms", "x3"])
     """The new one-way delay, or a factor for the current one. By default unchanged."""
-    jitter: Jitter = _key(["5ms"])
+    jitter: int | None = _key(fields.JITTER, ["5ms"])
     """The new jitter. By default unchanged."""
-    loss: Loss = _key(["2%"])
+    loss: float | None = _key(fields.LOSS, ["2%"])
     """The new loss. By default unchanged."""
-    cross: Cross = _key(["30mbit", 0])
+    cross: int | None = _key(fields.CROSS, ["30mbit", 0])
     """The new rate of cross traffic; 0 for none. By default unchanged."""
 
 
@@ -273,39 +239,31 @@ class LiteralEvent(LiteralChange):
         }
     )
 
-    at: Annotated[int | None, fields.time("the time of an event", "0s", "86400s")] = _key(["3s"])
+    at: int | None = _key(fields.time("the time of an event", "0s", "86400s"), ["3s"])
     """Time of the first occurrence, from the start of the workload."""
-    path: _Name = _key(["lte"])
+    path: str | None = _key(fields.NAME, ["lte"])
     """Name of the affected path. By default none, with a link."""
-    link: _Name = _key(["bottleneck"])
+    link: str | None = _key(fields.NAME, ["bottleneck"])
     """Name of the affected link, instead of a path. By default none."""
-    action: Annotated[Action | None, fields.choice("an action", ACTIONS)] = _key(["down"])
+    action: limits.Action | None = _key(fields.choice("an action", limits.ACTIONS), ["down"])
     """down: the path loses every packet in both directions; up: it works again; unplug: the
     client's device on the path has no carrier; close: the server removes its address on the path,
     and the subflow ends; change: the path gets the rate, delay, jitter or loss given here;
     handover: a tenth of the rate and three times the delay, for a while; backup, regular: the
     subflow becomes a last resort, or like the others again.
     """
-    lasts: Annotated[int | None, fields.time("how long an event lasts", "1us", "86400s")] = _key(
-        ["2s"]
-    )
+    lasts: int | None = _key(fields.time("how long an event lasts", "1us", "86400s"), ["2s"])
     """Time until the lab undoes it. By default it stays; a handover lasts a random time, below 100
     ms for 85 of 100, seconds for the others.
     """
-    every: Annotated[int | None, fields.time("the period of an event", "1ms", "86400s")] = _key(
-        ["15s"]
-    )
+    every: int | None = _key(fields.time("the period of an event", "1ms", "86400s"), ["15s"])
     """Period of its repetitions. By default it happens once."""
-    random: Annotated[bool | None, fields.FLAG] = _key([True], False)
+    random: bool | None = _key(fields.FLAG, [True], False)
     """The time between two occurrences is random (exponential, from the seed), with mean `every`.
     """
-    up: Annotated[LiteralChange, fields.table("keys such as up.rate")] = Field(
-        default=LiteralChange()
-    )
+    up: LiteralChange = _table("keys such as up.rate", LiteralChange())
     """Differences from client to server."""
-    down: Annotated[LiteralChange, fields.table("keys such as down.rate")] = Field(
-        default=LiteralChange()
-    )
+    down: LiteralChange = _table("keys such as down.rate", LiteralChange())
     """Differences from server to client."""
 
 
@@ -314,91 +272,81 @@ class LiteralWorkload(_Literal):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"required": ["kind"]}, {"not": {"required": ["duration", "size"]}}],
+            "anyOf": [{"required": ["kind"]}, {"not": {"required": ["duration", "size"]}}]
         }
     )
 
-    kind: Annotated[str | None, fields.choice("the kind of a workload", WORKLOADS)] = _key(
-        ["cbr"], "bulk"
+    kind: str | None = _key(
+        fields.choice("the kind of a workload", limits.WORKLOADS), ["cbr"], "bulk"
     )
     """bulk sends all that the connection can carry; transfers follow one another, each of a given
     size; cbr sends blocks at a constant rate; requests are small, with responses; web loads a page;
     video sends segments to a player with a buffer; frames is live video, with deadlines.
     """
-    direction: Annotated[str | None, fields.choice("a direction", WORKLOAD_DIRECTIONS)] = (
-        _option_key("direction", ["down"])
+    direction: str | None = _option_key(
+        "direction", fields.choice("a direction", limits.WORKLOAD_DIRECTIONS), ["down"]
     )
-    duration: Annotated[int | None, fields.time("a duration", "100ms", "86400s")] = _option_key(
-        "duration", ["20s"]
+    duration: int | None = _option_key(
+        "duration", fields.time("a duration", "100ms", "86400s"), ["20s"]
     )
-    size: Annotated[int | None, fields.size("a size", "1B", "1TB")] = _option_key(
-        "size", ["10MB", "64KiB", 1448]
+    size: int | None = _option_key(
+        "size", fields.size("a size", "1B", "1TB"), ["10MB", "64KiB", 1448]
     )
-    warmup: Annotated[int | None, fields.time("a warm-up", "0s", "86400s")] = _option_key(
-        "warmup", ["2s"]
+    warmup: int | None = _option_key("warmup", fields.time("a warm-up", "0s", "86400s"), ["2s"])
+    start: limits.Start | None = _option_key(
+        "start", fields.choice("a start", limits.STARTS), ["established"]
     )
-    start: Annotated[Start | None, fields.choice("a start", STARTS)] = _option_key(
-        "start", ["established"]
-    )
-    no_delay: Annotated[bool | None, fields.FLAG] = _key([True])
+    no_delay: bool | None = _key(fields.FLAG, [True])
     """A short last segment does not wait for an acknowledgment (TCP_NODELAY). By default false for
     bulk, as in iperf3; true for all others, as in curl, nginx and browsers.
     """
-    count: Annotated[int | None, fields.count("a count", 1, 50_000)] = _key([50])
+    count: int | None = _key(fields.count("a count", 1, 50_000), [50])
     """Number of transfers, or of requests with a think time. By default 20; 100 for requests."""
-    interval: Annotated[int | None, fields.time("an interval", "1us", "86400s")] = _key(["500ms"])
+    interval: int | None = _key(fields.time("an interval", "1us", "86400s"), ["500ms"])
     """Time from one to the next; for cbr, an alternative to the rate. By default transfers follow
     one another; 100ms for requests.
     """
-    rate: Rate = _key(["500kbit", "4mbit"])
+    rate: int | None = _key(fields.RATE, ["500kbit", "4mbit"])
     """Rate of the blocks; for frames, their mean rate. By default 500kbit; 4mbit for frames."""
-    fresh: Annotated[bool | None, fields.FLAG] = _key([True])
+    fresh: bool | None = _key(fields.FLAG, [True])
     """Connections open when needed, which takes time; each transfer has its own. By default false
     for transfers, true for web.
     """
-    request: Annotated[int | None, fields.size("a request", "1B", "1GB")] = _key(["500B"])
+    request: int | None = _key(fields.size("a request", "1B", "1GB"), ["500B"])
     """Size of a request. By default 100B for requests, 500B for web and video."""
-    response: Annotated[int | None, fields.size("a response", "1B", "1GB")] = _key(["10KB"], "1KB")
+    response: int | None = _key(fields.size("a response", "1B", "1GB"), ["10KB"], "1KB")
     """Size of a response."""
-    random: Annotated[bool | None, fields.FLAG] = _key([True], False)
+    random: bool | None = _key(fields.FLAG, [True], False)
     """The time between two requests is random (exponential, from the seed), with mean `interval`.
     """
-    think: Annotated[int | None, fields.time("a think time", "0s", "3600s")] = _key(["200ms"])
+    think: int | None = _key(fields.time("a think time", "0s", "3600s"), ["200ms"])
     """Time from a response to the next request, instead of an interval."""
-    page: Annotated[str | None, fields.FILE] = _key(["page.toml"])
+    page: str | None = _key(fields.FILE, ["page.toml"])
     """A TOML file that describes the page; a relative path starts at the scenario file. By default
     a page of median size.
     """
-    connections: Annotated[int | None, fields.count("the number of connections", 1, 256)] = _key(
-        [1], 6
-    )
+    connections: int | None = _key(fields.count("the number of connections", 1, 256), [1], 6)
     """Number of connections that load the page."""
-    bitrates: Annotated[tuple[int, ...] | None, fields.BITRATES] = _key(
-        [["1mbit", "3mbit"], "1mbit/3mbit"]
-    )
+    bitrates: tuple[int, ...] | None = _key(fields.BITRATES, [["1mbit", "3mbit"], "1mbit/3mbit"])
     """The available bitrates, ascending. By default ten, 235kbit to 5800kbit."""
-    segment: Annotated[int | None, fields.time("a segment", "100ms", "60s")] = _key(["2s"], "4s")
+    segment: int | None = _key(fields.time("a segment", "100ms", "60s"), ["2s"], "4s")
     """Playing time of a segment."""
-    buffer: Annotated[int | None, fields.time("a playback buffer", "200ms", "3600s")] = _key(
-        ["30s"], "40s"
-    )
+    buffer: int | None = _key(fields.time("a playback buffer", "200ms", "3600s"), ["30s"], "40s")
     """Size of the player's buffer, at least two segments."""
-    reservoir: Annotated[int | None, fields.time("a reservoir", "0s", "3600s")] = _key(["10s"])
+    reservoir: int | None = _key(fields.time("a reservoir", "0s", "3600s"), ["10s"])
     """Buffered time up to which the player takes the lowest bitrate. By default 3/8 of the buffer.
     """
-    cushion: Annotated[int | None, fields.time("a cushion", "1ms", "3600s")] = _key(["15s"])
+    cushion: int | None = _key(fields.time("a cushion", "1ms", "3600s"), ["15s"])
     """Buffered time above the reservoir from which the player takes the highest bitrate. By default
     21/40 of the buffer.
     """
-    fps: Annotated[int | None, fields.count("fps (frames per second)", 1, 240)] = _key([30], 25)
+    fps: int | None = _key(fields.count("fps (frames per second)", 1, 240), [30], 25)
     """Frames per second."""
-    gop: Annotated[str | None, fields.GOP] = _key(["IPPPPP"], "IBBPBBPBBPBB")
+    gop: str | None = _key(fields.GOP, ["IPPPPP"], "IBBPBBPBBPBB")
     """The repeated group of pictures, in sending order."""
-    ratio: Annotated[tuple[int, int, int] | None, fields.RATIO] = _key(["6:3:1"], "14:5:2")
+    ratio: tuple[int, int, int] | None = _key(fields.RATIO, ["6:3:1"], "14:5:2")
     """Ratio of the sizes of I, P and B frames."""
-    deadline: Annotated[int | None, fields.time("a deadline", "1ms", "60s")] = _key(
-        ["50ms"], "150ms"
-    )
+    deadline: int | None = _key(fields.time("a deadline", "1ms", "60s"), ["50ms"], "150ms")
     """Time from a frame's due time to its deadline."""
 
 
@@ -407,29 +355,29 @@ class LiteralConnection(_Literal):
 
     model_config = ConfigDict(json_schema_extra={"required": ["name", "paths"]})
 
-    name: _Name = _key(["background"])
+    name: str | None = _key(fields.NAME, ["background"])
     """Its name, unique among the connections."""
-    paths: Annotated[tuple[str, ...] | None, fields.names("paths", MAX_PATHS)] = _key(
-        [["wifi", "lte"], "wifi/lte"]
+    paths: tuple[str, ...] | None = _key(
+        fields.names("paths", limits.MAX_PATHS), [["wifi", "lte"], "wifi/lte"]
     )
     """Its paths; one for plain TCP. No other connection uses them; connections share links."""
-    count: Annotated[int | None, fields.count("a count", 1, MAX_CONNECTIONS)] = _key([10], 1)
+    count: int | None = _key(fields.count("a count", 1, limits.MAX_CONNECTIONS), [10], 1)
     """Number of such connections, each with its own hosts and its own copies of the paths."""
-    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _key(["tcp"])
+    transport: limits.Transport | None = _key(
+        fields.choice("a transport", limits.TRANSPORTS), ["tcp"]
+    )
     """mptcp or tcp. By default the scenario's."""
-    scheduler: Annotated[str | None, fields.SCHEDULER] = _key(["minrtt"])
+    scheduler: str | None = _key(fields.SCHEDULER, ["minrtt"])
     """Its scheduler. By default the scenario's, one after the other."""
-    cc: Annotated[str | None, fields.CC] = _key(["reno"])
+    cc: str | None = _key(fields.CC, ["reno"])
     """Its congestion control. By default the scenario's, one after the other."""
-    start: Annotated[int | None, fields.time("a start", "0s", "86400s")] = _key(["5s"])
+    start: int | None = _key(fields.time("a start", "0s", "86400s"), ["5s"])
     """Time at which it opens, after the start of the workload. By default in time for the workload,
     see its `start`.
     """
-    end: Annotated[int | None, fields.time("an end", "100ms", "86400s")] = _key(["30s"])
+    end: int | None = _key(fields.time("an end", "100ms", "86400s"), ["30s"])
     """Time at which its application stops sending. By default the end of the workload."""
-    workload: Annotated[LiteralWorkload, fields.table("keys such as kind and direction")] = Field(
-        default=LiteralWorkload()
-    )
+    workload: LiteralWorkload = _table("keys such as kind and direction", LiteralWorkload())
     """Its workload, except video. By default the scenario's workload."""
 
 
@@ -438,69 +386,65 @@ class LiteralScenario(_Literal):
 
     model_config = ConfigDict(json_schema_extra={"required": ["path"]})
 
-    scheduler: Annotated[tuple[str, ...] | None, fields.SCHEDULERS] = _option_key(
-        "scheduler", ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]]
+    scheduler: tuple[str, ...] | None = _option_key(
+        "scheduler", fields.SCHEDULERS, ["default", ["minrtt", "minrtt:rp=off", "./mine.c"]]
     )
-    cc: Annotated[tuple[str, ...] | None, fields.CCS] = _option_key(
-        "cc", ["bbr", ["reno", "lia", "lia:exact=on"]]
+    cc: tuple[str, ...] | None = _option_key(
+        "cc", fields.CCS, ["bbr", ["reno", "lia", "lia:exact=on"]]
     )
-    kernel: Annotated[tuple[str, ...] | None, fields.KERNELS] = _option_key(
-        "kernel", ["6.12", ["6.12", "mine"]]
+    kernel: tuple[str, ...] | None = _option_key(
+        "kernel", fields.KERNELS, ["6.12", ["6.12", "mine"]]
     )
-    transport: Annotated[Transport | None, fields.choice("a transport", TRANSPORTS)] = _option_key(
-        "transport", ["tcp"]
+    transport: limits.Transport | None = _option_key(
+        "transport", fields.choice("a transport", limits.TRANSPORTS), ["tcp"]
     )
-    seed: Annotated[int | None, fields.whole("a seed", 0, MAX_SEED)] = _option_key("seed", [7])
-    seed_delay: Annotated[int | None, fields.time("a seed delay", "0us", "100ms")] = _option_key(
-        "seed_delay", ["0us", "100us"]
+    seed: int | None = _option_key("seed", fields.whole("a seed", 0, limits.MAX_SEED), [7])
+    seed_delay: int | None = _option_key(
+        "seed_delay", fields.time("a seed delay", "0us", "100ms"), ["0us", "100us"]
     )
-    vary: Annotated[tuple[str, ...] | None, fields.VARY] = _option_key(
-        "vary", ["2%", ["5%", "loss=20%", "lte.rate=10%"]]
+    vary: tuple[str, ...] | None = _option_key(
+        "vary", fields.VARY, ["2%", ["5%", "loss=20%", "lte.rate=10%"]]
     )
-    repeat: Annotated[int | None, fields.whole("repeat", 1, MAX_REPEAT)] = _option_key(
-        "repeat", [5]
+    repeat: int | None = _option_key("repeat", fields.whole("repeat", 1, limits.MAX_REPEAT), [5])
+    send_buffer: int | None = _option_key(
+        "send_buffer", fields.buffer("a send buffer"), ["auto", "256KiB"]
     )
-    send_buffer: Annotated[int | None, fields.buffer("a send buffer")] = _option_key(
-        "send_buffer", ["auto", "256KiB"]
+    receive_buffer: int | None = _option_key(
+        "receive_buffer", fields.buffer("a receive buffer"), ["auto", "64KiB"]
     )
-    receive_buffer: Annotated[int | None, fields.buffer("a receive buffer")] = _option_key(
-        "receive_buffer", ["auto", "64KiB"]
-    )
-    sample_interval: Annotated[int | None, fields.time("a sample interval", "100us", "60s")] = (
-        _option_key("sample_interval", ["10ms", "1ms"])
+    sample_interval: int | None = _option_key(
+        "sample_interval", fields.time("a sample interval", "100us", "60s"), ["10ms", "1ms"]
     )
     path: Annotated[
         tuple[Annotated[LiteralPath, fields.table("name, rate and delay")], ...],
         fields.tables("path"),
-    ] = Field(default=(), json_schema_extra={"minItems": 1, "maxItems": MAX_ALL_PATHS})
+    ] = Field(default=(), json_schema_extra={"minItems": 1, "maxItems": limits.MAX_ALL_PATHS})
     """The paths, each a table headed [[path]]: 1 to 8 per connection."""
     link: Annotated[
         tuple[Annotated[LiteralLink, fields.table("name, rate and delay")], ...],
         fields.tables("link"),
-    ] = Field(default=(), json_schema_extra={"maxItems": MAX_LINKS})
+    ] = Field(default=(), json_schema_extra={"maxItems": limits.MAX_LINKS})
     """Links that paths share, each a table headed [[link]]."""
     connection: Annotated[
         tuple[Annotated[LiteralConnection, fields.table("name and paths")], ...],
         fields.tables("connection"),
-    ] = Field(default=(), json_schema_extra={"maxItems": MAX_CONNECTIONS})
+    ] = Field(default=(), json_schema_extra={"maxItems": limits.MAX_CONNECTIONS})
     """The connections, each a table headed [[connection]]. Without any, one pair of hosts has all
     paths.
     """
     event: Annotated[
         tuple[Annotated[LiteralEvent, fields.table("at, path and action")], ...],
         fields.tables("event"),
-    ] = Field(default=(), json_schema_extra={"maxItems": MAX_EVENTS})
+    ] = Field(default=(), json_schema_extra={"maxItems": limits.MAX_EVENTS})
     """Events on paths during the run, each a table headed [[event]]."""
-    workload: Annotated[LiteralWorkload, fields.table("keys such as kind and duration")] = Field(
-        default=LiteralWorkload()
-    )
+    workload: LiteralWorkload = _table("keys such as kind and duration", LiteralWorkload())
     """The data of the connections."""
 
 
 def by_direction(table: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
     """A link, path or event, and its tables up and down, each with the place of its keys."""
     yield table, ()
-    for direction in DIRECTIONS:
+    for direction in limits.DIRECTIONS:
         yield getattr(table, direction), (direction,)
 
 
@@ -546,8 +490,8 @@ def _tidy(node: object) -> None:
 
 def kinds_of(key: str) -> tuple[str, ...]:
     """The kinds of workload that have a key; none if all have it."""
-    kinds = tuple(kind for kind, keys in WORKLOAD_KEYS.items() if key in keys)
-    return () if len(kinds) == len(WORKLOADS) else kinds
+    kinds = tuple(kind for kind, keys in limits.WORKLOAD_KEYS.items() if key in keys)
+    return () if len(kinds) == len(limits.WORKLOADS) else kinds
 
 
 # From data to the literal scenario
@@ -595,15 +539,8 @@ def _tables(model: type[BaseModel], name: str) -> Iterator[tuple[str, type[BaseM
     """A table and all tables within it, by their keys, such as path.up.trace."""
     yield name, model
     for key, field in model.model_fields.items():
-        for inner in _models(field.annotation):
+        for inner in toml_file.models_in(field.annotation):
             yield from _tables(inner, f"{name}.{key}".lstrip("."))
-
-
-def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models(part)
 
 
 _TABLES = dict(_tables(LiteralScenario, ""))
@@ -612,9 +549,8 @@ _OTHER_WORDS = {"bandwidth": "rate", "latency": "delay", "limit": "queue", "byte
 
 
 def _unknown_key(place: Place, mistakes: Mistakes) -> str:
-    table = ".".join(step for step in place[:-1] if isinstance(step, str))
     word = str(place[-1])
-    known = list(_TABLES[table].model_fields)
+    known = list(toml_file.table_at(LiteralScenario, place).model_fields)
     # In TOML every key after a [table] belongs to that table: the most common slip.
     homes = [name for name, model in _TABLES.items() if word in model.model_fields]
     # many tables have a rate or a name; suggest the most ordinary one

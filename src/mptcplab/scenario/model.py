@@ -8,16 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mptcplab.scenario import scheduler
-from mptcplab.scenario.limits import (
-    IP_VERSIONS,
-    Action,
-    Bottleneck,
-    Discipline,
-    Ip,
-    IpVersion,
-    Transport,
-)
+from mptcplab.scenario import limits, scheduler
 from mptcplab.scenario.scheduler import Choice
 from mptcplab.scenario.workload import AnyWorkload
 
@@ -69,8 +60,8 @@ class Shape(_Resolved):
     reorder_by_ns: int | None = None
     queue_packets: int | None
     queue_bytes: int | None = None
-    queue_discipline: Discipline = "netem"
-    bottleneck: Bottleneck = "router"
+    queue_discipline: limits.Discipline = "netem"
+    bottleneck: limits.Bottleneck = "router"
     cross_bps: int = 0
     steps: tuple[TraceStep, ...] = ()
 
@@ -90,14 +81,14 @@ class Path(Link):
     """
 
     links: tuple[str, ...] = ()
-    ip: Ip = Field(default="4", exclude_if=lambda ip: ip == "4")
+    ip: limits.Ip = Field(default="4", exclude_if=lambda ip: ip == "4")
 
     @property
-    def versions(self) -> tuple[IpVersion, ...]:
-        return IP_VERSIONS[self.ip]
+    def versions(self) -> tuple[limits.IpVersion, ...]:
+        return limits.IP_VERSIONS[self.ip]
 
     @property
-    def version(self) -> IpVersion:
+    def version(self) -> limits.IpVersion:
         """The version of its subflow: IPv6 where there are both, as programs choose (RFC 6724)."""
         return self.versions[-1]
 
@@ -131,7 +122,7 @@ class Event(_Resolved):
 
     at_ns: int
     path: str
-    action: Action
+    action: limits.Action
     lasts_ns: int | None = None
     every_ns: int | None = None
     random: bool = False
@@ -149,7 +140,7 @@ class Connection(_Resolved):
 
     name: str
     paths: tuple[str, ...]
-    transport: Transport
+    transport: limits.Transport
     scheduler: Choice | None
     cc: str | None
     start_ns: int = 0
@@ -202,7 +193,7 @@ class Scenario(_Resolved):
     events: tuple[Event, ...]
     first_path: int = 1
     start_ns: int = 0
-    transport: Transport
+    transport: limits.Transport
     scheduler: Choice
     cc: str
     send_buffer_bytes: int | None
@@ -226,11 +217,7 @@ class Scenario(_Resolved):
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
 
     def with_(
-        self,
-        *,
-        scheduler: Choice | None = None,
-        cc: str | None = None,
-        seed: int | None = None,
+        self, *, scheduler: Choice | None = None, cc: str | None = None, seed: int | None = None
     ) -> Scenario:
         """The same scenario with another scheduler, congestion control, seed, or all of them."""
         changes = {"scheduler": scheduler, "cc": cc, "seed": seed}

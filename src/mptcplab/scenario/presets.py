@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from mptcplab.scenario.limits import DIRECTIONS
-from mptcplab.traces.preset_traces import FOLDER
 
+#: The traces of presets that vary.
+FOLDER = Path(__file__).parents[1] / "traces" / "presets"
 NO_SOURCE = "typical, no source"
 #: The numbers of each direction.
 KEYS = ("rate", "delay", "loss", "queue")

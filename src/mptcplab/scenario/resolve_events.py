@@ -8,6 +8,7 @@ from typing import Any
 
 from mptcplab import units
 from mptcplab.mistakes import Mistakes, unknown
+from mptcplab.scenario import model
 from mptcplab.scenario.fields import Factor
 from mptcplab.scenario.limits import DIRECTIONS, MAX_EVENTS, MAX_OCCURRENCES, NO_RATE_BPS
 from mptcplab.scenario.literal import (
@@ -17,16 +18,6 @@ from mptcplab.scenario.literal import (
     LiteralScenario,
     by_direction,
     given,
-)
-from mptcplab.scenario.model import (
-    LONGEST_NS,
-    PRIORITY,
-    UP_OR_NOT,
-    Change,
-    Connection,
-    Event,
-    Link,
-    Path,
 )
 from mptcplab.scenario.resolve_paths import CROSS_OF_LINK, loss_mistake
 from mptcplab.scenario.workload import Workload
@@ -40,17 +31,17 @@ _HANDOVER_DELAY = Factor(3)
 
 def events(
     whole: LiteralScenario,
-    connections: Sequence[Connection],
+    connections: Sequence[model.Connection],
     transport: str,
     workload: Workload | None,
     mistakes: Mistakes,
-) -> tuple[Event, ...]:
+) -> tuple[model.Event, ...]:
     """The events in the order of time; impossible ones are reported."""
     if len(whole.event) > MAX_EVENTS:
         mistakes.add(("event",), f"{len(whole.event)} events; at most {MAX_EVENTS} are possible")
     duration_ns = workload.duration_ns if workload else None
     single = _paths_of_tcp(whole, connections, transport)
-    found: list[tuple[int, Event]] = []
+    found: list[tuple[int, model.Event]] = []
     for index, literal in enumerate(whole.event):
         inside = mistakes.inside("event", index)
         for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
@@ -64,14 +55,14 @@ def events(
         possible = _check_target(literal, whole, single, inside)
         if possible and literal.at is not None and literal.action is not None:
             found.append((index, _event(literal)))
-    _check_occurrences([event for _, event in found], duration_ns or LONGEST_NS, mistakes)
+    _check_occurrences([event for _, event in found], duration_ns or model.LONGEST_NS, mistakes)
     found.sort(key=lambda item: item[1].at_ns)
     _check_order(found, _routes(whole), mistakes)
     return tuple(event for _, event in found)
 
 
 def _paths_of_tcp(
-    whole: LiteralScenario, connections: Sequence[Connection], transport: str
+    whole: LiteralScenario, connections: Sequence[model.Connection], transport: str
 ) -> set[str]:
     """The paths that plain TCP uses."""
     if not connections and transport == "tcp":
@@ -108,7 +99,7 @@ def _check_target(
     if literal.action == "unplug" and kind == "link":
         mistakes.add(("action",), "a link has no device of the client; unplug its paths")
         return False
-    if literal.action in ("close", *PRIORITY) and (kind == "link" or name in single):
+    if literal.action in ("close", *model.PRIORITY) and (kind == "link" or name in single):
         of_tcp = "plain TCP has one path, with one address"
         why = "a link has no address" if kind == "link" else of_tcp
         mistakes.add(("action",), f"{why}; it can go down and up, and change")
@@ -120,7 +111,7 @@ def _check_target(
     return True
 
 
-def _check_occurrences(events: Sequence[Event], duration_ns: int, mistakes: Mistakes) -> None:
+def _check_occurrences(events: Sequence[model.Event], duration_ns: int, mistakes: Mistakes) -> None:
     times = sum(duration_ns // event.every_ns for event in events if event.every_ns)
     if times > MAX_OCCURRENCES:
         message = f"they happen {times} times in all; at most {MAX_OCCURRENCES} are possible"
@@ -168,8 +159,8 @@ def _check_event(literal: LiteralEvent, mistakes: Mistakes) -> None:
 
 def check_values(
     literals: Sequence[LiteralEvent],
-    paths: Sequence[Path],
-    links: Sequence[Link],
+    paths: Sequence[model.Path],
+    links: Sequence[model.Link],
     mistakes: Mistakes,
 ) -> None:
     """Report a new loss that the two states of its path cannot have, and a new rate for a path
@@ -195,27 +186,27 @@ def check_values(
                 inside.add(("loss",) if own.loss is None else (direction, "loss"), message)
 
 
-def _event(literal: LiteralEvent) -> Event:
+def _event(literal: LiteralEvent) -> model.Event:
     action = literal.action
     assert action is not None, "events without an action were reported"
     changed = DIRECTIONS if action in _CHANGING else ()
     times = {"at_ns": 0, **given(literal, "path", "link", *LiteralChange.model_fields)}
     changes: dict[str, Any] = {each: _change(literal, getattr(literal, each)) for each in changed}
-    return Event(path=literal.path or literal.link or "", **times, **changes)
+    return model.Event(path=literal.path or literal.link or "", **times, **changes)
 
 
-def _change(event: LiteralEvent, own: LiteralChange) -> Change:
+def _change(event: LiteralEvent, own: LiteralChange) -> model.Change:
     """The values for one direction; one given for it goes before one given for both."""
     values = {key: value for key, value in event if key in LiteralChange.model_fields}
     if event.action == "handover":
         values["rate"] = _HANDOVER_RATE if event.rate is None else event.rate
         values["delay"] = _HANDOVER_DELAY if event.delay is None else event.delay
     values.update((key, value) for key, value in own if value is not None)
-    return Change(**given(LiteralChange.model_construct(**values)))
+    return model.Change(**given(LiteralChange.model_construct(**values)))
 
 
 def _check_order(
-    events: Sequence[tuple[int, Event]],
+    events: Sequence[tuple[int, model.Event]],
     routes: Sequence[Sequence[Sequence[str]]],
     mistakes: Mistakes,
 ) -> None:
@@ -223,9 +214,9 @@ def _check_order(
 
     `routes` lists the paths of each connection, and for each path the links that it crosses.
     """
-    last: dict[str, Event] = {}
+    last: dict[str, model.Event] = {}
     for index, event in events:
-        if event.action not in UP_OR_NOT or event.lasts_ns:
+        if event.action not in model.UP_OR_NOT or event.lasts_ns:
             continue
         before = last.get(event.path)
         state = before.action if before else "up"

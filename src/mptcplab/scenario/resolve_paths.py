@@ -202,11 +202,7 @@ def _check_names(
 
 
 def _path(
-    literal: LiteralLink,
-    place: Place,
-    traces: Traces,
-    mistakes: Mistakes,
-    beyond_ns: int = 0,
+    literal: LiteralLink, place: Place, traces: Traces, mistakes: Mistakes, beyond_ns: int = 0
 ) -> Path | None:
     """A path or a link; the rest of the route adds `beyond_ns` to the RTT."""
     links = (literal.link or ()) if isinstance(literal, LiteralPath) else ()

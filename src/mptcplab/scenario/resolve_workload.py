@@ -10,23 +10,9 @@ from typing import Any
 from mptcplab import units
 from mptcplab.errors import InputError
 from mptcplab.mistakes import Mistakes, one_of
-from mptcplab.scenario import web_page
+from mptcplab.scenario import web_page, workload
 from mptcplab.scenario.limits import WORKLOAD_KEYS
 from mptcplab.scenario.literal import LiteralWorkload, given
-from mptcplab.scenario.workload import (
-    DEFAULT_BLOCK_BYTES,
-    DEFAULT_DURATION_NS,
-    MAX_MESSAGES,
-    AnyWorkload,
-    Bulk,
-    Cbr,
-    Frames,
-    Requests,
-    Transfers,
-    Video,
-    Web,
-    opens_connections,
-)
 
 #: Values of a workload, by the names of its fields.
 _Given = dict[str, Any]
@@ -50,7 +36,7 @@ _CUSHION = (126, 240)
 _DEFAULTS: Mapping[str, _Given] = {
     # transfers of 10 Mbit, as in Mahmud and Cho
     "transfers": {"transfer_bytes": 1_250_000, "count": 20, "interval_ns": None, "fresh": False},
-    "cbr": {"block_bytes": DEFAULT_BLOCK_BYTES, "rate_bps": None, "interval_ns": None},
+    "cbr": {"block_bytes": workload.DEFAULT_BLOCK_BYTES, "rate_bps": None, "interval_ns": None},
     # thin: each fits into a packet; our choice
     "requests": {
         "request_bytes": 100,
@@ -88,7 +74,9 @@ _SIZES = {"bulk": "size_bytes", "transfers": "transfer_bytes", "cbr": "block_byt
 _Report = Callable[[str, str], None]
 
 
-def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWorkload | None:
+def resolve(
+    literal: LiteralWorkload, folder: Path, mistakes: Mistakes
+) -> workload.AnyWorkload | None:
     """The workload with all defaults; None, after reporting mistakes, if it is invalid.
 
     The file of a page is looked up in `folder`.
@@ -111,12 +99,12 @@ def resolve(literal: LiteralWorkload, folder: Path, mistakes: Mistakes) -> AnyWo
         values[_SIZES[kind]] = literal.size
     try:
         if kind == "web":
-            found: AnyWorkload = _web(values, folder)
+            found: workload.AnyWorkload = _web(values, folder)
         else:
             found = _RESOLVERS[kind](
                 values, lambda key, message: mistakes.add(("workload", key), message)
             )
-        if opens_connections(found) and literal.start is not None:
+        if workload.opens_connections(found) and literal.start is not None:
             raise _Impossible(
                 "start", "its connections are opened when they are needed; leave it out"
             )
@@ -136,7 +124,7 @@ class _Impossible(Exception):  # noqa: N818
 
 def _timed(values: _Given, report: _Report) -> _Given:
     """The values, with a duration and a warm-up."""
-    duration_ns = values.get("duration_ns", DEFAULT_DURATION_NS)
+    duration_ns = values.get("duration_ns", workload.DEFAULT_DURATION_NS)
     warmup_ns = values.get("warmup_ns", min(MAX_DEFAULT_WARMUP_NS, duration_ns // 10))
     if warmup_ns >= duration_ns:
         length = units.format_time(duration_ns)
@@ -144,18 +132,18 @@ def _timed(values: _Given, report: _Report) -> _Given:
     return {**values, "duration_ns": duration_ns, "warmup_ns": warmup_ns}
 
 
-def _bulk(values: _Given, report: _Report) -> Bulk:
+def _bulk(values: _Given, report: _Report) -> workload.Bulk:
     if "size_bytes" not in values:
-        return Bulk(**_timed(values, report))
+        return workload.Bulk(**_timed(values, report))
     if "duration_ns" in values:
         raise _Impossible("size", "duration and size are both given; give one of them")
     if values.pop("warmup_ns", 0):
         report("warmup", "a workload of a given size has no warm-up; leave it out")
-    return Bulk(**values)
+    return workload.Bulk(**values)
 
 
-def _transfers(values: _Given, _report: _Report) -> Transfers:
-    found = Transfers(**{**_DEFAULTS["transfers"], **values})
+def _transfers(values: _Given, _report: _Report) -> workload.Transfers:
+    found = workload.Transfers(**{**_DEFAULTS["transfers"], **values})
     transfers = found.count * len(found.directions)
     if found.fresh and transfers > MAX_CONNECTIONS:
         limit = f"at most {MAX_CONNECTIONS} are possible"
@@ -165,12 +153,12 @@ def _transfers(values: _Given, _report: _Report) -> Transfers:
     return found
 
 
-def _cbr(values: _Given, report: _Report) -> Cbr:
+def _cbr(values: _Given, report: _Report) -> workload.Cbr:
     if "interval_ns" not in values:
         values.setdefault("rate_bps", DEFAULT_BLOCK_RATE_BPS)
     elif "rate_bps" in values:
         raise _Impossible("interval", "rate and interval are both given; give one of them")
-    found = Cbr(**{**_DEFAULTS["cbr"], **_timed(values, report)})
+    found = workload.Cbr(**{**_DEFAULTS["cbr"], **_timed(values, report)})
     assert found.duration_ns, "it lasts"
     if found.interval_ns is not None:
         blocks = -(-found.duration_ns // found.interval_ns)
@@ -182,7 +170,7 @@ def _cbr(values: _Given, report: _Report) -> Cbr:
     return found
 
 
-def _requests(values: _Given, report: _Report) -> Requests:
+def _requests(values: _Given, report: _Report) -> workload.Requests:
     if "think_ns" in values:
         for name in ("interval_ns", "random", "duration_ns", "warmup_ns"):
             if values.pop(name, None):
@@ -190,12 +178,12 @@ def _requests(values: _Given, report: _Report) -> Requests:
                     name.removesuffix("_ns"),
                     "with a think time, a request waits for the last response; leave it out",
                 )
-        return Requests(**{**_DEFAULTS["requests"], "count": DEFAULT_REQUESTS, **values})
+        return workload.Requests(**{**_DEFAULTS["requests"], "count": DEFAULT_REQUESTS, **values})
     if "count" in values:
         message = "requests at an interval are sent for a duration; a count goes with think"
         raise _Impossible("count", message)
     interval_ns = values.setdefault("interval_ns", DEFAULT_REQUEST_INTERVAL_NS)
-    found = Requests(**{**_DEFAULTS["requests"], **_timed(values, report)})
+    found = workload.Requests(**{**_DEFAULTS["requests"], **_timed(values, report)})
     assert found.duration_ns, "it lasts"
     number = -(-found.duration_ns // interval_ns)
     if found.random and number > _MAX_RANDOM_REQUESTS:
@@ -205,16 +193,16 @@ def _requests(values: _Given, report: _Report) -> Requests:
     return found
 
 
-def _web(values: _Given, folder: Path) -> Web:
+def _web(values: _Given, folder: Path) -> workload.Web:
     page = values.pop("page", None)
     try:
         objects = web_page.read(folder / page) if page else web_page.MEDIAN
     except InputError as error:
         raise _Impossible("page", str(error.problems[0])) from None
-    return Web(objects=objects, **{**_DEFAULTS["web"], **values})
+    return workload.Web(objects=objects, **{**_DEFAULTS["web"], **values})
 
 
-def _video(values: _Given, _report: _Report) -> Video:
+def _video(values: _Given, _report: _Report) -> workload.Video:
     duration_ns = values.pop("duration_ns", DEFAULT_VIDEO_NS)
     segment_ns: int = {**_DEFAULTS["video"], **values}["segment_ns"]
     buffer_ns = values.setdefault("buffer_ns", max(DEFAULT_BUFFER_NS, 2 * segment_ns))
@@ -234,24 +222,26 @@ def _video(values: _Given, _report: _Report) -> Video:
         raise _Impossible(blamed, message)
     segments = -(-duration_ns // segment_ns)
     _check_number(2 * segments, "duration")
-    found = Video(segments=segments, **{**_DEFAULTS["video"], **values})
+    found = workload.Video(segments=segments, **{**_DEFAULTS["video"], **values})
     if len(set(found.sizes)) < len(found.sizes):
         raise _Impossible("bitrates", "two of them have segments of the same size in bytes")
     return found
 
 
-def _frames(values: _Given, report: _Report) -> Frames:
-    found = Frames(**{**_DEFAULTS["frames"], **_timed(values, report)})
+def _frames(values: _Given, report: _Report) -> workload.Frames:
+    found = workload.Frames(**{**_DEFAULTS["frames"], **_timed(values, report)})
     _check_number(found.frames * len(found.directions), "duration")
     return found
 
 
 def _check_number(messages: int, blamed: str) -> None:
-    if messages > MAX_MESSAGES:
-        raise _Impossible(blamed, f"{messages} messages; at most {MAX_MESSAGES} are possible")
+    if messages > workload.MAX_MESSAGES:
+        raise _Impossible(
+            blamed, f"{messages} messages; at most {workload.MAX_MESSAGES} are possible"
+        )
 
 
-_RESOLVERS: dict[str, Callable[[_Given, _Report], AnyWorkload]] = {
+_RESOLVERS: dict[str, Callable[[_Given, _Report], workload.AnyWorkload]] = {
     "bulk": _bulk,
     "transfers": _transfers,
     "cbr": _cbr,

@@ -321,10 +321,7 @@ def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Cho
     if settings[-1].value == settings[-1].default:
         settings = settings[:-1]
     choice = Choice(
-        name=scheduler.name,
-        settings=settings,
-        digest=scheduler.digest,
-        units=scheduler.units,
+        name=scheduler.name, settings=settings, digest=scheduler.digest, units=scheduler.units
     )
     return choice, scheduler
 

@@ -13,13 +13,7 @@ from typing import Any, TypeVar
 from mptcplab import units
 from mptcplab.errors import InputError, Problem
 from mptcplab.mistakes import shown
-from mptcplab.scenario.limits import (
-    MAX_QUEUE_PACKETS,
-    MIN_RED_PACKETS,
-    NO_RATE_BPS,
-    PACKET_BYTES,
-    loss_range,
-)
+from mptcplab.scenario import limits
 from mptcplab.scenario.model import Change, Link, Scenario, Shape, Varied
 from mptcplab.traces import link_trace
 
@@ -145,7 +139,7 @@ def _parts(
             part = next(
                 (said[each] for each in places if each in said and (each[1] or key not in own)), 0.0
             )
-            if part and _varies(link, key):
+            if part and any(_has(shape, key) for shape in (link.up, link.down)):
                 found.append((link.name, key, part))
     return tuple(found)
 
@@ -176,15 +170,11 @@ def _part(text: str) -> float:
     return part
 
 
-def _varies(link: Link, key: str) -> bool:
-    """Whether a value of a link can vary, in either direction."""
-    return any(_has(shape, key) for shape in (link.up, link.down))
-
-
 def _has(shape: Shape, key: str) -> bool:
+    """Whether a direction has a value of this key that can vary."""
     # a path without a rate of its own leaves rate and queue to its links
     if key in ("rate", "queue"):
-        return shape.rate_bps != NO_RATE_BPS
+        return shape.rate_bps != limits.NO_RATE_BPS
     if key == "delay":
         return shape.delay_ns > 0 or any(delay for _, _, delay, _ in shape.steps)
     return shape.loss > 0 or any(loss for _, _, _, loss in shape.steps)
@@ -204,10 +194,10 @@ def _of_link(name: str, factors: Mapping[tuple[str, str], float]) -> Mapping[str
 def _direction(shape: Shape, factors: Mapping[str, float]) -> Shape:
     if all(factor == 1.0 for factor in factors.values()):
         return shape
-    fewest = MIN_RED_PACKETS if shape.queue_discipline == "red" else 1
+    fewest = limits.MIN_RED_PACKETS if shape.queue_discipline == "red" else 1
     queues = (
-        ("queue_packets", fewest, MAX_QUEUE_PACKETS),
-        ("queue_bytes", fewest * PACKET_BYTES, _MAX_QUEUE_BYTES),
+        ("queue_packets", fewest, limits.MAX_QUEUE_PACKETS),
+        ("queue_bytes", fewest * limits.PACKET_BYTES, _MAX_QUEUE_BYTES),
     )
     update: dict[str, Any] = {
         name: min(max(round(size * factors["queue"]), least), most)
@@ -239,7 +229,7 @@ def _change(change: Change, factors: Mapping[str, float]) -> Change:
 
 
 def _rate(rate_bps: int, factors: Mapping[str, float]) -> int:
-    if rate_bps in (0, NO_RATE_BPS):
+    if rate_bps in (0, limits.NO_RATE_BPS):
         return rate_bps
     return min(
         max(int(rate_bps * factors["rate"]), link_trace.MIN_RATE_BPS), link_trace.MAX_RATE_BPS
@@ -253,7 +243,7 @@ def _delay(delay_ns: int, factors: Mapping[str, float]) -> int:
 def _loss(shape: Shape, loss: float, factors: Mapping[str, float]) -> float:
     if loss in (0.0, 1.0):
         return loss
-    least, most = loss_range(shape.loss_burst, shape.loss_good, shape.loss_bad)
+    least, most = limits.loss_range(shape.loss_burst, shape.loss_good, shape.loss_bad)
     return min(max(round(loss * factors["loss"], _LOSS_DIGITS), least), most, _MOST_LOSS)
 
 

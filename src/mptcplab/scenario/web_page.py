@@ -16,31 +16,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from mptcplab.mistakes import Mistakes, printable, shown, suggestion
+from mptcplab.errors import InputError, Problem
+from mptcplab.mistakes import printable, shown
 from mptcplab.scenario import fields, toml_file
-from mptcplab.scenario.fields import Reads
 
 MAX_OBJECTS = 5000
-_SIZE = fields.size("a size", "1B", "1GB")
-_DELAY = fields.time("a delay", "0s", "60s")
 _MAX_NAME = 100
-_KEYS = ("name", "size", "depends", "delay")
 
 
-class Object(BaseModel):
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Object(_Frozen):
     """A part of a page.
 
     It is requested `delay_ns` after object `parent` (counted from 0, earlier in the page) has
     arrived, or, if that is None, after the page was requested.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str
     size_bytes: int
@@ -76,60 +75,47 @@ def _median() -> tuple[Object, ...]:
 MEDIAN = _median()
 
 
+def _name(text: str) -> str:
+    if not 1 <= len(text) <= _MAX_NAME or not text.isprintable():
+        raise ValueError(f"every object has a name, of 1 to {_MAX_NAME} printable characters")
+    return text
+
+
+class _Table(_Frozen):
+    """An object as in a file."""
+
+    name: Annotated[str, AfterValidator(_name)]
+    size: Annotated[int, fields.size("a size", "1B", "1GB")]
+    depends: str | None = None
+    delay: Annotated[int, fields.time("a delay", "0s", "60s")] = 0
+
+
+class _Page(_Frozen):
+    object: list[_Table] = Field(min_length=1, max_length=MAX_OBJECTS)
+
+
 def read(file: Path) -> tuple[Object, ...]:
     """The objects of a page, from a file. Raises InputError."""
-    mistakes = Mistakes(printable(str(file)))
-    data = toml_file.read(file, mistakes)
-    mistakes.stop_if_any()
-    for key in data:
-        if key != "object":
-            mistakes.add((key,), "unknown key; a page has objects, each an [[object]]")
-    tables: Any = data.get("object")
-    if not isinstance(tables, list) or not 1 <= len(tables) <= MAX_OBJECTS:
-        mistakes.add((), f"a page has 1 to {MAX_OBJECTS} objects, each headed [[object]]")
-    mistakes.stop_if_any()
+    numbers: dict[str | None, int | None] = {None: None}
     objects: list[Object] = []
-    numbers: dict[str, int] = {}
-    for index, table in enumerate(tables):
-        try:
-            found = _object(table, numbers)
-        except ValueError as error:
-            mistakes.add(("object", index), str(error))
-            mistakes.stop_if_any()
-        else:
-            numbers[found.name] = index
-            objects.append(found)
+
+    def refused(key: str, value: object, why: str) -> InputError:
+        place = f"object[{len(objects) + 1}].{key}"
+        return InputError([Problem(printable(str(file)), place, shown(value), why)])
+
+    for table in toml_file.model_of(file, _Page).object:
+        if (other := numbers.get(table.name)) is not None:
+            raise refused("name", table.name, f"also that of object[{other + 1}]")
+        if table.depends not in numbers:
+            why = "not the name of an object before this one"
+            raise refused("depends", table.depends, why)
+        numbers[table.name] = len(objects)
+        objects.append(
+            Object(
+                name=table.name,
+                size_bytes=table.size,
+                parent=numbers[table.depends],
+                delay_ns=table.delay,
+            )
+        )
     return tuple(objects)
-
-
-def _object(table: object, numbers: Mapping[str, int]) -> Object:
-    if not isinstance(table, dict):
-        raise ValueError(f"a table is expected, with {', '.join(_KEYS)}")
-    for key in table:
-        if key not in _KEYS:
-            hint = suggestion(key, _KEYS) or ";"
-            raise ValueError(f"unknown key {shown(key)}{hint} accepted here: {', '.join(_KEYS)}")
-    name = table.get("name")
-    if not isinstance(name, str) or not 1 <= len(name) <= _MAX_NAME or not name.isprintable():
-        raise ValueError(f"every object has a name, of 1 to {_MAX_NAME} printable characters")
-    if name in numbers:
-        raise ValueError(f"name = {shown(name)}: also that of object[{numbers[name] + 1}]")
-    if "size" not in table:
-        raise ValueError(f'{shown(name)} has no size, e.g. size = "10KB"')
-    parent = table.get("depends")
-    if parent is not None and (not isinstance(parent, str) or parent not in numbers):
-        raise ValueError(f"depends = {shown(parent)}: not the name of an object before this one")
-    return Object(
-        name=name,
-        size_bytes=_read("size", _SIZE, table),
-        parent=None if parent is None else numbers[parent],
-        delay_ns=_read("delay", _DELAY, table) if "delay" in table else 0,
-    )
-
-
-def _read(key: str, reads: Reads, table: Mapping[str, Any]) -> int:
-    try:
-        number: int = reads.read(table[key])
-    except ValueError as error:
-        raise ValueError(f"{key} = {shown(table[key])}: {error}") from None
-    return number

@@ -203,8 +203,7 @@ class Program(Workload):
 
 
 AnyWorkload = Annotated[
-    Bulk | Transfers | Cbr | Requests | Web | Video | Frames | Program,
-    Field(discriminator="kind"),
+    Bulk | Transfers | Cbr | Requests | Web | Video | Frames | Program, Field(discriminator="kind")
 ]
 
 

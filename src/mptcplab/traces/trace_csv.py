@@ -67,11 +67,7 @@ _KINDS = {
         high=MAX_DELAY_NS,
     ),
     "loss": _Kind(
-        units={
-            "percent": LOSS_STEPS // 100,
-            "%": LOSS_STEPS // 100,
-            "fraction": LOSS_STEPS,
-        },
+        units={"percent": LOSS_STEPS // 100, "%": LOSS_STEPS // 100, "fraction": LOSS_STEPS},
         example="loss_percent",
         accepted="a loss is a number from 0 to 100 percent",
         high=LOSS_STEPS,
@@ -198,10 +194,7 @@ def _check_times(time_ns: Int64s, lines: Sequence[int], name: str) -> None:
 
 
 def _columns(
-    header: Sequence[str],
-    asked: Mapping[str, str] | None,
-    interval_ns: int | None,
-    line: int,
+    header: Sequence[str], asked: Mapping[str, str] | None, interval_ns: int | None, line: int
 ) -> list[_Column]:
     """The columns to read, the time first, if there is one."""
     if asked is None:

@@ -59,7 +59,12 @@ def find(
         common.interruptible,
         quiet=not sys.stderr.isatty(),
     )
-    so_far = _so_far(document.resumed(out, question), retry=options["retry_skipped"])
+    kept = document.resumed(out, question)
+    # without its result, which is found again at once
+    again = [each for each in kept.tried if each.verdict == "skipped" and options["retry_skipped"]]
+    so_far = Bisection(
+        question=question, tried=tuple(each for each in kept.tried if each not in again)
+    )
     progress = terminal.Progress(repository, common.say)
     progress.begin(good, bad, so_far.tried)
 
@@ -81,24 +86,11 @@ def find(
     found = terminal.about(repository, first_bad, before)
     so_far = so_far.model_copy(update={"found": found})
     document.keep(out, so_far)
-    _show(so_far, request, out, as_json=options["as_json"])
-
-
-def _so_far(kept: Bisection, *, retry: bool) -> Bisection:
-    """A bisection so far, without its result, which is found again at once."""
-    tried = [each for each in kept.tried if not (retry and each.verdict == "skipped")]
-    return Bisection(question=kept.question, tried=tuple(tried))
-
-
-def _show(made: Bisection, request: Request, out: Path, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(made.model_dump(mode="json"), indent=1))
+    if options["as_json"]:
+        click.echo(json.dumps(so_far.model_dump(mode="json"), indent=1))
         return
-    for line in terminal.lines(made):
-        click.echo(line)
-    table = terminal.table(made, request, out)
-    if table is not None:
-        click.echo()
-        Console().print(table)
-    for line in terminal.places(made, out):
-        click.echo(line)
+    for part in terminal.result(so_far, request, out):
+        if isinstance(part, str):
+            click.echo(part)
+        else:
+            Console().print(part)

@@ -19,7 +19,7 @@ from mptcplab.cli.actions import common
 from mptcplab.errors import NotMetError
 from mptcplab.report import expectation_verdicts
 from mptcplab.runs import expectations, experiment
-from mptcplab.runs.entries import Entry, Expectation
+from mptcplab.runs.entries import Expectation
 from mptcplab.runs.expectations import CompiledExpectation
 from mptcplab.scenario.model import Scenario
 
@@ -30,15 +30,6 @@ class Wanted:
 
     expected: Sequence[CompiledExpectation]
     junit: Path | None
-
-    def judge(
-        self,
-        runs: Sequence[Entry],
-        baselines: Sequence[Entry],
-        point: Mapping[str, Any] | None = None,
-    ) -> list[Expectation]:
-        """Whether the runs of a setting, and its baselines, meet them."""
-        return expectations.judge(self.expected, runs, baselines, point)
 
     def write(self, found: Sequence[Expectation]) -> None:
         """Write the report."""

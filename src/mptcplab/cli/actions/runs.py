@@ -17,7 +17,7 @@ from mptcplab.cli.actions.expect_option import Wanted
 from mptcplab.errors import MptcplabError
 from mptcplab.plan import plan
 from mptcplab.report import comparison_chart, expectation_verdicts, tables
-from mptcplab.runs import archive, experiment, store
+from mptcplab.runs import archive, expectations, experiment, store
 from mptcplab.runs.entries import Document
 from mptcplab.runs.store import DOCUMENT
 from mptcplab.scenario.resolve import Request
@@ -44,9 +44,10 @@ def make(
     rigs = experiment.rigs(request, common.limits(options), options["kernel_like"], address)
     out: Path = options["out"]
     common.say_slow(rig.kernel for rig in rigs)
+    common.say_losses(request, [rig.kernel for rig in rigs])
     with common.running(options, show=common.progress) as runner:
         document = experiment.compare(request, rigs, runner, baseline=baseline)
-    found = wanted.judge(document.runs, document.baselines)
+    found = expectations.judge(wanted.expected, document.runs, document.baselines)
     if found:
         document = document.model_copy(update={"expectations": tuple(found)})
         store.write_json(out / DOCUMENT, document)

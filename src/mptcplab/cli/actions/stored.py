@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -47,7 +48,7 @@ def explain_runs(places: Sequence[Path], schedulers: Sequence[str], *, as_json: 
         for each in explain.explain(run.directory)
     ]
     if as_json:
-        found = [{"directory": str(place), **each.document()} for place, each in explained]
+        found = [{"directory": str(place), **asdict(each)} for place, each in explained]
         click.echo(json.dumps(found, indent=1))
         return
     titles = Counter(each.title for _, each in explained)

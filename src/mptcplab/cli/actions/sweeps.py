@@ -21,7 +21,7 @@ from mptcplab.cli.actions import common, expect_option
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import guest
 from mptcplab.report import expectation_verdicts, tables
-from mptcplab.runs import archive, experiment, index, sweep
+from mptcplab.runs import archive, expectations, experiment, index, sweep
 from mptcplab.runs.store import Store
 from mptcplab.runs.sweep import How
 from mptcplab.scenario import scheduler
@@ -90,7 +90,7 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
     found = [
         judged
         for each in settings
-        for judged in wanted.judge(*each.entries(runs_store), each.values)
+        for judged in expectations.judge(wanted.expected, *each.entries(runs_store), each.values)
     ]
     try:
         wanted.write(found)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Say which scheduler and congestion control suit your paths.
+"""Recommend a scheduler and congestion control for your paths.
 
-The advice is for throughput, for latency, and for a path that fails. It has the figures, and
-says how sure it is.
+The advice is for throughput, for latency, and for a path that fails. It gives figures, and says
+how sure it is.
 
 mptcplab runs the catalogue on variations of the paths, since nobody knows paths exactly. It
 ignores the scheduler, the congestion control and the number of seeds of a FILE. Without a FILE,
-data goes to the client: --direction down.
+data flows to the client: --direction down.
 
 \b
 mptcplab advise --path dsl:50mbit,10ms --path lte:30mbit,30ms,loss=0.1% --direction down
@@ -21,8 +21,10 @@ from typing import Any
 import click
 
 from mptcplab.advice import GOALS
-from mptcplab.cli import options
+from mptcplab.cli import completion, options
 from mptcplab.scenario import option_keys
+
+_DIRECTION = option_keys.KEYS["direction"]
 
 
 @click.command("advise", help=__doc__)
@@ -58,9 +60,9 @@ from mptcplab.scenario import option_keys
 @click.option(
     "--quick",
     is_flag=True,
-    help="An answer in about a minute on 2 CPUs, but less sure: 5 variations instead of 16, runs "
-    "of 3 to 12 s instead of 20 s, and the best schedulers with 3 congestion controls instead of "
-    "all.",
+    help="Answer in about a minute on 2 CPUs, but with less certainty: 5 variations instead of 16, "
+    "runs of 3 to 12 s instead of 20 s, and the best schedulers with 3 congestion controls instead "
+    "of all.",
 )
 @options.listed_option(
     "--scheduler",
@@ -78,15 +80,24 @@ from mptcplab.scenario import option_keys
     "a duration, resilience; docs/workloads.md.  [a stream of blocks]"
 )
 @click.option(
-    "--seed", help="Seed of the first variation; each further one has the next seed.  [1]"
+    "--seed",
+    metavar="N",
+    help="Seed of the first variation; each further one has the next seed.  [1]",
 )
 @options.out_option_of(
     Path("advice-out"),
     "Directory for the runs, the picture and the document; runs found there are reused.",
 )
 # it chooses schedulers, congestion controls and seeds itself
+@options.scenario_options("path", "link", "event")
+@click.option(
+    "--direction",
+    metavar=_DIRECTION.metavar,
+    shell_complete=completion.OF_OPTIONS["--direction"],
+    help=f"{_DIRECTION.description}  [down, or as in FILE]",
+)
 @options.scenario_options(
-    *("path", "link", "event", "direction", "start", "duration", "warmup"),
+    *("start", "duration", "warmup"),
     *("send_buffer", "receive_buffer", "seed_delay", "sample_interval"),
     *("jobs", "wall_limit", "disk_limit", "as_json"),
 )

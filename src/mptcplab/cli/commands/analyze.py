@@ -3,8 +3,8 @@
 
 The figures describe MPTCP, and UDP, such as QUIC and tunnels. FILE is a capture, or a directory
 with captures, such as the directory of a run. Captures may come from the lab or from any other
-network. mptcplab analyses files of the same time together, such as one from each end. It detects
-where each was captured, and counts no packet twice.
+network. mptcplab analyzes files of the same time together, such as one from each end. It detects
+where each file was captured, and counts no packet twice.
 """
 
 from __future__ import annotations

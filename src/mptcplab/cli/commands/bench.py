@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Measure how fast runs are here, and how well paths are filled."""
+"""Measure how fast runs are, and how well paths are filled."""
 
 from __future__ import annotations
 

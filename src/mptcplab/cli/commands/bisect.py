@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Find the commit of Linux that changed the result of a scenario.
+"""Find the commit of Linux that changed a scenario's result.
 
 It works like git bisect, but only reads the repository. It builds the kernels of commits, runs
 the scenario of a FILE or of flags, and checks --expect. A run is exact: one is enough. It skips

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Compare schedulers, congestion controls or kernels.
 
-All have the same paths and seeds; the result is a table and a picture. --scheduler all compares
-all schedulers of mptcplab scheduler list; --kernel takes names of mptcplab kernel list.
+All runs have the same paths and seeds; the result is a table and a picture. --scheduler all
+compares all schedulers of mptcplab scheduler list; --kernel takes names of mptcplab kernel list.
 
 \b
 mptcplab compare --path wifi:50mbit,10ms --path lte:20mbit,40ms,queue=200,loss=0.1% \\

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Say what this machine lacks, and the command that fixes it."""
+"""Check this machine for everything that the lab needs.
+
+It names each missing part, with the command that installs it.
+"""
 
 from __future__ import annotations
 

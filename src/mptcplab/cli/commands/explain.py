@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Say why runs did not reach the sum of their paths.
+"""Explain why runs did not reach the sum of their paths.
 
 RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
 directory OUT, or a document, to explain each successful run. Each of several connections is

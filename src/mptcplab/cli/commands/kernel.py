@@ -178,15 +178,15 @@ def kernel_list() -> None:
 @options.disk_limit_option
 @options.json_option
 def kernel_compare(a: str, b: str, files: tuple[Path, ...], **given: Any) -> None:
-    """Say where two kernels differ: in packets, records and figures.
+    """Show where two kernels differ: in packets, records and figures.
 
     It runs each scenario with both kernels: the project's own set of about a hundred, or your
     files. For each scenario that differs, it shows the first packet that differs, and the figures.
     A and B are names (mptcplab kernel list), ids of kernels in the cache, or `current`; with
     ID+GUEST an old kernel runs the guest program that was made for it. docs/kernels.md
 
-    It makes no run twice: after Ctrl-C the same command resumes. The exit status is 0 if nothing
-    differs but random numbers, 4 if something does, 1 if a run failed.
+    It makes no run twice: after Ctrl-C the same command resumes. The exit status is 0 if only
+    random numbers differ, 4 if anything else does, 1 if a run failed.
 
     \b
     mptcplab kernel compare 6.12 7.3

@@ -53,10 +53,9 @@ def results_fetch(keys: tuple[str, ...], out: Path) -> None:
 
     Without a KEY, it fetches the records of all runs.
     """
-    from mptcplab.runs import arrivals
-    from mptcplab.runs.store import Store
+    from mptcplab.runs import store
 
-    click.echo(f"records of {arrivals.fetch(Store(out), keys)} runs fetched")
+    click.echo(f"records of {store.fetch(store.Store(out), keys)} runs fetched")
 
 
 @command.command("query")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Packet schedulers: those of the lab, and your own."""
+"""Packet schedulers: the lab's, and your own."""
 
 from __future__ import annotations
 
@@ -39,8 +39,20 @@ def scheduler_show(name: str) -> None:
     click.echo()
     parameters = (*found.parameters, found.recovery)
     Console().print(catalogue_tables.parameter_table(parameters))
+    if text := without_patches(name):
+        click.echo(f"\nwithout our patches for MPTCP: {text}")
     if found.file:
         click.echo(f"\nfile: {found.file}")
+
+
+def without_patches(name: str) -> str:
+    """What is left of a scheduler of the lab on such a kernel; empty for `default` and others."""
+    from mptcplab.lab import adapter, kernel
+
+    if name in adapter.carried():
+        return adapter.described(name)
+    reason = kernel.refused_by_adapter().get(name)
+    return f"refused: {reason}" if reason else ""
 
 
 @command.command("new")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Draw a run over time: goodput, RTTs, windows, queues, buffers.
+"""Draw a run over time: goodput, RTTs, windows, and more.
 
 RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
 directory OUT, or a document, to draw each successful run.  [mptcplab-out]

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The traces of presets that vary: an hour of each, drawn once, in the CSV files of presets/.
 
-`python -m mptcplab.traces.preset_traces` writes them anew. Runs read the files, so that a path is
-the same whatever draws random numbers; `presets.toml` has the source of each number here.
+`python -m tests.preset_traces` writes them anew. Runs read the files, so that a path is the same
+whatever draws random numbers; `presets.toml` has the source of each number here.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 
-FOLDER = Path(__file__).parent / "presets"
+from mptcplab.scenario.presets import FOLDER
 
 #: Both directions of a row; they change together.
 _HEADER = "time_s,up_mbit,down_mbit"

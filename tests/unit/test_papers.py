@@ -394,7 +394,7 @@ def test_claims_have_names_of_their_own(tmp_path: Path) -> None:
     text = FIGURE.replace('"more"', '"a-1"')
     again = "\n[[claim]]\nname = 'a-1'\nquote = 'q'\nsays = 's'\nplace = 'p'\nholds = '1 > 0'\n"
     assert load(tmp_path, text).experiment.claim[0].name == "a-1"
-    with pytest.raises(InputError, match=r"a-1.*of more than one"):
+    with pytest.raises(InputError, match=r"a-1.*the name, or the file's name, of more than one"):
         load(tmp_path, text + again)
 
 

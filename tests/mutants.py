@@ -52,7 +52,7 @@ _EVERY_MODULE = "*"
 
 #: The modules, and of each the tests that are its own, in tests/unit.
 MODULES = {
-    "runs.store": ("store",),
+    "runs.store": ("store", "archive"),
     "scenario.model": ("connections", "plan"),
     "metrics.records": ("records",),
     "metrics.sender_states": ("sender_states",),

@@ -151,6 +151,9 @@ def remove(directory: Path) -> None:
     try:
         shutil.rmtree(directory)
     except (OSError, RecursionError):
+        # chmod would follow it
+        if directory.is_symlink():
+            raise
         for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
             done = subprocess.run(
                 [*command, "--", directory], stderr=subprocess.PIPE, text=True, check=False

@@ -95,6 +95,16 @@ def test_what_others_are_making_stays(tmp_path: Path) -> None:
     assert (tmp_path / "it").read_bytes() == b"second"
 
 
+def test_a_link_in_place_of_a_directory_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = full(tmp_path / "elsewhere", "kept")
+    (elsewhere / "x").chmod(0)
+    (tmp_path / "link").symlink_to("elsewhere")
+    with pytest.raises(OSError, match="symbolic link"):
+        files.remove(tmp_path / "link")
+    assert (elsewhere / "x").stat().st_mode & 0o777 == 0
+    assert (tmp_path / "link").is_symlink()
+
+
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     files.write(tmp_path / "file", b"former")
     full(tmp_path / "directory", "former")

@@ -356,9 +356,10 @@ def test_random_seeds_are_samples(tmp_path: Path, old: str, new: str, is_random:
         ("'today'", "'todya'", "claim[1].because[1].figures.small.value", 'did you mean "today"'),
         ("small > more", "big > more", "claim[1].because[1].shown_by", "unknown name big"),
         ('says = "It', 'say = "It', "claim[1].because[1].say", 'did you mean "says"'),
-        ('"Buffer: 1 MB"', '"TODAY"', "variant", "of more than one"),
-        ('"Buffer: 1 MB"', '"quick"', "variant", "of more than one"),
-        ('"Buffer: 1 MB"', '"..."', "variant", "of more than one"),
+        ('"Buffer: 1 MB"', '"TODAY"', "variant", "the name, or the file's name, of more"),
+        ('"Buffer: 1 MB"', '"quick"', "variant", "the name, or the file's name, of more"),
+        ('"Buffer: 1 MB"', '"published"', "variant", "the name, or the file's name, of more"),
+        ('"Buffer: 1 MB"', '"..."', "variant", "the name, or the file's name, of more"),
         ("grid = { scheduler", "grid = { schedular", "variant[1].grid.schedular", "not in grid"),
         ("[[claim]]", '[[claim]]\nfitted_by = ["loss"]', "claim[1].fitted_by", "known: none"),
         ('name = "more"', 'name = "A b"', "claim[1].name", "pattern"),
@@ -394,7 +395,7 @@ def test_claims_have_names_of_their_own(tmp_path: Path) -> None:
     text = FIGURE.replace('"more"', '"a-1"')
     again = "\n[[claim]]\nname = 'a-1'\nquote = 'q'\nsays = 's'\nplace = 'p'\nholds = '1 > 0'\n"
     assert load(tmp_path, text).experiment.claim[0].name == "a-1"
-    with pytest.raises(InputError, match=r"a-1.*of more than one"):
+    with pytest.raises(InputError, match=r"a-1.*the name, or the file's name, of more than one"):
         load(tmp_path, text + again)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -526,3 +528,28 @@ def test_the_series_of_one_connection_and_of_several_are_made_of_all_that_is_kep
     for found, wanted in zip(given, expected, strict=True):
         assert len(found) == len(wanted)
         assert all(map(is_, found, wanted))
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "reason", "is_full"),
+    [
+        # a disk with less than a MiB is full
+        ((1 << 20) - 1, "killed", True),
+        (1 << 20, "killed", False),
+        (1 << 20, "OSError: No space left on device", True),
+        (1 << 20, "OSError: Disk quota exceeded", True),
+    ],
+)
+def test_a_disk_is_full_by_its_space_or_by_the_words_of_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_bytes: int, reason: str, is_full: bool
+) -> None:
+    out = store.Store(tmp_path)
+    asked: list[Path] = []
+
+    def disk_usage(directory: Path) -> SimpleNamespace:
+        asked.append(directory)
+        return SimpleNamespace(free=free_bytes)
+
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    assert out.is_full(reason) is is_full
+    assert asked == [tmp_path]

@@ -60,16 +60,18 @@ def listed_option(*names: str, metavar: str | None, text: str) -> Callable[[F], 
     )
 
 
-def _scenario_option(name: str, *short: str) -> Callable[[F], F]:
+def scenario_option(name: str, *short: str, default: str = "") -> Callable[[F], F]:
+    """The option of a scenario's key; `default` says what holds without it, if not the same."""
     key = option_keys.KEYS[name]
+    text = f"{key.description}  [{default}]" if default else key.help
     names = ("--" + name.replace("_", "-"), *short)
     if name in ("scheduler", "cc", "kernel"):
-        return listed_option(*names, metavar=key.metavar, text=key.help)
+        return listed_option(*names, metavar=key.metavar, text=text)
     return click.option(
         *names,
         metavar=key.metavar,
         multiple=name == "vary",
-        help=key.help,
+        help=text,
         shell_complete=completion.OF_OPTIONS.get(names[0]),
     )
 
@@ -85,7 +87,7 @@ def workload_option(text: str) -> Callable[[F], F]:
     )
 
 
-scheduler_option = _scenario_option("scheduler", "-s")
+scheduler_option = scenario_option("scheduler", "-s")
 scenario_file = click.argument("file", type=PLACE, required=False)
 jobs_option = click.option(
     "--jobs",
@@ -246,12 +248,12 @@ _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
         help="A connection with its own hosts, over these paths; keys: transport, "
         "scheduler, cc, start, end, count, workload.KEY; docs/connections.md.",
     ),
-    **{name: _scenario_option(name) for name in ("cc", "kernel", "transport")},
+    **{name: scenario_option(name) for name in ("cc", "kernel", "transport")},
     "workload": workload_option(
         f"Workload: {one_of(WORKLOADS)}, e.g. cbr:size=8KB,rate=500kbit; docs/workloads.md.  [bulk]"
     ),
     **{
-        name: _scenario_option(name)
+        name: scenario_option(name)
         for name in (
             *("direction", "start", "duration", "size", "warmup", "send_buffer", "receive_buffer"),
             *("sample_interval", "seed", "seed_delay", "vary", "repeat"),

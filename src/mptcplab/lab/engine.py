@@ -220,9 +220,14 @@ def _guest_directory(directory: Path) -> Iterator[Path]:
         raise RunError(f"cannot write to {directory}: {error.strerror}") from error
     try:
         yield made
-    finally:
+    except BaseException:
         with suppress(OSError):
             files.remove(made)
+        raise
+    try:
+        files.remove(made)
+    except OSError as error:
+        raise RunError(f"cannot remove {made}: {error.strerror}") from error
 
 
 @contextmanager

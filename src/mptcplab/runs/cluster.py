@@ -212,7 +212,7 @@ class _Delivery(WorkerPlugin):
         try:
             for digest, packed in self._packed.items():
                 await asyncio.to_thread(keep, digest, packed)
-        except OSError as error:
+        except (OSError, zlib.error) as error:
             message = f"a file that was sent cannot be kept: {error}"
             cast(_Presence, worker.plugins[self._presence]).tell(MptcplabError(message))
 

@@ -8,7 +8,7 @@ import fcntl
 import os
 import platform
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from mptcplab.metrics import connections, recorded, records, run_files, sockets
 from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.metrics.definitions import LinkFigures, UdpFigures
+from mptcplab.metrics.records import Records, Samples
 from mptcplab.plan import plan, testbed
 from mptcplab.scenario.limits import NO_RATE_BPS
 from mptcplab.scenario.model import Link, Scenario
@@ -94,7 +95,7 @@ def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
     found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
     if queues is None:
         return sockets.known(found)
-    return replace(found, links=link_figures(scenario, outcome))
+    return replace(found, links=_link_figures(scenario, outcome, samples, queues))
 
 
 def link_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[LinkFigures, ...]:
@@ -102,6 +103,14 @@ def link_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[LinkFigures, 
 
     Programs need not use TCP. Raises RunError if the records do not cover the measured interval.
     """
+    samples = run_files.read_samples(scenario, outcome.directory)
+    queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
+    return _link_figures(scenario, outcome, samples, queues)
+
+
+def _link_figures(
+    scenario: Scenario, outcome: RunOutcome, samples: Mapping[str, Samples], queues: Records
+) -> tuple[LinkFigures, ...]:
     links: list[Link] = [*scenario.links]
     if isinstance(scenario.workload, Program):
         for path in scenario.paths:
@@ -110,8 +119,6 @@ def link_figures(scenario: Scenario, outcome: RunOutcome) -> tuple[LinkFigures, 
                 links.append(path)
     elif not links:
         return ()
-    samples = run_files.read_samples(scenario, outcome.directory)
-    queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
     times = recorded.sample_times(samples, queues)
     interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
     if interval.length_ns <= 0:

@@ -21,10 +21,8 @@ from typing import Any
 import click
 
 from mptcplab.advice import GOALS
-from mptcplab.cli import completion, options
+from mptcplab.cli import options
 from mptcplab.scenario import option_keys
-
-_DIRECTION = option_keys.KEYS["direction"]
 
 
 @click.command("advise", help=__doc__)
@@ -90,12 +88,7 @@ _DIRECTION = option_keys.KEYS["direction"]
 )
 # it chooses schedulers, congestion controls and seeds itself
 @options.scenario_options("path", "link", "event")
-@click.option(
-    "--direction",
-    metavar=_DIRECTION.metavar,
-    shell_complete=completion.OF_OPTIONS["--direction"],
-    help=f"{_DIRECTION.description}  [down, or as in FILE]",
-)
+@options.scenario_option("direction", default="down, or as in FILE")
 @options.scenario_options(
     *("start", "duration", "warmup"),
     *("send_buffer", "receive_buffer", "seed_delay", "sample_interval"),

@@ -15,6 +15,7 @@
  * - A scheduler that waits while no usable subflow has data in flight gets no ACK that would
  *   have it asked again. Unless it has set a timer, the first usable subflow sends; 200 ms
  *   later also with a timer. The parameter `forced` counts it.
+ * - net.mptcp.grain_bytes makes a choice smaller: see conns.c.
  * - A pick of an unusable subflow is replaced by mps_lowest_rtt(), and counted in `refused`.
  *   A pick that is not the first unsent fragment sends that fragment.
  *
@@ -23,7 +24,8 @@
  * connection's struct adapter_conn and its subflows, as LOCKING in framework.h says. No
  * subflow but the one that brought an ACK is locked, and the adapter does not know which one
  * that is: it reads TCP's fields with mps_peek(), and writes none. Of net/mptcp, it writes
- * three fields that belong to the owner: snd_burst, timer_ival and `scheduled`.
+ * three fields that belong to the owner, snd_burst, timer_ival and `scheduled`, and, under the
+ * spinlock, wnd_end.
  *
  * LIFETIME. The first question makes the state of a connection, since most sockets never send
  * with MPTCP. It is found by the socket's address. release(), which net/mptcp calls with the
@@ -155,6 +157,7 @@ static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 		return NULL;
 	own->picked = subflow;
 	own->pick_seq = mps_adapter_next_seq(msk);
+	mps_adapter_cut(own, own->pick_seq);
 	return mps_ctx(subflow);
 }
 
@@ -219,19 +222,19 @@ static int __init adapter_init(void)
 	err = mps_adapter_conns_init();
 	if (err)
 		return err;
-	err = mps_choice_init();
+	err = mps_adapter_sysctls_init();
 	if (err)
 		goto err_conns;
 #ifdef MODULE
 	err = mps_params_init();
 	if (err)
-		goto err_choice;
+		goto err_sysctls;
 #endif
 	return 0;
 
 #ifdef MODULE
-err_choice:
-	mps_choice_exit();
+err_sysctls:
+	mps_adapter_sysctls_exit();
 #endif
 err_conns:
 	mps_adapter_conns_exit();
@@ -246,7 +249,7 @@ subsys_initcall(adapter_init);
 static void __exit adapter_exit(void)
 {
 	mps_params_exit();
-	mps_choice_exit();
+	mps_adapter_sysctls_exit();
 	mps_adapter_conns_exit();
 }
 module_exit(adapter_exit);

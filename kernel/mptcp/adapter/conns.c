@@ -163,6 +163,64 @@ static void adapter_report_sent(struct adapter_conn *own)
 		own->core.ops->on_sent(conn, &pick, next - own->pick_seq);
 }
 
+/* --- the grain of a choice
+ *
+ * net/mptcp sends a fragment as far as the receive window admits, without another question. So
+ * a window that ends with the choice ends the choice. The next question restores it, and ACKs
+ * move it as ever. Both happen under the spinlock, which a question in softirq holds already.
+ */
+
+static void adapter_lock(struct sock *sk)
+{
+	if (sock_owned_by_user_nocheck(sk))
+		mptcp_data_lock(sk);
+}
+
+static void adapter_unlock(struct sock *sk)
+{
+	if (sock_owned_by_user_nocheck(sk))
+		mptcp_data_unlock(sk);
+}
+
+u32 mps_adapter_choice_bytes(const struct adapter_conn *own, const struct mptcp_data_frag *frag)
+{
+	u32 bytes = frag->data_len - frag->already_sent;
+
+	/* less than a segment makes small packets */
+	if (own->grain_bytes)
+		bytes = min(bytes, max(own->grain_bytes, own->core.pub.segment_bytes));
+	return bytes;
+}
+
+void mps_adapter_cut(struct adapter_conn *own, u64 seq)
+{
+	struct mptcp_sock *msk = own->msk;
+	u64 end;
+
+	if (!own->grain_bytes)
+		return;
+	end = seq + mps_adapter_choice_bytes(own, msk->first_pending);
+	adapter_lock((struct sock *)msk);
+	own->wnd_end = READ_ONCE(msk->wnd_end);
+	own->cut = after64(own->wnd_end, end);
+	if (own->cut)
+		WRITE_ONCE(msk->wnd_end, end);
+	adapter_unlock((struct sock *)msk);
+}
+
+static void adapter_uncut(struct adapter_conn *own)
+{
+	struct mptcp_sock *msk = own->msk;
+
+	if (!own->cut)
+		return;
+	adapter_lock((struct sock *)msk);
+	if (after64(own->wnd_end, READ_ONCE(msk->wnd_end)))
+		WRITE_ONCE(msk->wnd_end, own->wnd_end);
+	adapter_unlock((struct sock *)msk);
+	own->cut = false;
+}
+
 void mps_adapter_refresh(struct adapter_conn *own)
 {
 	struct mps_conn_core *core = &own->core;
@@ -173,6 +231,7 @@ void mps_adapter_refresh(struct adapter_conn *own)
 
 	mps_assert_locked((struct sock *)msk);
 	adapter_report_sent(own);
+	adapter_uncut(own);
 	una = READ_ONCE(msk->snd_una);
 	end = READ_ONCE(msk->wnd_end);
 	conn->una_seq = una - core->base_seq;
@@ -265,6 +324,8 @@ static void adapter_begin(struct adapter_conn *own, struct mptcp_sock *msk)
 	own->idle_since_ns = 0;
 	own->picked = NULL;
 	own->again_id = 0;
+	own->grain_bytes = mps_grain_bytes(sock_net((struct sock *)msk));
+	own->cut = false;
 	if (ops->init)
 		ops->init(&core->pub);
 }

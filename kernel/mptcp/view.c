@@ -203,7 +203,7 @@ struct mps_subflow_core *mps_take_slot(struct mps_conn *conn,
 	mps_reset_mss(conn, &sub->pub);
 	tp = tcp_sk(sub->ssk);
 	/* the handshake has agreed on them */
-	sub->has_timestamps = mps_peek_bits(tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts);
+	sub->has_timestamps = mps_peek_bits(tp->rx_opt.tstamp_ok && !mps_usec_ts(tp));
 	sub->round_empty = true;
 	sub->round_end = mps_peek(tp->snd_nxt);
 	sub->round_delivered = mps_peek(tp->delivered);

@@ -53,6 +53,11 @@ def unpacked(deb: Path, into: Path) -> Path:
     return into
 
 
+def content(deb: Path) -> str:
+    command = ["dpkg-deb", "--contents", str(deb)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def field(deb: Path, name: str) -> str:
     command = ["dpkg-deb", "--field", str(deb), name]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -93,6 +98,9 @@ def test_the_package_of_a_users_scheduler_installs_it_alone(tmp_path: Path) -> N
     (source,) = tree.glob("usr/src/mptcplab-scheduler-my-own-*")
     assert [file.name for file in (source / "lab/sched").iterdir()] == ["my_own.c"]
     assert (source / "lab/adapter/adapter.c").exists()
+    assert not (source / "lab/parts").exists()
+    uses = own(tmp_path, text=TEMPLATE.replace('"mpsched.h"', '"parts/turns.h"'))
+    assert "lab/parts/turns.h" in content(package.make(tmp_path, uses))
 
 
 @pytest.mark.parametrize("of_a_user", [False, True])

@@ -29,10 +29,10 @@ _SCRIPTS = ("postinst", "prerm")
 _FOR_DPKG = ("control", *_SCRIPTS)
 # Below kernel/mptcp.
 _ADAPTER = (
-    *("adapter/*", "parts/*"),
-    *("compat.h", "framework.h", "mpsched.h", "params.h"),
+    *("adapter/*", "compat.h", "framework.h", "mpsched.h", "params.h"),
     *("helpers.c", "params.c", "registry.c", "view.c"),
 )
+_PARTS = "parts/"
 # The adapter, and the kernel's own modules with such names.
 _OTHER_MODULES = ("adapter", "crypto_test", "diag", "token_test")
 _DESCRIPTION = """\
@@ -112,10 +112,13 @@ def _fill(root: Path, name: str, version: str, own: Scheduler | None) -> None:
         "DESCRIPTION": _OWN_DESCRIPTION.format(own.name) if own else _DESCRIPTION,
     }
     lab = resources.KERNEL / "mptcp"
-    for path in (file for pattern in _ADAPTER for file in lab.glob(pattern)):
-        _write(source / "lab" / path.relative_to(lab), path.read_text())
-    for path in schedulers:
-        _write(source / "lab" / "sched" / path.name, path.read_text())
+    code = {Path("sched") / path.name: path.read_text() for path in schedulers}
+    # compiled in vain unless a scheduler includes them
+    parts = [f"{_PARTS}*"] if any(_PARTS in text for text in code.values()) else []
+    for path in (file for pattern in (*_ADAPTER, *parts) for file in lab.glob(pattern)):
+        code[path.relative_to(lab)] = path.read_text()
+    for path, text in code.items():
+        _write(source / "lab" / path, text)
     for path in resources.DKMS.iterdir():
         folder = root / "DEBIAN" if path.name in _FOR_DPKG else source
         text = path.read_text()

@@ -103,6 +103,16 @@ def test_the_package_of_a_users_scheduler_installs_it_alone(tmp_path: Path) -> N
     assert "lab/parts/turns.h" in content(package.make(tmp_path, uses))
 
 
+def test_the_bytes_of_a_users_file_need_no_encoding(tmp_path: Path) -> None:
+    scheduler_ = own(tmp_path)
+    assert scheduler_.file is not None
+    text = scheduler_.file.read_bytes() + b"/* caf\xe9 */\n"
+    scheduler_.file.write_bytes(text)
+    tree = unpacked(package.make(tmp_path, scheduler_), tmp_path / "tree")
+    (found,) = tree.glob("usr/src/*/lab/sched/mine.c")
+    assert found.read_bytes() == text
+
+
 @pytest.mark.parametrize("of_a_user", [False, True])
 def test_the_same_files_give_the_same_bytes(tmp_path: Path, of_a_user: bool) -> None:
     made = []

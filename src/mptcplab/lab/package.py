@@ -32,7 +32,6 @@ _ADAPTER = (
     *("adapter/*", "compat.h", "framework.h", "mpsched.h", "params.h"),
     *("helpers.c", "params.c", "registry.c", "view.c"),
 )
-_PARTS = "parts/"
 # The adapter, and the kernel's own modules with such names.
 _OTHER_MODULES = ("adapter", "crypto_test", "diag", "token_test")
 _DESCRIPTION = """\
@@ -56,10 +55,10 @@ def check(own: Scheduler, *, anyway: bool) -> None:
     assert own.file is not None
     if own.name in _OTHER_MODULES:
         raise ValueError(f"there is a module mptcp_{own.name} already; choose another name")
-    for rule, name in () if anyway else adapter.rules_lost(own.file).items():
+    if (lost := adapter.rules_lost(own.file)) and not anyway:
+        found = " and ".join(f"{rule} ({name})" for rule, name in lost.items())
         raise ValueError(
-            f"{rule} ({name}), which needs our patches for MPTCP; "
-            "if it can do without, add --anyway"
+            f"{found}, which needs our patches for MPTCP; if it can do without, add --anyway"
         )
 
 
@@ -112,28 +111,27 @@ def _fill(root: Path, name: str, version: str, own: Scheduler | None) -> None:
         "DESCRIPTION": _OWN_DESCRIPTION.format(own.name) if own else _DESCRIPTION,
     }
     lab = resources.KERNEL / "mptcp"
-    code = {Path("sched") / path.name: path.read_text() for path in schedulers}
+    code = {Path("sched") / path.name: path.read_bytes() for path in schedulers}
     # compiled in vain unless a scheduler includes them
-    parts = [f"{_PARTS}*"] if any(_PARTS in text for text in code.values()) else []
+    parts = ["parts/*"] if any(b'"parts/' in content for content in code.values()) else []
     for path in (file for pattern in (*_ADAPTER, *parts) for file in lab.glob(pattern)):
-        code[path.relative_to(lab)] = path.read_text()
-    for path, text in code.items():
-        _write(source / "lab" / path, text)
+        code[path.relative_to(lab)] = path.read_bytes()
+    for path, content in code.items():
+        _write(source / "lab" / path, content)
     for path in resources.DKMS.iterdir():
         folder = root / "DEBIAN" if path.name in _FOR_DPKG else source
         text = path.read_text()
         for key, value in values.items():
             text = text.replace(f"@{key}@", value)
-        _write(folder / path.name, text)
+        _write(folder / path.name, text.encode())
     with (source / "dkms.conf").open("a") as conf:
         for number, module in enumerate(modules if own else ["mptcp_adapter", *modules]):
             conf.write(f'BUILT_MODULE_NAME[{number}]="{module}"\n')
             conf.write(f'DEST_MODULE_LOCATION[{number}]="/updates/dkms"\n')
     lines = ("# Before sysctl.d, where net.mptcp.scheduler may name a scheduler.", *modules, "")
-    _write(root / "usr" / "lib" / "modules-load.d" / f"{name}.conf", "\n".join(lines))
+    _write(root / "usr" / "lib" / "modules-load.d" / f"{name}.conf", "\n".join(lines).encode())
     for path in (root, *root.rglob("*")):
         path.chmod(0o755 if path.is_dir() or path.name in _SCRIPTS else 0o644)
-        os.utime(path, (TIME_S, TIME_S))
 
 
 def _schedulers(own: Scheduler | None) -> list[Path]:
@@ -143,6 +141,6 @@ def _schedulers(own: Scheduler | None) -> list[Path]:
     return [own.file]
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, content: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
+    file.write_bytes(content)

@@ -31,7 +31,7 @@ LOSSES: Mapping[str, str] = {
 }
 #: What such a kernel lacks and may be the whole rule of a scheduler, as adapter/refused says it.
 RULES: Mapping[str, str] = {
-    "it sends copies": "mps_pick_duplicate|MPS_DUPLICATE",
+    "it sends duplicates": "mps_pick_duplicate|MPS_DUPLICATE",
     "it sends out of order": "mps_next_unsent|mps_nth_unsent",
     "it uses units": "mps_first_unit|takes_units",
 }

@@ -37,7 +37,7 @@ def scheduler_show(name: str) -> None:
         raise InputError(problems) from None
     click.echo(found.description or f"{found.name}: its file has no comment at the start")
     click.echo()
-    parameters = (*found.parameters, found.recovery)
+    parameters = (*found.parameters, *found.common_parameters)
     Console().print(catalogue_tables.parameter_table(parameters))
     if text := without_patches(name):
         click.echo(f"\nwithout our patches for MPTCP: {text}")
@@ -73,7 +73,7 @@ def scheduler_new(name: str) -> None:
 @click.option(
     "--anyway",
     is_flag=True,
-    help="Package FILE although it sends copies, sends out of order or uses units, and loses that.",
+    help="Package FILE although it sends duplicates or out of order, or uses units.",
 )
 def scheduler_package(file: Path | None, out: Path, anyway: bool) -> None:
     """Make a Debian package, for kernels without our patches for MPTCP.
@@ -83,16 +83,15 @@ def scheduler_package(file: Path | None, out: Path, anyway: bool) -> None:
     """
     from mptcplab.lab import adapter, kernel, package
 
-    own = None
     if file is not None:
         try:
-            own = scheduler.read(file, scheduler.known())
-            package.check(own, anyway=anyway)
+            name = scheduler.read(file, scheduler.known()).name
+            package.check(file, anyway=anyway)
         except ValueError as error:
             problem = Problem("scheduler package", "", str(file), str(error))
             raise InputError([problem]) from None
         kernel.module(kernel.build(), file)
-        click.echo(f"without our patches for MPTCP: {adapter.described(own.name, file)}")
-    made = package.make(out, own)
+        click.echo(f"without our patches for MPTCP: {adapter.described(name, file)}")
+    made = package.make(out, file)
     click.echo(f"written: {made}")
     click.echo(f"install it: apt install {made if made.name != str(made) else f'./{made}'}")

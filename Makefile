@@ -72,7 +72,7 @@ SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -225,6 +225,9 @@ setup-stock:
 setup-smp:
 	@scripts/setup.sh --smp
 
+setup-deb:
+	@scripts/setup.sh --deb
+
 setup-kernels: ## get the sources of other series of Linux that the lab can be built from: docs/kernels.md
 	@scripts/setup.sh --kernels
 
@@ -260,6 +263,9 @@ wheel: setup venv kernel ## build dist/mptcplab-*.whl, with kernel and guest ins
 
 wheel-test: setup-test venv-dev kernel ## install the wheel into an empty environment, with its packages, and compare its runs (1 min)
 	$(BIN)/python -m pytest --wheel-packages tests/kernel/test_wheel.py $(PYTEST_ARGS)
+
+deb: setup-deb venv ## build dist/mptcplab-schedulers-dkms_*.deb: our schedulers for the kernels that Debian has (docs/deploy.md)
+	$(MPTCPLAB) scheduler package --out dist
 
 kernel: venv ## build the lab kernel (nothing to do when nothing changed); KERNEL_SOURCE=ARCHIVE where Debian's is not
 	@$(MPTCPLAB) kernel build $(CHOSEN_SOURCE)

@@ -6,7 +6,7 @@
 # what tests use beside, `--bench` what benches do on the host's own kernel, `--selftests` what the
 # kernel's MPTCP selftests use, `--stock` what runs Debian's kernel packages, and those, `--smp` what
 # builds and runs a kernel for several CPUs, `--kernels` the sources of the other series of Linux that
-# there are patches for.
+# there are patches for, `--deb` what makes Debian packages.
 # KERNEL_SOURCE is the archive of the kernel if it is not that of Debian's package; OS_RELEASE the
 # file that says which system this is.
 set -euo pipefail
@@ -75,7 +75,7 @@ fi
 if [[ ${1-} == --smp ]]; then
 	[[ -e /usr/include/gelf.h ]] || missing+=(libelf-dev)
 fi
-if [[ ${1-} == --stock || ${1-} == --kernels ]]; then
+if [[ ${1-} == --stock || ${1-} == --kernels || ${1-} == --deb ]]; then
 	need_command dpkg-deb dpkg
 fi
 

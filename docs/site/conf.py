@@ -51,6 +51,7 @@ GROUPS = {
         "docs/radio",
         "docs/connections",
         "docs/recovery",
+        "docs/deploy",
         "docs/units",
         "docs/sweep",
         "docs/expect",

@@ -156,12 +156,13 @@ stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian 
 smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four of them, in QEMU; into docs/reliability.md (hours)
 	$(BIN)/python -m checks.smp --docs docs/reliability.md $(SMP_ARGS)
 
-# VM_ARGS: --planted, --again, --jobs 2, "--scheduler minrtt --load bulk,flap --kernel 7.3 --cpus 4"; see docs/kernels.md.
+# VM_ARGS: --again, --jobs 2, "--scheduler minrtt --load bulk,flap --kernel 7.3 --cpus 4"; see docs/kernels.md.
 vm-test: setup-vm venv ## the schedulers as modules on unmodified Debian kernels, in QEMU; into docs/kernels.md (40 min)
 	$(BIN)/python -m checks.vm --docs docs/kernels.md $(VM_ARGS)
 
 vm-test-all: setup-vm setup-selftests venv ## the same in every combination, for half an hour, upstream's selftests, a restart; needs root (hours)
-	$(BIN)/python -m checks.vm --all --whole $(VM_ARGS)
+	$(BIN)/python -m checks.vm --all $(VM_ARGS)
+	for series in 6.12 7.3; do scripts/vm-whole.sh $$series vm-out || exit; done
 
 # OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)

@@ -3,7 +3,7 @@
 # The package in a whole Debian, in QEMU: the tree of setup.sh --vm gets the package, whose modules DKMS
 # builds, and becomes a disk. It starts twice, and must have the scheduler of sysctl.d each time. Then it
 # runs upstream's tests: a subtest that passes without the modules must pass with them.
-#   vm-whole.sh SERIES OUT [SCRIPT...]
+#   vm-whole.sh SERIES OUT [restart | SCRIPT...]
 # Needs root, who alone can copy a tree. What each boot sent is kept in OUT, and no boot that is kept is
 # repeated.
 set -euo pipefail
@@ -11,6 +11,7 @@ series=$1 out=$(realpath -m "$2")
 cd "$(dirname "$(readlink -f "$0")")/.."
 scripts=("${@:3}")
 ((${#scripts[@]})) || scripts=(mptcp_connect.sh simult_flows.sh mptcp_join.sh)
+[[ ${scripts[0]} != restart ]] || scripts=()
 cache=${XDG_CACHE_HOME-}
 [[ $cache == /* ]] || cache=${HOME-}/.cache
 cache+=/mptcplab
@@ -81,7 +82,7 @@ choose_scheduler(Path(sys.argv[1]), sys.argv[2])" "$root/root/$scheduler/mptcp/m
 # A boot with arguments, which adds to FILE what it sent.
 boot() {
 	local file=$1
-	setpriv --pdeathsig KILL qemu-system-x86_64 -accel tcg,thread=multi -cpu max,la57=off -smp 2 -m 1024 \
+	timeout 3h setpriv --pdeathsig KILL qemu-system-x86_64 -accel tcg,thread=multi -cpu max,la57=off -smp 2 -m 1024 \
 		-nodefaults -display none -no-reboot -serial "file:$place/console" -serial "file:$place/line" \
 		-drive "file=$place/disk,format=raw,if=virtio" -kernel "$image" \
 		-initrd "$place/root/boot/initrd.img-$release" \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The scheduler's view of a subflow: TCP's state, the local device, and limits beside the
- * congestion window. Locking: see framework.h.
+/* The scheduler's view of a subflow: TCP's state, the local device, and our own limits
+ * besides the congestion window. Locking: see framework.h.
  */
 
 #include <kunit/visibility.h>
@@ -49,7 +49,7 @@ static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
 	device->sent_bytes += u64_stats_read(&sent.bytes);
 }
 
-/* The device that the subflow leaves by; NULL: none yet. Under RCU. */
+/* The device through which the subflow sends; NULL: none yet. Under RCU. */
 static struct net_device *mps_dev_rcu(const struct mps_subflow *subflow)
 {
 	const struct dst_entry *dst = __sk_dst_get(subflow_core(subflow)->ssk);
@@ -296,9 +296,9 @@ void mps_snapshot(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_snapshot);
 
-/* The oldest packet in flight. The subflow is locked, or else an ACK might free the packet.
- * TCP's list has the packets in the order of transmission, without arrived and lost ones.
- * After a timeout, all are lost.
+/* The oldest packet in flight. The caller holds the subflow's lock: otherwise an ACK might free
+ * the packet. TCP's list has packets in order of transmission, except those that arrived or
+ * count as lost. After a timeout, all count as lost.
  */
 void mps_snapshot_oldest(struct mps_subflow *subflow)
 {
@@ -346,8 +346,8 @@ void mps_count_round(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_count_round);
 
-/* Updates the view of one subflow, and reports its events to the scheduler. Without `heard`
- * it had no ACK or timeout: only its priority and usability may have changed. `locked`: the
+/* Updates the view of one subflow, and reports its events to the scheduler. `heard`: an ACK or a
+ * timeout may have come; otherwise only its priority and usability may have changed. `locked`: the
  * subflow is locked.
  */
 void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subflow, bool usable,

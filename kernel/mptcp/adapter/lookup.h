@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Three functions of net/mptcp that no module can name, as they are not exported.
+/* Three functions of net/mptcp that are not exported to modules.
  *
  * lookup.c finds them when the adapter is loaded. They become static calls, thus direct ones:
  * a kernel with IBT seals functions whose address it does not take, and an indirect call of
@@ -12,7 +12,7 @@
 
 #include "../../protocol.h"
 
-/* These stand for them until then, and are never called. */
+/* Placeholders until mps_look_up() has found them; never called. */
 int mps_no_register(struct mptcp_sched_ops *sched);
 void mps_no_unregister(struct mptcp_sched_ops *sched);
 struct sock *mps_no_get_retrans(struct mptcp_sock *msk);

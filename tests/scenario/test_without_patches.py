@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mptcplab.capture import dissect
 from mptcplab.errors import RunError
 from mptcplab.lab import engine, kernel
 from mptcplab.lab.engine import Rig
@@ -90,6 +92,42 @@ def test_a_lost_path_stops_no_one_for_longer_than_default(
     default, ours = outage("default", load, path), outage(scheduler, load, path)
     # the connection's timer looks for a timeout of TCP, and comes at most one timeout too early
     assert ours.gap_s <= default.gap_s + ours.timeout_s + SAMPLE_S
+
+
+@pytest.mark.parametrize(
+    ("grain_bytes", "least", "most"),
+    # a page fragment of 32 KiB; the grain; a segment with timestamps and the longest DSS option
+    [(0, 16385, 32768), (5000, 5000, 5000), (1, 1424, 1424)],
+)
+def test_a_grain_bounds_each_choice(
+    plain: KernelBuild,
+    lab_guest: Guest,
+    tmp_path: Path,
+    grain_bytes: int,
+    least: int,
+    most: int,
+) -> None:
+    """Choices alternate, unless a subflow is full: most runs of data on a subflow are a choice."""
+    scenario = scenario_of(
+        *PATHS,
+        scheduler=f"roundrobin:cwnd_limited=off:grain_bytes={grain_bytes}",
+        workload="bulk:size=500KB",
+        duration="4s",
+        pcap=True,
+    )
+    run = Run.made(scenario, Rig(plain, lab_guest), tmp_path)
+    found = {}
+    for path in "ab":
+        packets = dissect.read([run.outcome.directory / plan.router_capture(path)])
+        mapped = (packets.has & dissect.HAS_MAPPING > 0) & packets.forward & (packets.payload > 0)
+        for seq, length in zip(packets.dsn[mapped], packets.mapped[mapped], strict=True):
+            found[int(seq)] = path, int(length)
+    assert sum(length for _, length in found.values()) >= 500_000
+    runs = [
+        sum(length for _, (_, length) in each)
+        for _, each in itertools.groupby(sorted(found.items()), key=lambda item: item[1][0])
+    ]
+    assert least <= np.median(runs) <= most
 
 
 @pytest.mark.parametrize(

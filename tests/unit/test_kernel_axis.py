@@ -114,6 +114,7 @@ def test_upstream_has_default_and_plain_tcp(flags: dict[str, Any], refused: str)
         ("default,minrtt,weighted:cost2=1,blest", ""),
         ("minrtt,redundant", "redundant: plain is built .* it needs: it sends copies"),
         ("minrtt:recovery=on", "minrtt:recovery=on: plain is built .*: recovery changes TCP"),
+        ("minrtt:grain_bytes=1400", ""),
     ],
 )
 def test_an_adapter_carries_schedulers_that_need_no_patches(
@@ -134,6 +135,13 @@ def test_an_adapter_carries_schedulers_that_need_no_patches(
     assert {"minrtt", "weighted", "blest"} < {*possible} < {*kernel.schedulers()} - {"redundant"}
     assert experiment.schedulers_of(PLAIN) == ("default",)
     assert experiment.schedulers_of(KERNELS["6.12"]) == kernel.schedulers()
+
+
+def test_the_framework_has_no_grain() -> None:
+    wanted = request(scheduler="blest,minrtt:grain_bytes=1400")
+    match = "minrtt:grain_bytes=1400: grain_bytes is for .*; in 7.3, a choice is for one segment"
+    with pytest.raises(InputError, match=match):
+        experiment.require_able(wanted, NEW)
 
 
 def test_each_refused_scheduler_exists_and_has_a_reason() -> None:

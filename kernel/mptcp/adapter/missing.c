@@ -25,14 +25,14 @@
  * | units: mps_first_unit(), .takes_units   | there are none                                 |
  * | mps_event()                             | nobody reads it                                |
  *
- * mps_len() of a fragment is up to 32 KiB, and a subflow takes all of it when the scheduler has
- * seen room for one packet: the rest waits in its queue, as unsent_bytes. `usable` ends with a
- * retransmission timeout of TCP, until an ACK of new data. Events of a subflow come before the
- * next question: between two questions, several ACKs are one, and several timeouts, too.
- * on_sent() also comes then.
+ * mps_len() of a fragment is up to 32 KiB, also with a grain, and a subflow takes all of the
+ * choice when the scheduler has seen room for one packet: the rest waits in its queue, as
+ * unsent_bytes. `usable` ends with a retransmission timeout of TCP, until an ACK of new data.
+ * Events of a subflow come before the next question: between two questions, several ACKs are
+ * one, and several timeouts, too. on_sent() also comes then.
  */
 
-#include "../framework.h"
+#include "adapter.h"
 
 u64 mps_seq(const struct mps_conn *conn, const struct mps_segment *seg)
 {
@@ -48,7 +48,11 @@ EXPORT_SYMBOL_GPL(mps_len);
 
 bool mps_fits_window(const struct mps_conn *conn, const struct mps_segment *seg)
 {
-	return mps_seq(conn, seg) + seg->frag.data_len <= conn->window_end_seq;
+	const struct adapter_conn *own = container_of(conn_core(conn), struct adapter_conn, core);
+	const struct mptcp_data_frag *frag = &seg->frag;
+	u64 seq = frag->data_seq + frag->already_sent - own->core.base_seq;
+
+	return seq + mps_adapter_choice_bytes(own, frag) <= conn->window_end_seq;
 }
 EXPORT_SYMBOL_GPL(mps_fits_window);
 

@@ -6,12 +6,12 @@
  * segment on the slower one is acknowledged. If the send window has no room for
  * both, the segment waits for the faster one. The estimate is scaled by lambda,
  * which grows when the window was blocked all the same, and else shrinks.
- * Segments that are sent again are treated as new ones are.
+ * Reinjected segments are treated like new ones.
  *
  * Source: Ferlin et al., "BLEST: Blocking Estimation-based MPTCP Scheduler for
  * Heterogeneous Networks", IFIP Networking 2016, as in Cech 2020, algorithm 1
  * (which prints the last condition the wrong way round); the authors' module in
- * the out-of-tree kernel v0.95, which is what the papers measured.
+ * the out-of-tree kernel v0.95, the version that the papers measured.
  *
  * Works well where RTTs differ and the receive buffer is small: the fast path
  * is never held up for long. Fails where the window is small and both paths
@@ -26,7 +26,8 @@
  * - always: the module waits for the subflow of the lowest RTT in whatever
  *   state, and stalls if that never sends again: mps_fastest_but().
  * - always: the module's products of 32 bits overflow, and it crashes with
- *   nothing to send. Here they are of 64 bits, and a segment of no bytes is.
+ *   nothing to send. Here they are of 64 bits, and a segment without bytes is
+ *   sent.
  */
 
 #include "mpsched.h"

@@ -112,12 +112,14 @@ def require_able(request: Request, build: KernelBuild) -> None:
     if build.stock:
         stock_scenario.require(request, build)
         return
-    if build.has_framework or (base.transport == "tcp" and not base.connections):
+    if base.transport == "tcp" and not base.connections:
         return
     asked = {
         choice.label: choice for each in request.schedulers for choice in (each, *base.choices())
     }
-    if build.has_adapter:
+    if build.has_framework:
+        _require_no_grain(asked, build)
+    elif build.has_adapter:
         _require_without_patches(asked, build)
     elif ours := sorted(asked.keys() - {scheduler.DEFAULT}):
         message = (
@@ -132,6 +134,22 @@ def schedulers_of(build: KernelBuild) -> tuple[str, ...]:
     if build.has_framework:
         return kernel.schedulers()
     return (scheduler.DEFAULT, *(adapter.carried() if build.has_adapter else ()))
+
+
+def _require_no_grain(asked: Mapping[str, scheduler.Choice], build: KernelBuild) -> None:
+    """Raises InputError for the grain of choices, where a choice is for a segment."""
+    grain = scheduler.GRAIN.name
+    message = (
+        f"{grain} is for kernels without our patches for MPTCP (mptcplab kernel build "
+        f"--engine-only); in {build.name or 'the lab'}, a choice is for one segment"
+    )
+    problems = [
+        Problem("--scheduler", "", label, message)
+        for label, choice in asked.items()
+        if any(setting.name == grain for setting in choice.changed)
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def _require_without_patches(asked: Mapping[str, scheduler.Choice], build: KernelBuild) -> None:

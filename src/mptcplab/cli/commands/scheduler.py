@@ -37,7 +37,7 @@ def scheduler_show(name: str) -> None:
         raise InputError(problems) from None
     click.echo(found.description or f"{found.name}: its file has no comment at the start")
     click.echo()
-    parameters = (*found.parameters, found.recovery)
+    parameters = (*found.parameters, *found.common_parameters)
     Console().print(catalogue_tables.parameter_table(parameters))
     if text := without_patches(name):
         click.echo(f"\nwithout our patches for MPTCP: {text}")

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Schedulers by the mark or port of a socket: the sysctl net.mptcp.scheduler_for of each
- * network namespace, such as "port=443:overflow,mark=0x10:minrtt".
+/* Sysctls of each network namespace for all schedulers of the adapter.
+ *
+ * net.mptcp.grain_bytes: the bytes of a choice, at least a segment; 0: a whole fragment.
+ * Connections that begin read it.
+ *
+ * net.mptcp.scheduler_for: schedulers by the mark or port of a socket, such as
+ * "port=443:overflow,mark=0x10:minrtt".
  *
  * The first rule that fits a connection decides, when the connection sends its first data:
  * only then are its ports known. A port fits at either end. Without a rule, or if the scheduler
@@ -26,16 +31,18 @@ struct choice_rule {
 	char	name[MPTCP_SCHED_NAME_MAX];
 };
 
-struct choice_net {
+struct adapter_net {
 	struct ctl_table_header	*header;
-	struct ctl_table	sysctl;
-	spinlock_t		lock;	/* of the others */
+	struct ctl_table	sysctls[2];
+	u32			grain_bytes;
+	spinlock_t		lock;	/* of the rules */
 	char			text[TEXT_MAX];
 	unsigned int		num;
 	struct choice_rule	rules[RULES_MAX];
 };
 
-static unsigned int choice_net_id;
+static unsigned int adapter_net_id;
+static const unsigned int grain_max = 65536;
 
 static int choice_parse_rule(char *text, struct choice_rule *rule)
 {
@@ -76,7 +83,7 @@ static int choice_parse(char *text, struct choice_rule *rules)
 	return num;
 }
 
-static int choice_write(struct choice_net *own, char *text)
+static int choice_write(struct adapter_net *own, char *text)
 {
 	struct choice_rule *rules;
 	char *parts;
@@ -100,7 +107,7 @@ static int choice_write(struct choice_net *own, char *text)
 static int choice_sysctl(MPS_CTL_TABLE *table, int write, void *buffer, size_t *lenp,
 			 loff_t *ppos)
 {
-	struct choice_net *own = table->data;
+	struct adapter_net *own = table->data;
 	struct ctl_table line = { .maxlen = TEXT_MAX };
 	int err;
 
@@ -129,7 +136,7 @@ static bool choice_fits(const struct choice_rule *rule, const struct sock *sk)
 /* The name of the first rule that fits; false: none does. */
 static bool choice_name(const struct sock *sk, char *name)
 {
-	struct choice_net *own = net_generic(sock_net(sk), choice_net_id);
+	struct adapter_net *own = net_generic(sock_net(sk), adapter_net_id);
 	unsigned int i;
 
 	spin_lock_bh(&own->lock);
@@ -161,42 +168,59 @@ struct mps_registration *mps_choose(const struct mptcp_sock *msk)
 	return own;
 }
 
-static int __net_init choice_net_init(struct net *net)
+u32 mps_grain_bytes(struct net *net)
 {
-	struct choice_net *own = net_generic(net, choice_net_id);
+	const struct adapter_net *own = net_generic(net, adapter_net_id);
+
+	return READ_ONCE(own->grain_bytes);
+}
+
+static int __net_init adapter_net_init(struct net *net)
+{
+	struct adapter_net *own = net_generic(net, adapter_net_id);
 
 	spin_lock_init(&own->lock);
-	own->sysctl = (struct ctl_table) {
+	own->sysctls[0] = (struct ctl_table) {
 		.procname	= "scheduler_for",
 		.data		= own,
 		.maxlen		= TEXT_MAX,
 		.mode		= 0644,
 		.proc_handler	= choice_sysctl,
 	};
-	own->header = register_net_sysctl_sz(net, "net/mptcp", &own->sysctl, 1);
+	own->sysctls[1] = (struct ctl_table) {
+		.procname	= "grain_bytes",
+		.data		= &own->grain_bytes,
+		.maxlen		= sizeof(own->grain_bytes),
+		.mode		= 0644,
+		.proc_handler	= proc_douintvec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= (void *)&grain_max,
+	};
+	own->header = register_net_sysctl_sz(net, "net/mptcp", own->sysctls,
+					     ARRAY_SIZE(own->sysctls));
 	return own->header ? 0 : -ENOMEM;
 }
 
-static void __net_exit choice_net_exit(struct net *net)
+static void __net_exit adapter_net_exit(struct net *net)
 {
-	struct choice_net *own = net_generic(net, choice_net_id);
+	struct adapter_net *own = net_generic(net, adapter_net_id);
 
 	unregister_net_sysctl_table(own->header);
 }
 
-static struct pernet_operations choice_net_ops = {
-	.init	= choice_net_init,
-	.exit	= choice_net_exit,
-	.id	= &choice_net_id,
-	.size	= sizeof(struct choice_net),
+static struct pernet_operations adapter_net_ops = {
+	.init	= adapter_net_init,
+	.exit	= adapter_net_exit,
+	.id	= &adapter_net_id,
+	.size	= sizeof(struct adapter_net),
 };
 
-int mps_choice_init(void)
+int mps_adapter_sysctls_init(void)
 {
-	return register_pernet_subsys(&choice_net_ops);
+	return register_pernet_subsys(&adapter_net_ops);
 }
 
-void mps_choice_exit(void)
+void mps_adapter_sysctls_exit(void)
 {
-	unregister_pernet_subsys(&choice_net_ops);
+	unregister_pernet_subsys(&adapter_net_ops);
 }

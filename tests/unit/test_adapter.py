@@ -62,7 +62,7 @@ def test_each_lost_function_is_in_the_table_of_answers() -> None:
     [
         ("minrtt", "minrtt, without retransmission on other subflows and penalisation"),
         ("overflow", "overflow"),
-        ("redundant", "refused: it sends copies"),
+        ("redundant", "refused: it sends duplicates"),
     ],
 )
 def test_show_says_what_is_left(scheduler: str, expected: str) -> None:

@@ -112,7 +112,7 @@ def test_upstream_has_default_and_plain_tcp(flags: dict[str, Any], refused: str)
     ("scheduler", "refused"),
     [
         ("default,minrtt,weighted:cost2=1,blest", ""),
-        ("minrtt,redundant", "redundant: plain is built .* it needs: it sends copies"),
+        ("minrtt,redundant", "redundant: plain is built .* it needs: it sends duplicates"),
         ("minrtt:recovery=on", "minrtt:recovery=on: plain is built .*: recovery changes TCP"),
         ("minrtt:grain_bytes=1400", ""),
     ],

@@ -4,37 +4,36 @@
  * The files of adapter/ take the place of framework.c, segments.c, subflows.c, delays.c,
  * recovery.c and units.c. net/mptcp asks which subflow sends the next fragment: the data of
  * one or several writes, at most a page fragment of 32 KiB. The fragment is the segment that
- * the scheduler sees, and the scheduler is asked again after each. missing.c lists what a
- * scheduler can ask for in vain.
+ * the scheduler sees, and the scheduler is asked again after each. missing.c lists the
+ * functions without effect here.
  *
- * - A retransmission of the connection goes where net/mptcp's own function decides. That
+ * - net/mptcp's own function chooses the subflow of the connection's retransmissions. That
  *   function also counts the periods without a packet, and finds stale subflows. It answers
- *   only with an idle subflow, and schedulers that fill each window leave none idle. So when
- *   it finds none, and a subflow had a timeout or was silent for a whole period, the oldest
- *   fragment leaves again on the subflow with the lowest RTT, once.
- * - A scheduler that waits while no usable subflow has data in flight gets no ACK that would
- *   have it asked again. Unless it has set a timer, the first usable subflow sends; 200 ms
- *   later also with a timer. The parameter `forced` counts it.
+ *   only with an idle subflow, and schedulers that fill each window leave none idle. So if it
+ *   finds none, and a subflow had a timeout or was silent for a whole period, the adapter
+ *   sends the oldest fragment again, once, on the subflow with the lowest RTT.
+ * - A scheduler that waits while no usable subflow has data in flight gets no ACK, and is not
+ *   asked again. The adapter then sends on the first usable subflow: at once, or after 200 ms
+ *   if the scheduler has set a timer. The parameter `forced` counts these choices.
  * - net.mptcp.grain_bytes makes a choice smaller: see conns.c.
- * - A pick of an unusable subflow is replaced by mps_lowest_rtt(), and counted in `refused`.
- *   A pick that is not the first unsent fragment sends that fragment.
+ * - If the scheduler picks an unusable subflow, mps_lowest_rtt() replaces it, and `refused`
+ *   counts it. A pick that is not the first unsent fragment sends that fragment.
  *
- * LOCKS. A question comes with the connection owned: by a process in lock_sock(), or in softirq
- * under the spinlock (mptcp_data_lock()) while no process owns it. Only the owner touches a
- * connection's struct adapter_conn and its subflows, as LOCKING in framework.h says. No
- * subflow but the one that brought an ACK is locked, and the adapter does not know which one
- * that is: it reads TCP's fields with mps_peek(), and writes none. Of net/mptcp, it writes
- * three fields that belong to the owner, snd_burst, timer_ival and `scheduled`, and, under the
- * spinlock, wnd_end.
+ * LOCKS. Whoever asks owns the connection: a process in lock_sock(), or softirq under the
+ * spinlock (mptcp_data_lock()) while no process owns it. Only the owner touches a connection's
+ * struct adapter_conn and its subflows, as LOCKING in framework.h says. Only the subflow that
+ * brought an ACK is locked, and the adapter does not know which one did: it reads TCP's fields
+ * with mps_peek(), and writes none. Of net/mptcp, it writes three fields that belong to the
+ * owner, snd_burst, timer_ival and `scheduled`, and, under the spinlock, wnd_end.
  *
- * LIFETIME. The first question makes the state of a connection, since most sockets never send
- * with MPTCP. It is found by the socket's address. release(), which net/mptcp calls with the
- * socket locked, ends it; no question follows. A disconnected socket is not released: its next
- * connection has another key, and begins anew, with the same scheduler. The end of a subflow
- * is not announced: the next question finds it missing in the list, before anything looks at
- * its socket. A number that net/mptcp uses once in a connection identifies a subflow, so the
- * reuse of memory does not matter. A timer's work holds references to the state and the
- * socket. Sockets hold the module of their scheduler, which needs this one.
+ * LIFETIME. The first question creates the state of a connection, since most sockets never send
+ * with MPTCP. A hash table finds it by the socket's address. release(), which net/mptcp calls
+ * with the socket locked, ends it; no question follows. A disconnected socket is not released:
+ * its next connection has another key, and starts again, with the same scheduler. net/mptcp
+ * does not announce the end of a subflow: the next question finds it missing in the list,
+ * before anything looks at its socket. Subflows are identified by a number that is unique in
+ * the connection, so reused memory does no harm. A timer's work holds references to the state
+ * and the socket. Sockets hold the module of their scheduler, which needs this one.
  */
 
 #include "adapter.h"
@@ -50,15 +49,15 @@ static const struct kernel_param_ops adapter_count_ops = { .get = adapter_get_co
 
 static atomic_long_t forced;
 module_param_cb(forced, &adapter_count_ops, &forced, 0444);
-MODULE_PARM_DESC(forced, "choices for a scheduler that waited with nothing in flight");
+MODULE_PARM_DESC(forced, "choices made for a scheduler that waited with nothing in flight");
 
 static atomic_long_t refused;
 module_param_cb(refused, &adapter_count_ops, &refused, 0444);
-MODULE_PARM_DESC(refused, "picks of a subflow that was not usable");
+MODULE_PARM_DESC(refused, "picks of an unusable subflow");
 
 static atomic_long_t lacking;
 module_param_cb(lacking, &adapter_count_ops, &lacking, 0444);
-MODULE_PARM_DESC(lacking, "choices without the scheduler, for lack of memory");
+MODULE_PARM_DESC(lacking, "choices without a scheduler, for lack of memory");
 
 /* --- questions */
 
@@ -162,7 +161,7 @@ static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 }
 
 /* No subflow is idle. The oldest fragment may belong to a silent subflow: it leaves again
- * behind the data of another one. NULL: none is silent, or it did so before.
+ * behind the data of another one. NULL: none is silent, or it was sent again already.
  */
 static struct mptcp_subflow_context *adapter_send_again(struct mptcp_sock *msk)
 {

@@ -13,7 +13,7 @@
 
 /* The state of a connection. */
 struct adapter_conn {
-	struct mptcp_sock	*msk;		/* by which it is found: never written again */
+	struct mptcp_sock	*msk;		/* the key of the hash table: never changes */
 	struct rhash_head	node;
 	struct rcu_head		rcu;
 	refcount_t		refs;		/* release(), and a timer's work */
@@ -23,8 +23,8 @@ struct adapter_conn {
 	u64			idle_since_ns;	/* waits with nothing in flight; 0: does not */
 	u64			pick_seq;	/* where the latest pick began */
 	struct mps_subflow	*picked;	/* its subflow; NULL: none, or it is gone */
-	u64			again_seq;	/* what left again on a busy subflow, and its .. */
-	u32			again_id;	/* .. number; 0: nothing did */
+	u64			again_seq;	/* latest fragment sent again on a busy subflow */
+	u32			again_id;	/* the id of that subflow; 0: none */
 	u32			grain_bytes;	/* of a choice; 0: a fragment */
 	bool			cut;		/* the window ends with a choice, not at .. */
 	u64			wnd_end;	/* .. its own end */
@@ -35,7 +35,7 @@ struct adapter_conn {
 
 /* The state of a connection, made if necessary; NULL: there is no memory. */
 struct adapter_conn *mps_adapter_conn(struct mptcp_sock *msk);
-/* NULL: it has none yet. */
+/* The state, or NULL: the connection has none yet. */
 struct adapter_conn *mps_adapter_lookup(struct mptcp_sock *msk);
 /* Reports what was sent since the latest question, and brings the view up to date. */
 void mps_adapter_refresh(struct adapter_conn *own);

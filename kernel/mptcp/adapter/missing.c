@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a scheduler can ask for in vain on a kernel without our patches, and the answers.
+/* Functions and fields without effect on a kernel without our patches, and their answers.
  *
  * | function or field                       | answer                                         |
  * |-----------------------------------------|------------------------------------------------|
  * | mps_reinjection(), mps_reinject()       | the queue is empty; net/mptcp's own timer      |
  * |                                         | sends on another subflow                       |
  * | get_subflow()                           | not called: net/mptcp's own function decides   |
- * | mps_carried_by()                        | true: no copy of a sent segment is wanted, so  |
- * |                                         | nothing is repeated on another subflow         |
+ * | mps_carried_by()                        | true: so no scheduler duplicates a segment     |
  * | mps_oldest_missing(), mps_latest_sent() | NULL, for the same reason                      |
  * | MPS_DUPLICATE, MPS_REINJECTION          | wait                                           |
  * | mps_next_unsent()                       | NULL: net/mptcp sends in order                 |
@@ -21,15 +20,15 @@
  * | mps_set_linear_timeouts(), .recovers    | nothing happens                                |
  * | owd_us, commd_us                        | 0: no sample; mps_delays_comparable() is false |
  * | oldest_sent_ns                          | 0: nothing is in flight                        |
- * | writer_waits, sndbuf_full               | false: there is no question without data       |
+ * | writer_waits, sndbuf_full               | false: a question comes only when data waits   |
  * | units: mps_first_unit(), .takes_units   | there are none                                 |
- * | mps_event()                             | nobody reads it                                |
+ * | mps_event()                             | no effect                                      |
  *
- * mps_len() of a fragment is up to 32 KiB, also with a grain, and a subflow takes all of the
- * choice when the scheduler has seen room for one packet: the rest waits in its queue, as
- * unsent_bytes. `usable` ends with a retransmission timeout of TCP, until an ACK of new data.
- * Events of a subflow come before the next question: between two questions, several ACKs are
- * one, and several timeouts, too. on_sent() also comes then.
+ * mps_len() of a fragment is up to 32 KiB, also with a grain, and a subflow with room for one
+ * packet takes all of the choice: the rest waits in its queue, as unsent_bytes. `usable` ends
+ * with a retransmission timeout of TCP, until an ACK of new data. Events of a subflow come
+ * before the next question: several ACKs between two questions are reported as one, and so are
+ * several timeouts. on_sent() also comes then.
  */
 
 #include "adapter.h"

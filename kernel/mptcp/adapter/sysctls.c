@@ -8,9 +8,9 @@
  * "port=443:overflow,mark=0x10:minrtt".
  *
  * The first rule that fits a connection decides, when the connection sends its first data:
- * only then are its ports known. A port fits at either end. Without a rule, or if the scheduler
- * of the rule is not loaded, the connection keeps the scheduler of its socket. That one has to
- * be one of ours: net/mptcp does not ask the adapter about others.
+ * only then are its ports known. A port fits at either end. If no rule fits, or the rule's
+ * scheduler is not loaded, the socket's scheduler stays. The socket's scheduler must be one of
+ * ours: net/mptcp does not ask the adapter about others.
  *
  * LOCKS. The spinlock of a namespace guards its rules: a process writes them, and softirq may
  * read them.
@@ -35,7 +35,7 @@ struct adapter_net {
 	struct ctl_table_header	*header;
 	struct ctl_table	sysctls[2];
 	u32			grain_bytes;
-	spinlock_t		lock;	/* of the rules */
+	spinlock_t		lock;	/* guards text, num and rules */
 	char			text[TEXT_MAX];
 	unsigned int		num;
 	struct choice_rule	rules[RULES_MAX];
@@ -59,7 +59,7 @@ static int choice_parse_rule(char *text, struct choice_rule *rule)
 		return -EINVAL;
 	if (!rule->by_mark && (!rule->value || rule->value > U16_MAX))
 		return -EINVAL;
-	strscpy(rule->name, name);
+	strscpy(rule->name, name, sizeof(rule->name));
 	return 0;
 }
 
@@ -94,7 +94,7 @@ static int choice_write(struct adapter_net *own, char *text)
 	num = parts && rules ? choice_parse(parts, rules) : -ENOMEM;
 	if (num >= 0) {
 		spin_lock_bh(&own->lock);
-		strscpy(own->text, text);
+		strscpy(own->text, text, sizeof(own->text));
 		memcpy(own->rules, rules, sizeof(own->rules));
 		own->num = num;
 		spin_unlock_bh(&own->lock);

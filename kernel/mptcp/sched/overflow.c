@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* overflow: the first path of an order that is not full.
  *
- * Paths have an order: those that no end has marked as a backup, then the backups;
- * among these, by their places (placeN), the lowest first; in a tie, by their
- * creation. Path 1 belongs to the first subflow, path 2 to the second, and so on
- * to 8. Each segment goes to the first path in this order that is not full. The
- * next path carries only the rest, at once; backups do, too, without
- * spare_backups.
+ * Paths have an order: regular ones first, then backups, which either end has
+ * marked. Within each, the lowest place (placeN) comes first; in a tie, the oldest
+ * subflow. Path 1 belongs to the first subflow, path 2 to the second, and so on to
+ * 8. Each segment goes to the first path in this order that is not full. The next
+ * path carries only the data that does not fit, without delay. Without
+ * spare_backups, backups carry such data, too.
  *
- * A path is full when its congestion window is, or a limit beside the window,
- * which bounds the queue on the way. Once in each round trip of a path, the limit
- * follows the smoothed RTT:
+ * A path is full when its congestion window is full, or when it reaches a second
+ * limit, which bounds the queue on the way. Once in each round trip of a path, the
+ * limit follows the smoothed RTT:
  *
  *	limit = min(limit, cwnd) x (least RTT + queue_ms) / RTT
  *
- * Thus the path holds queue_ms more data than it needs to be busy. A limit of cwnd
- * or more is none. Data of a subflow in trouble goes to the first path that did
+ * Thus a path that stays busy has a queue of about queue_ms. A limit of cwnd or
+ * more has no effect. Data of a subflow in trouble goes to the first path that did
  * not carry it.
  *
  * Source: ours; asked for by people whose second line is metered or shared. The
  * limit is that of FAST TCP (Jin, Wei, Low, INFOCOM 2004), with a fixed queue in
  * milliseconds in place of packets.
  *
- * Works where one line is to carry what it can, and others its overflow. Fails to
- * spare the others the beginning of a transfer, when the window of the first is
- * small; weighted waits there, for patience_ms. A path whose queue other traffic
- * fills counts as full before it carries its part.
+ * Works where one line should carry all it can, and others only the rest. At the
+ * beginning of a transfer the window of the first path is small: the others carry
+ * data that it could carry later. weighted waits instead, for patience_ms. A path
+ * whose queue other traffic fills counts as full before it carries its part.
  *
  * Differs from the source: in nothing.
  */
@@ -40,21 +40,21 @@
 enum { PLACE1, QUEUE_MS = PLACE1 + PLACES, SPARE_BACKUPS };
 
 static const struct mps_param overflow_params[] = {
-	MPS_UINT("place1", 0, 1000, 0, "", "of path 1 in the order: the lowest comes first"),
-	MPS_UINT("place2", 0, 1000, 0, "", "of path 2"),
-	MPS_UINT("place3", 0, 1000, 0, "", "of path 3"),
-	MPS_UINT("place4", 0, 1000, 0, "", "of path 4"),
-	MPS_UINT("place5", 0, 1000, 0, "", "of path 5"),
-	MPS_UINT("place6", 0, 1000, 0, "", "of path 6"),
-	MPS_UINT("place7", 0, 1000, 0, "", "of path 7"),
-	MPS_UINT("place8", 0, 1000, 0, "", "of path 8"),
+	MPS_UINT("place1", 0, 1000, 0, "", "place of path 1 in the order; the lowest comes first"),
+	MPS_UINT("place2", 0, 1000, 0, "", "place of path 2"),
+	MPS_UINT("place3", 0, 1000, 0, "", "place of path 3"),
+	MPS_UINT("place4", 0, 1000, 0, "", "place of path 4"),
+	MPS_UINT("place5", 0, 1000, 0, "", "place of path 5"),
+	MPS_UINT("place6", 0, 1000, 0, "", "place of path 6"),
+	MPS_UINT("place7", 0, 1000, 0, "", "place of path 7"),
+	MPS_UINT("place8", 0, 1000, 0, "", "place of path 8"),
 	MPS_UINT("queue_ms", 0, 10000, 20, "ms",
-		 "that data may wait on a path before it is full; 0: as the window admits"),
+		 "how long data may queue on a path that is not full; 0: only the window counts"),
 	MPS_BOOL("spare_backups", 0, "use a backup subflow only if no other is usable"),
 };
 
 struct overflow_subflow {
-	u32	rounds;		/* of the latest limit */
+	u32	rounds;		/* the round trip of the latest limit */
 };
 
 /* Paths beyond the last parameter come last. */

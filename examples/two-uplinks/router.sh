@@ -17,9 +17,9 @@ ip mptcp endpoint add 10.0.2.1 dev c2 subflow backup
 
 # New connections begin on the default route, here the one to the server: by LTE while DSL is dead.
 while sleep 1; do
-	via="10.0.2.254 dev c2"
-	ping -q -c 1 -W 1 -I 10.0.1.1 10.1.1.1 >/dev/null && via="10.0.1.254 dev c1"
-	ip route replace 10.1.1.0/24 via $via
+	uplink=2
+	ping -q -c 1 -W 1 -I 10.0.1.1 10.1.1.1 >/dev/null && uplink=1
+	ip route replace 10.1.1.0/24 via "10.0.$uplink.254" dev "c$uplink"
 done &
 
 ip netns add lan

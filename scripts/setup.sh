@@ -86,7 +86,7 @@ fi
 
 # Of each flavour the newest kernel of the series that the lab builds; into the cache, not installed.
 download_kernels() {
-	local stock=$cache/stock flavour name
+	local stock=$cache/stock flavour name release base
 	if ! command -v apt-get >/dev/null; then
 		echo "This is no Debian: there is no apt-get. Put Debian's packages linux-image-6.12.*-amd64" \
 			"and linux-image-6.12.*-cloud-amd64 into $stock." >&2
@@ -101,9 +101,15 @@ download_kernels() {
 			echo "apt knows no package linux-image-6.12.*-$flavour. As root, run: apt-get update" >&2
 			exit 1
 		fi
-		compgen -G "${name}_*.deb" >/dev/null && continue
-		echo "Downloading the Debian package $name into $stock"
-		apt-get download --quiet=2 "$name"
+		# With its headers, our own package can be built for it.
+		release=${name#linux-image-}
+		release=${release%-unsigned}
+		base=${release%"-$flavour"}
+		for name in "$name" "linux-headers-$release" "linux-headers-$base-common" "linux-kbuild-$base"; do
+			compgen -G "${name}_*.deb" >/dev/null && continue
+			echo "Downloading the Debian package $name into $stock"
+			apt-get download --quiet=2 "$name"
+		done
 	done
 }
 

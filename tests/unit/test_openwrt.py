@@ -61,7 +61,8 @@ def test_the_modules_are_those_that_the_adapter_carries(openwrt: Path, target: s
 
 @pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed")
 def test_the_sources_are_those_of_the_debian_package(openwrt: Path, tmp_path: Path) -> None:
-    say("dpkg-deb", "-x", package.make(tmp_path), tmp_path / "deb")
+    debian = package.make(tmp_path)
+    say("dpkg-deb", "-x", debian, tmp_path / "deb")
     (source,) = (tmp_path / "deb/usr/src").iterdir()
     files = [path.relative_to(source) for path in source.rglob("*") if path.is_file()]
     own = [

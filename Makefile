@@ -73,7 +73,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test vm-test vm-test-all sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test vm-test vm-test-all sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -234,6 +234,9 @@ setup-stock:
 setup-smp:
 	@scripts/setup.sh --smp
 
+setup-deb:
+	@scripts/setup.sh --deb
+
 setup-vm:
 	@scripts/setup.sh --vm
 
@@ -272,6 +275,9 @@ wheel: setup venv kernel ## build dist/mptcplab-*.whl, with kernel and guest ins
 
 wheel-test: setup-test venv-dev kernel ## install the wheel into an empty environment, with its packages, and compare its runs (1 min)
 	$(BIN)/python -m pytest --wheel-packages tests/kernel/test_wheel.py $(PYTEST_ARGS)
+
+deb: setup-deb venv ## build dist/mptcplab-schedulers-dkms_*.deb: our schedulers for the kernels that Debian has (docs/deploy.md)
+	$(MPTCPLAB) scheduler package --out dist
 
 kernel: venv ## build the lab kernel (nothing to do when nothing changed); KERNEL_SOURCE=ARCHIVE where Debian's is not
 	@$(MPTCPLAB) kernel build $(CHOSEN_SOURCE)

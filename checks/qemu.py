@@ -28,13 +28,15 @@ def boot(
     *,
     cpus: int,
     arguments: Sequence[str] = (),
+    disk: Path | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
 ) -> None:
-    """Boots a kernel, and returns when the machine is off.
+    """Boots a kernel, and returns when the machine is off or starts again.
 
-    `arguments` are further ones for the kernel. `directory`, which must exist, then has what the
-    kernel said, and sent(). Raises RunError, RunCancelledError and MachineError.
+    `arguments` are further ones for the kernel, and `disk` is the image of one. `directory`, which
+    must exist, then has what the kernel said, and sent(). Raises RunError, RunCancelledError and
+    MachineError.
     """
     image = directory / _IMAGE
     image.write_bytes(initramfs)
@@ -46,6 +48,7 @@ def boot(
         *("-nodefaults", "-display", "none", "-no-reboot"),
         *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{_LINE}"),
         *("-kernel", str(kernel), "-initrd", _IMAGE),
+        *(("-drive", f"file={disk.absolute()},format=raw,if=virtio") if disk else ()),
         *("-append", " ".join([*_ARGUMENTS, f"tsc_early_khz={_tsc_khz()}", *arguments])),
     ]
     try:

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the adapter uses of net/mptcp/protocol.h, which no kernel's headers have.
+/* What the adapter uses of net/mptcp/protocol.h, which no kernel's headers have. A whole tree of
+ * the kernel has it: MPS_TREE.
  *
  * layout.h has the structs, from the BTF of the kernel. Below are numbers that no BTF has; they
  * are the same from 6.6 to 7.3.
  */
 #ifndef _MPTCP_LAB_PROTOCOL_H
 #define _MPTCP_LAB_PROTOCOL_H
+
+#ifdef MPS_TREE
+
+#include <net/mptcp/protocol.h>
+
+#else
 
 #include <net/inet_connection_sock.h>
 #include <net/mptcp.h>
@@ -53,7 +60,8 @@ static inline struct mptcp_subflow_context *mptcp_subflow_ctx(const struct sock 
 /* May it send? A join has to be confirmed before. */
 static inline bool __mptcp_subflow_active(const struct mptcp_subflow_context *subflow)
 {
-	if (subflow->request_join && !READ_ONCE(subflow->fully_established))
+	/* a bit until 6.11 */
+	if (subflow->request_join && !data_race(subflow->fully_established))
 		return false;
 	return (1 << READ_ONCE(mptcp_subflow_tcp_sock(subflow)->sk_state)) &
 	       (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
@@ -66,5 +74,7 @@ static inline struct mptcp_data_frag *mptcp_rtx_head(struct sock *sk)
 		return NULL;
 	return list_first_entry_or_null(&mptcp_sk(sk)->rtx_queue, struct mptcp_data_frag, list);
 }
+
+#endif
 
 #endif

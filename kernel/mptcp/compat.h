@@ -87,6 +87,16 @@ static inline int mps_sched_get_retrans(struct mptcp_sock *msk)
 
 #endif
 
+/* Are TCP's timestamps in microseconds? Until 6.6, all are in milliseconds. */
+static inline bool mps_usec_ts(const struct tcp_sock *tp)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	return false;
+#else
+	return tp->tcp_usec_ts;
+#endif
+}
+
 /* When a timer of TCP will fire, in jiffies, if one is pending. */
 static inline unsigned long mps_timer_expires(const struct sock *ssk)
 {

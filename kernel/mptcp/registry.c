@@ -107,7 +107,7 @@ int mps_register(const struct mps_ops *ops)
 		.release	= mps_conn_release,
 		.owner		= ops->owner,
 	};
-	strscpy(registration->sched.name, ops->name);
+	strscpy(registration->sched.name, ops->name, sizeof(registration->sched.name));
 	rcu_read_lock();
 	taken = mps_registered(ops->name);
 	rcu_read_unlock();

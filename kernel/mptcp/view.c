@@ -34,15 +34,11 @@ void mps_reset_mss(const struct mps_conn *conn, struct mps_subflow *subflow)
 
 static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
 {
+	u32 packets, bytes = READ_ONCE(qdisc->qstats.backlog);
 	struct gnet_stats_basic_sync sent;
-	u32 packets, bytes;
 
-	if (!qdisc_is_percpu_stats(qdisc)) {
-		device->queue_bytes += READ_ONCE(qdisc->qstats.backlog);
-		device->sent_bytes += u64_stats_read(&qdisc->bstats.bytes);
-		return;
-	}
-	qdisc_qstats_qlen_backlog(qdisc, &packets, &bytes);
+	if (qdisc_is_percpu_stats(qdisc))
+		qdisc_qstats_qlen_backlog(qdisc, &packets, &bytes);
 	device->queue_bytes += bytes;
 	gnet_stats_basic_sync_init(&sent);
 	gnet_stats_add_basic(&sent, qdisc->cpu_bstats, &qdisc->bstats, true);
@@ -207,7 +203,7 @@ struct mps_subflow_core *mps_take_slot(struct mps_conn *conn,
 	mps_reset_mss(conn, &sub->pub);
 	tp = tcp_sk(sub->ssk);
 	/* the handshake has agreed on them */
-	sub->has_timestamps = mps_peek_bits(tp->rx_opt.tstamp_ok && !tp->tcp_usec_ts);
+	sub->has_timestamps = mps_peek_bits(tp->rx_opt.tstamp_ok && !mps_usec_ts(tp));
 	sub->round_empty = true;
 	sub->round_end = mps_peek(tp->snd_nxt);
 	sub->round_delivered = mps_peek(tp->delivered);
@@ -279,7 +275,8 @@ void mps_snapshot(struct mps_subflow *subflow)
 	sub->snd_una = snd_una;
 	sub->snd_nxt = snd_nxt;
 	subflow->outstanding_bytes = write_seq - snd_una;
-	subflow->acked_bytes = mps_peek(tp->bytes_acked);
+	/* a 32-bit machine may read between the writes of its halves: the low one is right */
+	subflow->acked_bytes += (u32)(mps_peek(tp->bytes_acked) - subflow->acked_bytes);
 	subflow->memory_bytes = mps_peek(ssk->sk_wmem_queued);
 	subflow->memory_full = mps_peek_bits(!sk_stream_memory_free(ssk));
 	subflow->window_bytes = max_t(s32, snd_una + snd_wnd - write_seq, 0);

@@ -6,6 +6,10 @@
 
 #include "../framework.h"
 
+#ifndef CONFIG_KPROBES
+#error "This kernel has no kprobes: apply openwrt/exports.patch to its source."
+#endif
+
 #define ENDBR_BYTES	4
 
 int mps_no_register(struct mptcp_sched_ops *sched)

@@ -4,6 +4,8 @@
  * lookup.c finds them when the adapter is loaded. They become static calls, thus direct ones:
  * a kernel with IBT seals functions whose address it does not take, and an indirect call of
  * one faults. A kernel without static calls has no IBT.
+ *
+ * With openwrt/exports.patch they are exported, MPS_EXPORTED: then lookup.c is left out.
  */
 #ifndef _MPTCP_LAB_LOOKUP_H
 #define _MPTCP_LAB_LOOKUP_H
@@ -11,6 +13,20 @@
 #include <linux/static_call.h>
 
 #include "../../protocol.h"
+
+#ifdef MPS_EXPORTED
+
+/* not every protocol.h declares them */
+int mptcp_register_scheduler(struct mptcp_sched_ops *sched);
+void mptcp_unregister_scheduler(struct mptcp_sched_ops *sched);
+struct sock *mptcp_subflow_get_retrans(struct mptcp_sock *msk);
+
+static inline int mps_look_up(void)
+{
+	return 0;
+}
+
+#else
 
 /* Placeholders until mps_look_up() has found them; never called. */
 int mps_no_register(struct mptcp_sched_ops *sched);
@@ -27,5 +43,7 @@ DECLARE_STATIC_CALL(mps_call_get_retrans, mps_no_get_retrans);
 
 /* An error, and a line in the log that names the function, if one is missing. */
 int mps_look_up(void);
+
+#endif
 
 #endif

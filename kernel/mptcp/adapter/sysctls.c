@@ -60,7 +60,7 @@ static int choice_parse_rule(char *text, struct choice_rule *rule)
 		return -EINVAL;
 	if (!rule->by_mark && (!rule->value || rule->value > U16_MAX))
 		return -EINVAL;
-	strscpy(rule->name, name);
+	strscpy(rule->name, name, sizeof(rule->name));
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static int choice_write(struct adapter_net *own, char *text)
 	num = parts && rules ? choice_parse(parts, rules) : -ENOMEM;
 	if (num >= 0) {
 		spin_lock_bh(&own->lock);
-		strscpy(own->text, text);
+		strscpy(own->text, text, sizeof(own->text));
 		memcpy(own->rules, rules, sizeof(own->rules));
 		own->num = num;
 		spin_unlock_bh(&own->lock);

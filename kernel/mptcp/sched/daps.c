@@ -83,7 +83,7 @@ static void daps_skip(struct mps_conn *conn, struct mps_subflow *subflow)
 
 		if (other == subflow || !state->delay_ms || state->takes_part)
 			continue;
-		windows = schedule_before(conn, other, subflow, us) / state->cwnd_pkts;
+		windows = div64_u64(schedule_before(conn, other, subflow, us), state->cwnd_pkts);
 		if (windows > state->windows) {
 			state->windows = windows;
 			state->left_pkts = 0;

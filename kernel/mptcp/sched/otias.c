@@ -49,7 +49,7 @@ static const struct mps_param otias_params[] = {
 /* How long it takes a segment that is handed to the subflow now. */
 static u64 otias_arrival_us(const struct mps_subflow *subflow)
 {
-	u64 queued_pkts = DIV_ROUND_UP((u64)subflow->unsent_bytes, max(subflow->mss_bytes, 1U));
+	u64 queued_pkts = DIV_ROUND_UP_ULL(subflow->unsent_bytes, max(subflow->mss_bytes, 1U));
 	u64 cwnd_pkts = max(mps_cwnd(subflow), 1U);
 	u64 room_pkts = 0, rounds = 0;
 
@@ -57,7 +57,7 @@ static u64 otias_arrival_us(const struct mps_subflow *subflow)
 		room_pkts = cwnd_pkts - subflow->in_flight_pkts;
 	/* it is the (queued - room + 1)th of those that wait: rounded up */
 	if (queued_pkts >= room_pkts)
-		rounds = (queued_pkts - room_pkts) / cwnd_pkts + 1;
+		rounds = div64_u64(queued_pkts - room_pkts, cwnd_pkts) + 1;
 	return rounds * subflow->srtt_us + subflow->srtt_us / 2;
 }
 

@@ -29,7 +29,7 @@ from mptcplab.scenario.scheduler import DEFAULT
 
 #: What the default grain may cost, as parts of what `default` costs.
 MOST_INSTRUCTIONS, MOST_PACKETS = 1.05, 1.5
-_NAMES = ("overflow", "minrtt", "weighted", "weighted:262144", "blest", "ecf")
+_NAMES = ("overflow", "minrtt", "weighted", "weighted:65536", "blest", "ecf")
 # It takes the other path after each fragment, so that all of its packets are small.
 _BEYOND = ("weighted",)
 _MARK = "make cost-test"

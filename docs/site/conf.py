@@ -52,6 +52,7 @@ GROUPS = {
         "docs/radio",
         "docs/connections",
         "docs/recovery",
+        "docs/deploy",
         "docs/units",
         "docs/sweep",
         "docs/expect",

@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
@@ -141,8 +141,11 @@ def initramfs(
     program: bytes, given: Mapping[str, bytes], programs: Mapping[str, bytes] | None = None
 ) -> bytes:
     """A newc archive with process 1, read-only files of the run, and further `programs`."""
+    names = [PurePosixPath(name) for name in (*given, *(programs or ()))]
+    places = (str(place) for name in names for place in reversed(name.parents))
+    directories = dict.fromkeys([*_DIRECTORIES, *places])
     entries = [
-        *((name, 0o040755, b"") for name in _DIRECTORIES),
+        *((name, 0o040755, b"") for name in directories if name != "."),
         ("dev/console", 0o020600, b""),
         ("init", 0o100755, program),
         *((name, 0o100444, content) for name, content in given.items()),

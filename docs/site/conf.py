@@ -32,6 +32,7 @@ REPORTS = ROOT / "dist" / "gallery"
 GROUPS = {
     "Start": [
         "docs/advise",
+        "docs/two-uplinks",
         "docs/write-a-scheduler",
         "docs/exec",
         "docs/show",

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from checks.kernel_reports import Frame, parse
 from checks.smp import __main__ as command
 from checks.smp import runs, smp_kernel, smp_machine
 from checks.smp.blame import Found, Place, Whose, judge
-from checks.smp.reports import Frame, parse
 from checks.smp.runs import Machine, Result, SmpJob
 from checks.smp.smp_kernel import SmpKernel, touched_lines
 from mptcplab.lab import kernel, stock_machine

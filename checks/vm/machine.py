@@ -21,11 +21,10 @@ from pathlib import Path
 
 from mptcplab import files, resources
 from mptcplab.errors import MachineError, MptcplabError
-from mptcplab.lab import doctor, guest, stock_machine
+from mptcplab.lab import doctor, guest, package, stock_machine
 
 SETUP = "make setup-vm"
 INIT = Path(__file__).with_name("init.sh")
-_REPOSITORY = Path(__file__).parents[2]
 # What init.sh calls.
 _PROGRAMS = ("bash", "cat", "grep", "insmod", "ip", "mount", "rmmod", "sleep", "tc")
 _MODULES = ("veth", "sch_netem")
@@ -123,9 +122,7 @@ def _modules(name: str, image: Path) -> tuple[str, dict[str, bytes]]:
 def _package() -> Iterator[Path]:
     """The files of the package, which DKMS gets."""
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-        _call(str(_REPOSITORY / "scripts/deb.sh"), name)
-        (package,) = Path(name).glob("*.deb")
-        _call("dpkg-deb", "-x", str(package), name)
+        _call("dpkg-deb", "-x", str(package.make(Path(name))), name)
         (source,) = (Path(name) / "usr/src").iterdir()
         yield source
 

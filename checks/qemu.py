@@ -13,7 +13,9 @@ from mptcplab.lab.engine import Watch
 from mptcplab.metrics import run_files
 
 _MEMORY_MIB = 1024
-_IMAGE, _LINE = "initramfs", "line"
+#: What a machine sends over its second serial line.
+LINE = "line"
+_IMAGE = "initramfs"
 # Messages say when and by whom; what takes long under an emulator takes longer.
 _ARGUMENTS = (
     *("console=ttyS0", "printk.time=1", "panic=-1", "tsc=reliable", "reboot=k"),
@@ -28,15 +30,13 @@ def boot(
     *,
     cpus: int,
     arguments: Sequence[str] = (),
-    disk: Path | None = None,
     limits: Limits | None = None,
     watch: Watch | None = None,
 ) -> None:
-    """Boots a kernel, and returns when the machine is off or starts again.
+    """Boots a kernel, and returns when the machine is off.
 
-    `arguments` are further ones for the kernel, and `disk` is the image of one. `directory`, which
-    must exist, then has what the kernel said, and sent(). Raises RunError, RunCancelledError and
-    MachineError.
+    `arguments` are further ones for the kernel. `directory`, which must exist, then has what the
+    kernel said, and LINE. Raises RunError, RunCancelledError and MachineError.
     """
     image = directory / _IMAGE
     image.write_bytes(initramfs)
@@ -46,21 +46,14 @@ def boot(
         # in the BIOS's table, only the first CPU of a socket
         *("-smp", f"{cpus},sockets={cpus}", "-m", str(_MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{_LINE}"),
+        *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{LINE}"),
         *("-kernel", str(kernel), "-initrd", _IMAGE),
-        *(("-drive", f"file={disk.absolute()},format=raw,if=virtio") if disk else ()),
         *("-append", " ".join([*_ARGUMENTS, f"tsc_early_khz={_tsc_khz()}", *arguments])),
     ]
     try:
         stock_machine.follow(command, directory, limits or Limits(), watch or Watch())
     finally:
         image.unlink()
-
-
-def sent(directory: Path) -> bytes:
-    """What a machine sent over its second serial line, until now."""
-    line = directory / _LINE
-    return line.read_bytes() if line.exists() else b""
 
 
 def _tsc_khz() -> int:

@@ -17,34 +17,28 @@ from pathlib import Path
 
 from checks import many, tables
 from checks.command_line import chosen, natural, parser_of, say
-from checks.vm import cells, machine, runs, whole
+from checks.vm import cells, machine, runs
 from checks.vm.cells import Cell
-from checks.vm.machine import PLANTED
 from checks.vm.runs import Boot, Result
 from mptcplab import marked
 from mptcplab.errors import status_of
 
 _MARK = "make vm-test"
 _OUT = Path("vm-out")
-#: Where the planted faults are looked for.
-_PLANTED_CELL = Cell("minrtt", "bulk", cells.SERIES[0], 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 0 if every cell is good, and, with --planted, each fault was seen; else 1."""
+    """Status 0 if every cell is good, else 1."""
     parser = parser_of("vm", __doc__)
     parser.add_argument("--out", type=Path, default=_OUT, help=f"where results are kept ({_OUT})")
     parser.add_argument("--docs", type=Path, help="a page that gets the table between its marks")
     parser.add_argument("--all", action="store_true", help="every combination, and more loads")
-    text = "also a restart of a whole Debian, and upstream's tests in it; needs root"
-    parser.add_argument("--whole", action="store_true", help=text)
     parser.add_argument("--scheduler", default="", help="only these, separated by commas")
     parser.add_argument("--load", default="", help="only these, separated by commas")
     parser.add_argument("--kernel", default="", help="only these series, separated by commas")
     parser.add_argument("--cpus", default="", help="only these numbers of CPUs, with commas")
     parser.add_argument("--jobs", type=natural, default=1, help="virtual machines at a time (1)")
     parser.add_argument("--again", action="store_true", help="repeat the cells that failed")
-    parser.add_argument("--planted", action="store_true", help="only look for planted faults")
     options = parser.parse_args(arguments)
     names = chosen(parser, "--scheduler", options.scheduler, cells.schedulers())
     loads = chosen(parser, "--load", options.load, (*cells.LOADS, *cells.MORE_LOADS))
@@ -63,8 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not wanted:
         parser.error("no such cell; with --all there are more")
     again = "interrupted; finished cells are kept, and the same command continues"
-    check = _planted if options.planted else lambda options: _check(options, wanted)
-    return status_of(lambda: check(options), interrupted=again)
+    return status_of(lambda: _check(options, wanted), interrupted=again)
 
 
 def _check(options: argparse.Namespace, wanted: Sequence[Cell]) -> int:
@@ -88,35 +81,12 @@ def _check(options: argparse.Namespace, wanted: Sequence[Cell]) -> int:
     results = [result for boot in boots for result in boot.kept()]
     text = markdown(results)
     print(text, end="")
-    for result in results:
-        if result.failures:
-            print(f"\n{result}\nthe last lines of the kernel:\n{result.log}")
+    failed = [result for result in results if result.failures]
+    print("\n".join(map(str, failed)))
     if options.docs and len(wanted) == len(cells.pairwise(cells.schedulers(), cells.LOADS)):
         marked.replace(options.docs, {_MARK: text})
-    bad = sum(bool(result.failures) for result in results)
-    say(f"{len(results)} cells, {bad} of them failed")
-    if options.whole:
-        wrong = [each for name in parts for each in whole.check(name, options.out)]
-        print("\n".join(["whole systems:", *(wrong or ["nothing is wrong"])]))
-        bad += len(wrong)
-    return 1 if bad else 0
-
-
-def _planted(options: argparse.Namespace) -> int:
-    """Whether each planted fault fails its cell, in the way that it should."""
-    machine.require()
-    seen = 0
-    for name, planted in PLANTED.items():
-        boot_cells = cells.with_ends([_PLANTED_CELL])[_PLANTED_CELL.series, _PLANTED_CELL.cpus]
-        boot = Boot(machine.parts(_PLANTED_CELL.series, planted), boot_cells, options.out / name)
-        with closing(many.each([boot], runs.perform, 1)) as ended:
-            for _ in ended:
-                pass
-        said = "\n".join(failure for result in boot.kept() for failure in result.failures)
-        found = planted.seen in said
-        seen += found
-        print(f"{name}: {'seen' if found else 'NOT SEEN'}: {planted.seen}")
-    return 0 if seen == len(PLANTED) else 1
+    say(f"{len(results)} cells, {len(failed)} of them failed")
+    return 1 if failed else 0
 
 
 def markdown(results: Sequence[Result]) -> str:

@@ -2,7 +2,8 @@
 """The cells: a scheduler with a load, on a kernel with a number of CPUs.
 
 Loads are connections of guest/torture/connections.c, between two namespaces; init.sh has what
-happens meanwhile. Time is real, on CPUs that are interpreted: so bounds of time are generous.
+happens meanwhile. That program has a process for each CPU, and each takes some connections. Time is
+real, on CPUs that are interpreted: so bounds of time are generous.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def _both(at_us: int, path: int, end: End) -> Connection:
 
 
 def _bulk(_rng: Random) -> Iterator[Connection]:
-    for path in (1, 2):
-        yield _both(0, path, End(4_000_000, write_chunk=65_536))
+    for number in range(4):
+        yield _both(0, 1 + number % 2, End(2_000_000, write_chunk=65_536))
 
 
 def _writes(rng: Random) -> Iterator[Connection]:
@@ -57,8 +58,8 @@ def _writes(rng: Random) -> Iterator[Connection]:
 def _flap(_rng: Random) -> Iterator[Connection]:
     for path in (1, 2):
         yield _both(0, path, End(6_000_000, write_chunk=65_536))
-    # until after the last change
-    yield _both(0, 1, End(300 * 4096, write_chunk=4096, write_gap=20 * _MS))
+        # until after the last change
+        yield _both(0, path, End(300 * 4096, write_chunk=4096, write_gap=20 * _MS))
 
 
 def _many(rng: Random) -> Iterator[Connection]:

@@ -70,28 +70,30 @@ flap() {
 
 # Every scheduler goes and comes back, but for the one that connections use.
 reload() {
-	local round module
-	for ((round = 0; ; round++)); do
+	local module count=0
+	while [[ -s /tmp/running ]]; do
 		for module in /modules/mptcp_*.ko; do
 			module=${module#/modules/}
 			rmmod "${module%.ko}" 2>/dev/null || continue
 			insmod "/modules/$module" || fail "$module does not load again"
+			count=$((count + 1))
 		done
-		echo "$round" >/tmp/rounds
 	done
+	((count)) || fail "no module was loaded again"
 }
 
 perform() {
-	local scheduler=$1 load=$2 helper=
+	local scheduler=$1 load=$2
 	set_up "$scheduler"
+	echo yes >/tmp/running
 	case $load in
-		flap) flap & helper=$! ;;
-		reload) reload 2>/dev/null & helper=$! ;;
-		soak) while :; do flap; sleep 10; done & helper=$! ;;
+		flap) flap & ;;
+		reload) reload & ;;
+		soak) while [[ -s /tmp/running ]]; do flap; sleep 10; done & ;;
 	esac
 	/connections client server "$cpus" <"/cells/$at" >/tmp/output 2>/tmp/errors || fail "$(</tmp/errors)"
-	[[ $load == flap ]] || [[ ! $helper ]] || kill "$helper"
-	[[ ! $helper ]] || wait "$helper"
+	: >/tmp/running
+	wait
 	while read -r line; do send "$at $line"; done </tmp/output
 	send "$at carried $(carried 1) $(carried 2)"
 	tear_down

@@ -25,7 +25,7 @@ from mptcplab.lab import doctor, guest, stock_machine
 
 SETUP = "make setup-vm"
 INIT = Path(__file__).with_name("init.sh")
-REPOSITORY = Path(__file__).parents[2]
+_REPOSITORY = Path(__file__).parents[2]
 # What init.sh calls.
 _PROGRAMS = ("bash", "cat", "grep", "insmod", "ip", "mount", "rmmod", "sleep", "tc")
 _MODULES = ("veth", "sch_netem")
@@ -35,18 +35,6 @@ mount --rbind /dev "$0/dev"
 mount --rbind "$1" "$0/mnt"
 exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin "${@:2}"
 """
-
-
-@dataclass(frozen=True)
-class Planted:
-    """A fault that the matrix must see, as `seen`: a text in a file, of the package or of the
-    program that makes the connections, becomes another one.
-    """
-
-    file: str
-    old: str
-    new: str
-    seen: str
 
 
 @dataclass(frozen=True)
@@ -63,29 +51,6 @@ class Parts:
         """With further files, by their paths."""
         texts = {name: text.encode() for name, text in given.items()}
         return stock_machine.initramfs(INIT.read_bytes(), {**self.files, **texts}, self.programs)
-
-
-#: A byte that is wrong, a scheduler that waits for ever, a report, and a module that stays.
-PLANTED: Mapping[str, Planted] = {
-    "byte": Planted(
-        "connections.c",
-        "done = send(end->fd",
-        "bytes[0] ^= end->wrote > 1000000;\n\t\tdone = send(end->fd",
-        "is wrong",
-    ),
-    "report": Planted(
-        "lab/sched/minrtt.c",
-        "	if (seg) {",
-        "	WARN_ON_ONCE(conn->una_seq > 1000000);\n	if (seg) {",
-        "WARNING",
-    ),
-    "module": Planted(
-        "lab/adapter/adapter.c",
-        "	module_put(own->core.ops->owner);\n",
-        "",
-        "these modules stay loaded: mptcp_adapter mptcp_minrtt",
-    ),
-}
 
 
 def tree() -> Path:
@@ -111,33 +76,30 @@ def release(series: str) -> str:
     return max(found, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
 
 
-def parts(series: str, planted: Planted | None = None) -> Parts:
+def parts(series: str) -> Parts:
     """Raises MachineError if something is missing, MptcplabError if modules do not compile."""
     name = release(series)
     image = tree() / "boot" / f"vmlinuz-{name}"
-    own, built = modules(name, image, planted)
+    own, built = _modules(name, image)
     lower = tree() / "lib/modules" / name / "kernel"
     for module in _MODULES:
         packed = next(lower.rglob(f"{module}.ko.xz"))
         built[f"modules/{module}.ko"] = lzma.decompress(packed.read_bytes())
     programs = dict(_user_space())
-    with _changed_program(planted) as program:
-        programs["connections"] = program.read_bytes()
+    programs["connections"] = guest.build(resources.GUEST / "torture").program.read_bytes()
     digest = hashlib.sha256(f"{own}\0{name}\0".encode())
     for content in (INIT.read_bytes(), *built.values(), *programs.values()):
         digest.update(hashlib.sha256(content).digest())
     return Parts(digest.hexdigest()[:12], name, image, built, programs)
 
 
-def modules(name: str, image: Path, planted: Planted | None) -> tuple[str, dict[str, bytes]]:
+def _modules(name: str, image: Path) -> tuple[str, dict[str, bytes]]:
     """The id and the files of our modules for a kernel, which are built if they are not there.
 
     The id is a hash of the package's files and the kernel's image: the same source need not give
     the same bytes twice.
     """
     with _package() as source:
-        if planted and (source / planted.file).exists():
-            _plant(source / planted.file, planted)
         inputs = sorted(file for file in source.rglob("*") if file.is_file())
         digest = hashlib.sha256(hashlib.sha256(image.read_bytes()).digest())
         for file in inputs:
@@ -147,8 +109,8 @@ def modules(name: str, image: Path, planted: Planted | None) -> tuple[str, dict[
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
             headers = f"/lib/modules/{name}/build"
-            inside("make", "-C", "/mnt", "-j2", f"KVER={name}", f"KDIR={headers}", at=source)
-            inside("bash", "-c", "strip --strip-debug /mnt/*.ko", at=source)
+            _inside("make", "-C", "/mnt", "-j2", f"KVER={name}", f"KDIR={headers}", at=source)
+            _inside("bash", "-c", "strip --strip-debug /mnt/*.ko", at=source)
             with files.new_directory(place) as part:
                 for module in source.glob("*.ko"):
                     (part / module.name).write_bytes(module.read_bytes())
@@ -159,31 +121,11 @@ def modules(name: str, image: Path, planted: Planted | None) -> tuple[str, dict[
 def _package() -> Iterator[Path]:
     """The files of the package, which DKMS gets."""
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-        call(str(REPOSITORY / "scripts/deb.sh"), name)
+        _call(str(_REPOSITORY / "scripts/deb.sh"), name)
         (package,) = Path(name).glob("*.deb")
-        call("dpkg-deb", "-x", str(package), name)
+        _call("dpkg-deb", "-x", str(package), name)
         (source,) = (Path(name) / "usr/src").iterdir()
         yield source
-
-
-@contextmanager
-def _changed_program(planted: Planted | None) -> Iterator[Path]:
-    source = resources.GUEST / "torture"
-    if planted is None or not (source / planted.file).exists():
-        yield guest.build(source).program
-        return
-    with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
-        file = Path(name) / planted.file
-        file.write_bytes((source / planted.file).read_bytes())
-        _plant(file, planted)
-        yield guest.build(Path(name)).program
-
-
-def _plant(file: Path, planted: Planted) -> None:
-    text = file.read_text()
-    if text.count(planted.old) != 1:
-        raise MptcplabError(f"{file.name} does not have this text once: {planted.old}")
-    file.write_text(text.replace(planted.old, planted.new))
 
 
 @cache
@@ -191,25 +133,23 @@ def _user_space() -> dict[str, bytes]:
     """The programs of the tree, in /bin, and the libraries that they need."""
     places = [next((tree() / "usr").glob(f"*bin/{name}")) for name in _PROGRAMS]
     names = [f"/{place.relative_to(tree())}" for place in places]
-    libraries = set(re.findall(r"(/\S+) \(0x", inside("ldd", *names, at=INIT.parent)))
+    libraries = set(re.findall(r"(/\S+) \(0x", _inside("ldd", *names, at=INIT.parent)))
     found = {f"bin/{place.name}": place.read_bytes() for place in places}
     return found | {name[1:]: (tree() / name[1:]).read_bytes() for name in sorted(libraries)}
 
 
-def inside(*command: str, at: Path) -> str:
+def _inside(*command: str, at: Path) -> str:
     """What a command in the tree has printed; a directory of the host is its /mnt. Raises
     MptcplabError if it fails.
     """
     enter = ("unshare", "--map-root-user", "--mount", "bash", "-euc", _ENTER, str(tree()), str(at))
-    return call(*enter, *command)
+    return _call(*enter, *command)
 
 
-def call(*command: str) -> str:
+def _call(*command: str) -> str:
     """What a command has printed. Raises MptcplabError, with its last lines, if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        last = (done.stdout + done.stderr).strip().splitlines()[-12:]
-        raise MptcplabError(
-            "\n  ".join([f"{command[0]} ended with status {done.returncode}", *last])
-        )
+        said = (done.stdout + done.stderr).strip()[-1000:]
+        raise MptcplabError(f"{command[0]} ended with status {done.returncode}: {said}")
     return done.stdout

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-LAYOUT = Path(__file__).parents[2] / "dkms" / "layout.awk"
+DKMS = Path(__file__).parents[2] / "dkms"
+LAYOUT = DKMS / "layout.awk"
+# The types of the running kernel, if it has MPTCP.
+BTF = Path("/sys/kernel/btf/vmlinux")
+MPTCP = Path("/proc/sys/net/mptcp/scheduler")
 TYPES = """
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -146,3 +151,22 @@ def test_a_kernel_without_the_struct_is_refused(tmp_path: Path) -> None:
     assert said.stderr == (
         "layout.awk: this kernel has no struct mptcp_sock: it is built without MPTCP\n"
     )
+
+
+@pytest.mark.skipif(
+    not (BTF.exists() and MPTCP.exists() and shutil.which("pahole")),
+    reason="the running kernel has no BTF of MPTCP's schedulers, or pahole is not installed",
+)
+def test_the_running_kernel_has_all_members(tmp_path: Path) -> None:
+    for name in ("Makefile", "layout", "layout.awk"):
+        shutil.copy(DKMS / name, tmp_path)
+    command = ["make", "-s", f"KDIR={tmp_path}/none", "layout.h"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    structs = (tmp_path / "layout.h").read_text().split("\nstruct ")[1:]
+    made = {text.split()[0]: re.findall(r"(\w+)(?: : \d+)?;\n\t\t}", text) for text in structs}
+    wanted: dict[str, list[str]] = {}
+    for line in (DKMS / "layout").read_text().splitlines():
+        if not line.startswith("#"):
+            struct, *members = line.split()
+            wanted.setdefault(struct, []).extend(members)
+    assert made == wanted

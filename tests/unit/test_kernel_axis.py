@@ -129,6 +129,12 @@ def test_an_adapter_carries_schedulers_that_need_no_patches(
             experiment.require_able(wanted, plain)
     else:
         experiment.require_able(wanted, plain)
+    # what advice for it tries: default, and what could be asked for above
+    possible = experiment.schedulers_of(plain)
+    assert possible[0] == "default"
+    assert {"minrtt", "weighted", "blest"} < {*possible} < {*kernel.schedulers()} - {"redundant"}
+    assert experiment.schedulers_of(PLAIN) == ("default",)
+    assert experiment.schedulers_of(KERNELS["6.12"]) == kernel.schedulers()
 
 
 def test_the_framework_has_no_grain() -> None:

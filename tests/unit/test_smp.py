@@ -184,7 +184,9 @@ def test_the_lines_that_patches_touch(tmp_path: Path) -> None:
 
 @pytest.fixture(name="machine")
 def _machine(tmp_path: Path) -> Machine:
-    built = SmpKernel("0" * 12, "kcsan", "framework", False, tmp_path / "bzImage", tmp_path / "vmlinux")
+    built = SmpKernel(
+        "0" * 12, "kcsan", "framework", False, tmp_path / "bzImage", tmp_path / "vmlinux"
+    )
     for name in ("bzImage", "vmlinux", "init", "connections"):
         (tmp_path / name).write_bytes(name.encode())
     return Machine(

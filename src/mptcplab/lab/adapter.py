@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
+from pathlib import Path
 
 from mptcplab import resources
 from mptcplab.lab import kernel
@@ -28,16 +29,23 @@ LOSSES: Mapping[str, str] = {
     "questions of blocked writers": "writer_waits|sndbuf_full",
     "units": "mps_first_unit|takes_units",
 }
+#: What such a kernel lacks and may be the whole rule of a scheduler, as adapter/refused says it.
+RULES: Mapping[str, str] = {
+    "it sends duplicates": "mps_pick_duplicate|MPS_DUPLICATE",
+    "it sends out of order": "mps_next_unsent|mps_nth_unsent",
+    "it uses units": "mps_first_unit|takes_units",
+}
 _FOLDER = resources.KERNEL / "mptcp"
 _PART = re.compile(r'^#include "parts/(\w+\.h)"', re.MULTILINE)
 
 
-def lost(scheduler: str) -> tuple[str, ...]:
-    """The names of LOSSES that a scheduler of the lab has on such a kernel, in their order.
+def lost(scheduler: str, file: Path | None = None) -> tuple[str, ...]:
+    """The names of LOSSES that a scheduler has on such a kernel, in their order.
 
-    All lose their own reinjections, too: there, the kernel sends lost data again.
+    It is one of the lab, or is in `file`. All lose their own reinjections, too: there, the kernel
+    sends lost data again.
     """
-    text = _code(scheduler)
+    text = _code(file or resources.SCHEDULERS / f"{scheduler}.c")
     return tuple(name for name, found in LOSSES.items() if re.search(rf"\b(?:{found})\b", text))
 
 
@@ -47,9 +55,16 @@ def carried() -> tuple[str, ...]:
     return tuple(name for name in kernel.schedulers() if name not in (*refused, "default"))
 
 
-def described(scheduler: str) -> str:
-    """The name that says what is left: "minrtt, without A and B"."""
-    *some, last = ("", *lost(scheduler))
+def rules_lost(file: Path) -> dict[str, str]:
+    """Those of RULES that the user's scheduler in `file` may have, each with its name in C."""
+    text = _code(file)
+    found = {rule: re.search(rf"\b(?:{names})\b", text) for rule, names in RULES.items()}
+    return {rule: name[0] for rule, name in found.items() if name}
+
+
+def described(scheduler: str, file: Path | None = None) -> str:
+    """The name that says what is left: "minrtt, without A and B"; as for `lost`."""
+    *some, last = ("", *lost(scheduler, file))
     listed = " and ".join(filter(None, [", ".join(filter(None, some)), last]))
     return f"{scheduler}, without {listed}" if listed else scheduler
 
@@ -73,10 +88,10 @@ def table() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return ("scheduler", *names), rows
 
 
-def _code(scheduler: str) -> str:
-    """The C of a scheduler, and of its parts, without comments."""
+def _code(file: Path) -> str:
+    """The C of a scheduler's file, and of its parts, without comments."""
     parts = {path: path.read_text() for path in sorted((_FOLDER / "parts").iterdir())}
-    text, before = (_FOLDER / "sched" / f"{scheduler}.c").read_text(), ""
+    text, before = file.read_text(errors="replace"), ""
     while text != before:
         before = text
         headers = set(_PART.findall(text))

@@ -89,8 +89,9 @@ class Stock:
     """A distribution's kernel (stock_package.py): its package, and what it brings.
 
     `release` is the version that the kernel reports. `modules` are files, NAME.ko, and `ccs` the
-    congestion controls that it can have. In its virtual machine an instruction takes
-    `instruction_ns`. `packages` are the files that it was extracted from.
+    congestion controls that it can have; the modules of `schedulers` are beside `image`. In its
+    virtual machine an instruction takes `instruction_ns`. `packages` are the files that it was
+    extracted from.
     """
 
     package: str
@@ -98,6 +99,7 @@ class Stock:
     release: str
     modules: tuple[Path, ...] = ()
     ccs: tuple[str, ...] = ()
+    schedulers: tuple[str, ...] = ()
     instruction_ns: int = 1
     packages: tuple[Path, ...] = field(default=(), compare=False)
 
@@ -125,6 +127,8 @@ class KernelBuild:
     @property
     def has_adapter(self) -> bool:
         """Whether it can have those schedulers that need no patches for MPTCP."""
+        if self.stock:
+            return bool(self.stock.schedulers)
         here = self.variant == ENGINE_ONLY and self.config.is_file()
         return here and _HAS_ADAPTER in self.config.read_text()
 

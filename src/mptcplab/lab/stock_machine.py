@@ -23,12 +23,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
-from mptcplab.lab import doctor, engine
+from mptcplab.lab import doctor, engine, stock_package
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.plan import plan
+from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 from mptcplab.units import counted
 
@@ -80,7 +81,7 @@ def run(
     kernel, watch = rig.kernel, watch or Watch()
     assert kernel.stock is not None
     text = plan_text(scenario, kernel)
-    given = {f"lab/{file.name}": file.read_bytes() for file in kernel.stock.modules}
+    given = {f"lab/{file.name}": file.read_bytes() for file in _modules(scenario, kernel)}
     given[f"lab/{run_files.PLAN}"] = text.encode()
     image, line = directory / IMAGE, directory / LINE
     try:
@@ -117,7 +118,7 @@ def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
     """The plan of a run with a kernel; in a virtual machine if it is a distribution's."""
     if kernel.stock is None:
         return plan.render(scenario)
-    modules = [f"insmod {file.name}" for file in kernel.stock.modules]
+    modules = [f"insmod {file.name}" for file in _modules(scenario, kernel)]
     # captures take CPU time there: none but the client's
     lines = [
         line
@@ -125,6 +126,15 @@ def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
         if " capture " not in line or line.startswith("ip netns exec client ")
     ]
     return "\n".join([*modules, *lines, ""])
+
+
+def _modules(scenario: Scenario, kernel: KernelBuild) -> list[Path]:
+    """The modules of a run, in the order of loading."""
+    assert kernel.stock is not None
+    if scenario.transport == "tcp" or scenario.scheduler.name == scheduler.DEFAULT:
+        return [*kernel.stock.modules]
+    ours = (stock_package.ADAPTER, f"{stock_package.MODULE_PREFIX}{scenario.scheduler.name}")
+    return [*kernel.stock.modules, *(kernel.image.with_name(f"{name}.ko") for name in ours)]
 
 
 def initramfs(

@@ -12,6 +12,7 @@ from pathlib import Path
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import (
+    adapter,
     choices,
     doctor,
     guest,
@@ -126,6 +127,13 @@ def require_able(request: Request, build: KernelBuild) -> None:
             "plain TCP can be run"
         )
         raise InputError([Problem("--scheduler", "", ", ".join(ours), message)])
+
+
+def schedulers_of(build: KernelBuild) -> tuple[str, ...]:
+    """The schedulers of the lab that a kernel can have."""
+    if build.has_framework:
+        return kernel.schedulers()
+    return (scheduler.DEFAULT, *(adapter.carried() if build.has_adapter else ()))
 
 
 def _require_no_grain(asked: Mapping[str, scheduler.Choice], build: KernelBuild) -> None:

@@ -55,8 +55,8 @@ _PARAMETER_NAME_ACCEPTED = "a parameter's name is up to 255 letters, digits and 
 _NAME_ACCEPTED = "a scheduler's name is a letter, then up to 14 of a-z, 0-9 and _"
 # sysctls of net.mptcp, which the directory of a scheduler's parameters would clash with
 _RESERVED_NAMES = (
-    *("close_timeout", "enabled", "grain_bytes", "mptcpize", "pm_type", "recovery", "scheduler"),
-    *("scheduler_for", "stale_loss_cnt"),
+    *("close_timeout", "enabled", "grain_bytes", "mptcpize", "path_manager", "pm_type"),
+    *("recovery", "scheduler", "scheduler_for", "stale_loss_cnt"),
 )
 
 # Parameters that have become schedulers of their own, by scheduler and parameter.

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from mptcplab.cli import completion
+from mptcplab.cli import completion, options
 from mptcplab.errors import InputError, Problem
 from mptcplab.report import catalogue_tables
 from mptcplab.scenario import scheduler
@@ -65,3 +65,33 @@ def scheduler_new(name: str) -> None:
     for file in scheduler.new(name, Path(), scheduler.known()):
         click.echo(f"written: {file}")
     click.echo(f"compare it: mptcplab compare ... --scheduler default,./{name}.c")
+
+
+@command.command("package")
+@click.argument("file", required=False, type=options.FILE)
+@options.out_option_of(Path(), "Directory for the package.")
+@click.option(
+    "--anyway",
+    is_flag=True,
+    help="Package FILE although it sends duplicates or out of order, or uses units.",
+)
+def scheduler_package(file: Path | None, out: Path, anyway: bool) -> None:
+    """Make a Debian package, for kernels without our patches for MPTCP.
+
+    It has the lab's schedulers; with FILE, a scheduler of your own, ./NAME.c, which needs that
+    package. DKMS compiles them where they are installed: docs/deploy.md.
+    """
+    from mptcplab.lab import adapter, kernel, package
+
+    if file is not None:
+        try:
+            name = scheduler.read(file, scheduler.known()).name
+            package.check(file, anyway=anyway)
+        except ValueError as error:
+            problem = Problem("scheduler package", "", str(file), str(error))
+            raise InputError([problem]) from None
+        kernel.module(kernel.build(), file)
+        click.echo(f"without our patches for MPTCP: {adapter.described(name, file)}")
+    made = package.make(out, file)
+    click.echo(f"written: {made}")
+    click.echo(f"install it: apt install {made if made.name != str(made) else f'./{made}'}")

@@ -162,15 +162,12 @@ vm-test: setup-vm venv ## the schedulers as modules on unmodified Debian kernels
 	$(BIN)/python -m checks.vm --docs docs/kernels.md $(VM_ARGS)
 
 vm-test-all: setup-vm setup-selftests venv ## the same in every combination, for half an hour, upstream's selftests, a restart; needs root (hours)
-<<<<<<< HEAD
 	$(BIN)/python -m checks.vm --all $(VM_ARGS)
 	for series in 6.12 7.3; do scripts/vm-whole.sh $$series vm-out || exit; done
-=======
-	$(BIN)/python -m checks.vm --all --whole $(VM_ARGS)
+
 # COST_ARGS: "--scheduler roundrobin,lte --pairs 40 --megabytes 400 --seed 2"; see docs/kernels.md.
 cost-test: setup-vm venv ## instructions and packets of schedulers as modules, beside default's, in QEMU; into docs/kernels.md (5 min)
 	$(BIN)/python -m checks.vm.cost --docs docs/kernels.md $(COST_ARGS)
->>>>>>> cost
 
 # OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)

@@ -388,7 +388,7 @@ def _device_events(
         yield us, f"ip -n {host} link set {end.device} {'up' if up else 'down'}"
         if up:
             way = f"via {gateway.address} dev {end.device}"
-            yield us, plan.neighbour(end, gateway)
+            yield us, plan.neighbour(end, gateway, "4")
             yield us, f"ip -n {host} route add default {way} table {i}"
             yield us, f"ip -n {host} route add {far} {way}"
             for j in range(1, paths + 1):

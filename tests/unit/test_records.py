@@ -229,7 +229,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("local", "remote", "index"),
     [
-        ("10.0.1.1", "10.1.1.1", 0),  # the client's view
+        ("10.0.3.1", "10.1.3.1", 2),  # the client's view
         ("10.1.8.1", "10.0.8.1", 7),  # the server's
         ("10.0.1.1", "10.1.2.1", 0),  # of a mesh: by the client's address
         ("10.1.1.1", "10.0.2.1", 1),
@@ -260,6 +260,16 @@ def test_a_subflow_that_was_closed_before_an_answer_has_no_samples(tmp_path: Pat
     assert records.read_samples(path).subflow["time_ns"].tolist() == [5, 7]
 
 
+def test_a_text_declares_fields_with_their_units() -> None:
+    found = records._fields("""
+    u8 kind: 1: one,
+        2: another
+    u64 rate [bytes/s]: the highest
+""")
+    kind = records.Field("kind", "u8", "", "1: one, 2: another")
+    assert found == (kind, records.Field("rate", "u64", "bytes/s", "the highest"))
+
+
 def test_fields_follow_each_other_and_a_record_has_its_size() -> None:
     sizes = {"u8": 1, "u8[3]": 3, "u8[16]": 16, "u16": 2, "u32": 4, "u64": 8, "ipv4": 4}
     fields = [records.Field(f"a {kind}", kind, "", "") for kind in sizes]
@@ -288,10 +298,23 @@ HEADER = resources.UAPI / "probe.h"
 C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", "__u8": "u8"}
 
 
-@pytest.mark.parametrize("name", ["NO_SPACE", "UNSCHEDULED"])
-def test_flags_of_a_connection_are_those_of_the_kernel(name: str) -> None:
-    (bit,) = re.findall(rf"^#define PROBE_{name}\s+(\d+)$", HEADER.read_text(), re.MULTILINE)
-    assert int(bit) == getattr(records, name)
+NUMBERS = {
+    **{name: f"PROBE_{name}" for name in ("CONNECTION", "SUBFLOW", "LINK")},
+    **{name: f"PROBE_{name}" for name in ("NO_SPACE", "UNSCHEDULED")},
+    **{name: f"STATE_{name}" for name in ("QUESTION", "ANSWER", "DONE")},
+    "SUBFLOW_STATE": "STATE_SUBFLOW",
+    **{f"HAS_{name}": f"STATE_{name}" for name in ("HEAD", "OLDEST", "REINJECTION")},
+    **{name: f"STATE_{name}" for name in ("WRITER_WAITS", "SNDBUF_FULL", "CLOSING", "USABLE")},
+    **{name: f"STATE_{name}" for name in ("BACKUP", "CAN_SEND", "CARRIED_HEAD", "CARRIED_OLDEST")},
+    **{name: f"STATE_{name}" for name in ("CARRIED_REINJECTION", "THROTTLED", "MEMORY_FULL")},
+    "STALE": "STATE_STALE",
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_kinds_and_flags_are_those_of_the_kernel(name: str) -> None:
+    (number,) = re.findall(rf"\b{NUMBERS[name]}[ =\t]+(\d+)", HEADER.read_text())
+    assert int(number) == getattr(records, name)
 
 
 @pytest.mark.parametrize(

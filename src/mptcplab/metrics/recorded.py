@@ -245,7 +245,7 @@ def at(flow: Flow, records: Records) -> npt.NDArray[np.int64]:
 def counted(records: Records, counter: str, times: Times) -> npt.NDArray[np.float64]:
     """A counter at any times: linear between two samples, 0 before the first."""
     # Differences first: below 2^53 they are exact as floats.
-    begin = int(times[0]) if len(times) else 0
+    begin = int(records["time_ns"][0])
     at_ns = (records["time_ns"].astype(np.int64) - begin).astype(np.float64)
     counts: npt.NDArray[np.float64] = np.interp(
         (times - begin).astype(np.float64), at_ns, records[counter], left=0.0

@@ -127,6 +127,25 @@ def test_numbers_are_mixed_as_splitmix64_does() -> None:
     assert dissect._mix(states).tolist() == outputs
 
 
+def test_the_number_of_a_datagram_has_its_identification_length_and_48_bytes(
+    tmp_path: Path,
+) -> None:
+    def mixed(number: int) -> int:
+        number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        number = (number ^ number >> 27) * 0x94D049BB133111EB % 2**64
+        return number ^ number >> 31
+
+    content = bytes(range(1, 61))
+    for ends, identification, size in ((V4, 0x1234, 60), (V4, 7, 5), (V6, 0, 48)):
+        packet = built.Datagram(0, *ends, content[:size], size, identification=identification)
+        number = mixed(identification << 16 | 8 + size)
+        for word in struct.unpack(">12I", content[: min(size, 48)].ljust(48, b"\0")):
+            number = mixed(number ^ word)
+        udp = dissect.read([write_pcap(tmp_path / "x.pcap", [packet], snap=200)]).udp
+        assert udp is not None
+        assert (udp.seq.tolist(), udp.ack.tolist()) == ([number >> 32], [number % 2**32])
+
+
 def test_an_address_of_ipv6_is_48_bits_that_none_of_ipv4_is() -> None:
     """A port of 16 bits goes below it: 64 in all."""
     words = np.random.default_rng(1).integers(0, 2**32, 400, dtype=np.uint32)
@@ -189,10 +208,13 @@ def test_files_other_than_captures_are_errors(tmp_path: Path, content: bytes, sa
 
 
 def test_all_wrong_files_are_reported_together(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(InputError) as error:
-        dissect.read([tmp_path, tmp_path / "nosuch.pcap"])
+        dissect.read([tmp_path, *(tmp_path / name for name in ("nosuch.pcap", "loop", 300 * "x"))])
     assert f"in {tmp_path}\n  a directory; a capture file is expected" in str(error.value)
     assert "nosuch.pcap\n  there is no such file" in str(error.value)
+    assert "loop\n  cannot be read: Too many levels of symbolic links" in str(error.value)
+    assert "xxx\n  cannot be read: File name too long" in str(error.value)
     assert {(problem.key, problem.value) for problem in error.value.problems} == {("", "")}
 
 
@@ -492,6 +514,12 @@ def test_an_option_that_is_cut_off_is_marked(tmp_path: Path) -> None:
         packets = options_of(tmp_path, timestamps(7, 8) + signal)
         assert packets.has.tolist() == [dissect.CUT | dissect.HAS_TIMESTAMPS]
         assert packets.ts_val.tolist() == [7]
+
+
+def test_options_have_their_names_of_the_registry() -> None:
+    # RFC 8684, section 8.1
+    names = "MP_CAPABLE MP_JOIN DSS ADD_ADDR REMOVE_ADDR MP_PRIO MP_FAIL MP_FASTCLOSE MP_TCPRST"
+    assert " ".join(dissect.OPTION_NAMES) == names
 
 
 def test_an_unreadable_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

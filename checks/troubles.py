@@ -399,8 +399,8 @@ def _device_events(
 def _place(host: str, i: int) -> tuple[testbed.End, testbed.End, str]:
     """The end of path `i` at a host, its router's, and the network at the other end."""
     if host == testbed.CLIENT:
-        return testbed.client(i), testbed.router_to_client(i), testbed.server_network(i)
-    return testbed.server(i), testbed.router_to_server(i), testbed.client_network(i)
+        return testbed.client(i), testbed.router_to_client(i), testbed.server_network(i, "4")
+    return testbed.server(i), testbed.router_to_server(i), testbed.client_network(i, "4")
 
 
 def _endpoint_events(

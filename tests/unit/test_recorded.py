@@ -364,9 +364,9 @@ def test_a_path_has_its_queue_where_its_rate_is_the_lowest() -> None:
     assert recorded.queue_device(scenario, 1, "up") == "c2"
     assert recorded.queue_device(scenario, 1, "down") == "rc2"
     queues = joined(*(made([0], LINK_DTYPE, device=name) for name in (b"n2", b"f2", b"n1", b"rc1")))
-    for name, direction, device in (("second", "up", b"n2"), (fast.name, "down", b"rc1")):
-        found = recorded.queue_records(scenario, queues, name, direction)
-        assert found["device"].tolist() == [device]
+    assert recorded.queue_records(scenario, queues, "second", "up")["device"].tolist() == [b"n2"]
+    found = recorded.queue_records(scenario, queues, fast.name, "down")
+    assert found["device"].tolist() == [b"rc1"]
     wide = limited(fast.up, None)
     through = fast.model_copy(update={"up": wide, "down": wide, "links": ("first",)})
     scenario = scenario.model_copy(update={"paths": (through, slow)})

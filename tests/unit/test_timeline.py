@@ -395,11 +395,13 @@ def test_the_rate_through_links_is_the_lowest_of_all_at_any_time() -> None:
         "5s:a:change,rate=40mbit",
         "5s:link=l:change,rate=8mbit",
         "6s:link=k:change,rate=7mbit",
+        # at one time, what comes last counts
+        *("7s:a:change,rate=3mbit", "7s:a:close"),
         path=("a:20mbit,10ms,link=l", "b:link=l/k,delay=1ms", B.replace("b:", "c:")),
         link=("l:10mbit,10ms", "k:9mbit,5ms"),
     )
     expected = {
-        "a": [(0, 10), (1, 20), (2, 5), (3, 0), (4, 5), (5, 8)],
+        "a": [(0, 10), (1, 20), (2, 5), (3, 0), (4, 5), (5, 8), (7, 0)],
         # that of k, but for the outage of l, and where l has less
         "b": [(0, 9), (1, 9), (3, 0), (4, 9), (5, 8), (6, 7)],
         "c": [(0, 4)],
@@ -409,7 +411,7 @@ def test_the_rate_through_links_is_the_lowest_of_all_at_any_time() -> None:
     }
     assert timeline.link_rates(through, "up")["k"] == [(0, 9 * mbit), (6 * S, 7 * mbit)]
     assert [(i.at_ns // S, i.path) for i in timeline.instants(through)] == [
-        (1, "l"), (2, "a"), (3, "l"), (4, "l"), (5, "a"), (5, "l"), (6, "k"),
+        (1, "l"), (2, "a"), (3, "l"), (4, "l"), (5, "a"), (5, "l"), (6, "k"), (7, "a"), (7, "a"),
     ]  # fmt: skip
 
 

@@ -148,10 +148,9 @@ def lowest(rates: Sequence[Steps]) -> Steps:
     changes = [
         (at_ns, number, rate_bps) for number, each in enumerate(rates) for at_ns, rate_bps in each
     ]
-    changes.sort(key=lambda change: change[0])
     present = dict.fromkeys(range(len(rates)), NO_RATE_BPS)
     found: dict[int, int] = {}
-    for at_ns, number, rate_bps in changes:
+    for at_ns, number, rate_bps in sorted(changes, key=lambda change: change[0]):
         present[number] = rate_bps
         found[at_ns] = min(present.values())
     return list(found.items())
@@ -281,8 +280,7 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
         if state.unplugged != before.unplugged:
             yield Instant(at_ns, link.name, act="unplug" if state.unplugged else "plug")
         if state.closed != before.closed:
-            act: Literal["close", "open"] = "close" if state.closed else "open"
-            yield Instant(at_ns, link.name, act=act, again=again)
+            yield Instant(at_ns, link.name, act="close" if state.closed else "open", again=again)
             again = True
         if ends:
             return

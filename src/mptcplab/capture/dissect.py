@@ -324,7 +324,7 @@ class _Reader:
         begin = np.cumsum(lengths + _RECORD_BYTES) - lengths + _FILE_HEADER_BYTES
         end = begin + lengths
         u8, u16, u32 = content, _unaligned(content, ">u2"), _unaligned(content, ">u4")
-        ip, family, place = _HEADERS[link](begin, end, u8, u16, u32)
+        ip, family, place = _HEADERS[link](begin, content)
 
         # IP: no later fragments. What was not captured is neither here, or cut off below
         head_bytes = (u8[ip] & 15).astype(np.int64) * 4
@@ -559,8 +559,8 @@ def _family(ethertype: Array) -> Array:
     return np.where(ethertype == _ETHERTYPE_IPV4, 4, np.where(ethertype == _ETHERTYPE_IPV6, 6, 0))
 
 
-def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del end, u8
+def _ethernet(begin: Array, content: Array) -> _Header:
+    u16, u32 = _unaligned(content, ">u2"), _unaligned(content, ">u4")
     ip = begin + 14
     kind = u16[begin + 12]
     for _ in range(2):
@@ -575,27 +575,25 @@ def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _H
     return ip, _family(kind), to * from_
 
 
-def _cooked(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del end, u8, u32
-    return begin + 16, _family(u16[begin + 14]), np.zeros_like(begin)
+def _cooked(begin: Array, content: Array) -> _Header:
+    return begin + 16, _family(_unaligned(content, ">u2")[begin + 14]), np.zeros_like(begin)
 
 
-def _cooked_2(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del end, u8
+def _cooked_2(begin: Array, content: Array) -> _Header:
+    u16, u32 = _unaligned(content, ">u2"), _unaligned(content, ">u4")
     return begin + 20, _family(u16[begin]), u32[begin + 4].astype(np.uint64)
 
 
-def _raw(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del end, u16, u32
-    return begin, u8[begin] >> 4, np.zeros_like(begin)
+def _raw(begin: Array, content: Array) -> _Header:
+    return begin, content[begin] >> 4, np.zeros_like(begin)
 
 
-def _loopback(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
+def _loopback(begin: Array, content: Array) -> _Header:
     """The 4 bytes before IP are an address family, whose number differs between systems."""
-    return _raw(begin + 4, end, u8, u16, u32)
+    return _raw(begin + 4, content)
 
 
-_HEADERS: dict[int, Callable[[Array, Array, Array, Array, Array], _Header]] = {
+_HEADERS: dict[int, Callable[[Array, Array], _Header]] = {
     _ETHERNET: _ethernet,
     _COOKED: _cooked,
     _COOKED_2: _cooked_2,

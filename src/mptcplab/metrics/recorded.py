@@ -101,8 +101,7 @@ def flow(
     """
     sides = [host_records(scenario, "client", client), host_records(scenario, "server", server)]
     sender, receiver = sides if direction == "up" else reversed(sides)
-    recorded = [client.connection, server.connection, *([] if queues is None else [queues])]
-    times = np.unique(np.concatenate([part["time_ns"] for part in recorded])).astype(np.int64)
+    times = sample_times({"client": client, "server": server}, queues)
     interval = measured_interval(
         scenario, "server" if direction == "up" else "client", times, guest
     )
@@ -277,8 +276,7 @@ def _by_ports(host: HostRecords, own: str, other: str) -> dict[tuple[int, int], 
     found = {}
     for connection in host.connections:
         number = int(connection["connection"][0])
-        initial = [s.records for s in host.subflows if s.connection == number][:1]
-        for records in initial:
+        for records in [s.records for s in host.subflows if s.connection == number][:1]:
             found[int(records[own][0]), int(records[other][0])] = connection
     return found
 
@@ -331,9 +329,10 @@ def _queues(
             yield index, found
 
 
-def sample_times(samples: Mapping[str, Samples], queues: Records) -> Times:
+def sample_times(samples: Mapping[str, Samples], queues: Records | None) -> Times:
     """The times at which any host, or the links, were sampled."""
-    found = [queues["time_ns"], *(each.connection["time_ns"] for each in samples.values())]
+    found = [each.connection["time_ns"] for each in samples.values()]
+    found += [] if queues is None else [queues["time_ns"]]
     return np.unique(np.concatenate(found)).astype(np.int64)
 
 

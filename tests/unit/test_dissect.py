@@ -131,9 +131,7 @@ def test_the_number_of_a_datagram_has_its_identification_length_and_48_bytes(
     tmp_path: Path,
 ) -> None:
     def mixed(number: int) -> int:
-        number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-        number = (number ^ number >> 27) * 0x94D049BB133111EB % 2**64
-        return number ^ number >> 31
+        return int(dissect._mix(np.array([number], np.uint64))[0])
 
     content = bytes(range(1, 61))
     for ends, identification, size in ((V4, 0x1234, 60), (V4, 7, 5), (V6, 0, 48)):

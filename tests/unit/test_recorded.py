@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.metrics import recorded
+from mptcplab.metrics import recorded, records
 from mptcplab.metrics.recorded import Flow, HostRecords, Interval, Subflow
-from mptcplab.metrics.records import (
-    CONNECTION_DTYPE,
-    LINK_DTYPE,
-    NO_SPACE,
-    SUBFLOW_DTYPE,
-    UNSCHEDULED,
-    Samples,
-)
+from mptcplab.metrics.records import CONNECTION_DTYPE, LINK_DTYPE, SUBFLOW_DTYPE, Samples
 from mptcplab.scenario.limits import NO_RATE_BPS
 from mptcplab.scenario.model import Link, Scenario, Shape
 from mptcplab.scenario.workload import Bulk, Cbr, Program
@@ -193,12 +186,6 @@ def test_a_subflow_on_no_path_is_an_error(path: int, remote: int) -> None:
     assert str(error.value) == FAILED + text
 
 
-def test_a_mesh_subflow_belongs_to_the_path_of_the_client() -> None:
-    samples = Samples(made([0]), over(1, [0], remote=2))
-    (subflow,) = recorded.host_records(synthetic.scenario(), "client", samples).subflows
-    assert subflow.path == 0
-
-
 def test_connections_are_distinct() -> None:
     mixed = joined(made([1, 4], connection=2), made([2, 3], connection=1))
     found = recorded.by_connection(mixed)
@@ -335,7 +322,7 @@ def test_the_ports_of_its_initial_subflow_identify_a_connection_at_both_ends() -
 
 
 def test_a_connection_without_its_scheduler_is_an_error() -> None:
-    samples = Samples(made([0, 1], flags=[NO_SPACE, NO_SPACE | UNSCHEDULED]), NO_SUBFLOWS)
+    samples = Samples(made([0, 1], flags=[records.NO_SPACE, records.UNSCHEDULED]), NO_SUBFLOWS)
     with pytest.raises(RunError) as error:
         recorded.host_records(synthetic.scenario(), "server", samples)
     text = "the server had no memory for the scheduler of a connection, and used the default one"

@@ -394,12 +394,7 @@ def _mesh(scenario: Scenario) -> Iterator[str]:
     numbers = _link_numbers(scenario)
     through = {i: [numbers[name] for name in path.links] for i, path in paths}
     routes = {i: testbed.ends(i, through[i]) for i, _ in paths}
-    known = {
-        (end.namespace, i, version)
-        for i, path in paths
-        for end in routes[i]
-        for version in path.versions
-    }
+    known = {(end.namespace, i, v) for i, path in paths for end in routes[i] for v in path.versions}
     for (i, path), (j, other) in itertools.permutations(paths, 2):
         versions = [version for version in path.versions if version in other.versions]
         along = routes[i]

@@ -84,10 +84,7 @@ def test_data_of_other_workloads_flows_as_asked(asked: Any, direction: str) -> N
 
 
 def test_samples_of_hosts_and_links_have_the_times_of_all() -> None:
-    sides = {
-        "client": Samples(made([1, 5]), made([7], SUBFLOW_DTYPE)),
-        "server": Samples(made([5, 2]), NO_SUBFLOWS),
-    }
+    sides = Samples(made([1, 5]), made([7], SUBFLOW_DTYPE)), Samples(made([5, 2]), NO_SUBFLOWS)
     found = recorded.sample_times(sides, made([3, 1], LINK_DTYPE))
     assert found.tolist() == [1, 2, 3, 5]
     assert found.dtype == np.int64

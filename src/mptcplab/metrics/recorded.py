@@ -8,7 +8,7 @@ the links are brought together here, for the figures and for what explains them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -101,7 +101,7 @@ def flow(
     """
     sides = [host_records(scenario, "client", client), host_records(scenario, "server", server)]
     sender, receiver = sides if direction == "up" else reversed(sides)
-    times = sample_times({"client": client, "server": server}, queues)
+    times = sample_times((client, server), queues)
     interval = measured_interval(
         scenario, "server" if direction == "up" else "client", times, guest
     )
@@ -329,9 +329,9 @@ def _queues(
             yield index, found
 
 
-def sample_times(samples: Mapping[str, Samples], queues: Records | None) -> Times:
+def sample_times(samples: Iterable[Samples], queues: Records | None) -> Times:
     """The times at which any host, or the links, were sampled."""
-    found = [each.connection["time_ns"] for each in samples.values()]
+    found = [each.connection["time_ns"] for each in samples]
     found += [] if queues is None else [queues["time_ns"]]
     return np.unique(np.concatenate(found)).astype(np.int64)
 

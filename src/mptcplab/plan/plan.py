@@ -21,7 +21,7 @@ from mptcplab.plan.qdiscs import Spots
 from mptcplab.plan.testbed import End
 from mptcplab.plan.timeline import Instant
 from mptcplab.scenario import congestion, scheduler, workload
-from mptcplab.scenario.limits import NO_RATE_BPS, Direction, IpVersion
+from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS, Direction, IpVersion
 from mptcplab.scenario.model import PRIORITY, Link, Pair, Path, Scenario, Shape
 from mptcplab.scenario.workload import Message, Program, Video
 
@@ -638,11 +638,7 @@ def _commands(
 
     `end` is the hosts of a path and its number among theirs, from 1; None for a link.
     """
-    changed: tuple[tuple[Direction, Shape | None], ...] = (
-        ("up", instant.up),
-        ("down", instant.down),
-    )
-    for direction, link in changed:
+    for direction, link in zip(DIRECTIONS, (instant.up, instant.down), strict=True):
         if link is None:
             continue
         before = present[instant.path, direction]

@@ -127,9 +127,7 @@ def test_numbers_are_mixed_as_splitmix64_does() -> None:
     assert dissect._mix(states).tolist() == outputs
 
 
-def test_the_number_of_a_datagram_has_its_identification_length_and_48_bytes(
-    tmp_path: Path,
-) -> None:
+def test_a_datagram_has_a_number_of_its_identification_and_payload(tmp_path: Path) -> None:
     def mixed(number: int) -> int:
         return int(dissect._mix(np.array([number], np.uint64))[0])
 
@@ -507,17 +505,14 @@ def test_an_option_that_is_cut_off_is_marked(tmp_path: Path) -> None:
     join, address = options_of(tmp_path, mp_join(b"abcd", backup=True) + built.add_addr()).options
     assert (join.kind, join.content[4:8]) == (dissect.MP_JOIN, b"abcd")
     assert address.kind == dissect.ADD_ADDR
+    # RFC 8684, section 8.1
+    names = "MP_CAPABLE MP_JOIN DSS ADD_ADDR REMOVE_ADDR MP_PRIO MP_FAIL MP_FASTCLOSE MP_TCPRST"
+    assert " ".join(dissect.OPTION_NAMES) == names
     # a signal that is cut off leaves the timestamps
     for signal in (b"\x1e\x03\x20\x01", b"\x1e\x08\x20\x0c" + bytes(4)):
         packets = options_of(tmp_path, timestamps(7, 8) + signal)
         assert packets.has.tolist() == [dissect.CUT | dissect.HAS_TIMESTAMPS]
         assert packets.ts_val.tolist() == [7]
-
-
-def test_options_have_their_names_of_the_registry() -> None:
-    # RFC 8684, section 8.1
-    names = "MP_CAPABLE MP_JOIN DSS ADD_ADDR REMOVE_ADDR MP_PRIO MP_FAIL MP_FASTCLOSE MP_TCPRST"
-    assert " ".join(dissect.OPTION_NAMES) == names
 
 
 def test_an_unreadable_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

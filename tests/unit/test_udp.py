@@ -516,7 +516,8 @@ def test_the_first_fragment_of_ipv6_stands_for_the_whole(tmp_path: Path) -> None
     near, far = (write_pcap(tmp_path / f"{n}.pcap", []) for n in range(2))
     for file, ms in ((near, 0), (far, 20)):
         with file.open("ab") as to:
-            for each in frames:
+            # the first of them arrives last
+            for each in reversed(frames):
                 to.write(struct.pack("<IIII", 0, ms * MS, 128, len(each)) + each[:128])
     packets = dissect.read([near, far])
     assert packets.udp is not None

@@ -341,9 +341,6 @@ class _Reader:
         begin, end, ip, place, four, cut, head_bytes, protocol = (
             each[keep] for each in (begin, end, ip, place, four, cut, head_bytes, protocol)
         )
-        source: Array
-        target: Array
-        ip_total: Array
         if four.all():
             source, target = u32[ip + 12].astype(np.uint64), u32[ip + 16].astype(np.uint64)
             ip_total = u16[ip + 2].astype(np.int64)

@@ -361,7 +361,7 @@ class _Reader:
         udp = (protocol == _UDP) & (end >= at + _UDP_HEAD_BYTES) & (u16[at + 4] >= _UDP_HEAD_BYTES)
         self._others += int((~tcp).sum())
         if tcp.any():
-            self._add_tcp(number, heads.those(tcp), content)
+            self._add_tcp(number, heads if tcp.all() else heads.those(tcp), content)
         if udp.any():
             self._add_udp(number, heads.those(udp), content)
 

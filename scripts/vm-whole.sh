@@ -26,7 +26,7 @@ mkdir -p "$out"
 place=$(mktemp -d -p "$cache/vm")
 trap 'rm -rf --one-file-system "$place"' EXIT
 trap 'exit 130' INT TERM
-scripts/deb.sh "$place" >/dev/null
+.venv/bin/mptcplab scheduler package --out "$place" >/dev/null
 package=$(find "$place" -name '*.deb')
 id=$(sha256sum "$package" "$image" | sha256sum | cut -c -12)
 

@@ -407,7 +407,7 @@ def _unpackaged(candidate: Candidate, kernel: KernelBuild) -> Iterator[str]:
             runs = "as in these runs" if kernel.has_adapter else "which it had in these runs"
             yield f"In the package, {choice.name} lacks {one_of(losses, 'and')}, {runs}."
     elif choice.digest:
-        yield f"mptcplab scheduler package {choice.name}.c makes a package of {choice.name}."
+        yield f"mptcplab scheduler package makes a package of {choice.name}, from its file."
     elif choice.name != scheduler.DEFAULT:
         why = refused_by_adapter().get(choice.name, f"{scheduler.RECOVERY.name} changes TCP")
         yield f"{choice.label} needs the patches of kernel/patches/: {why}."

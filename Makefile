@@ -20,6 +20,7 @@ COMPILERS_ARGS ?=
 STOCK_ARGS ?=
 SMP_ARGS ?=
 VM_ARGS ?=
+COST_ARGS ?=
 ADVISE_ARGS ?=
 BISECT_ARGS ?=
 LEADERBOARD_ARGS ?=
@@ -73,7 +74,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test vm-test vm-test-all sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -156,13 +157,17 @@ stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian 
 smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four of them, in QEMU; into docs/reliability.md (hours)
 	$(BIN)/python -m checks.smp --docs docs/reliability.md $(SMP_ARGS)
 
-# VM_ARGS: --again, --jobs 2, "--scheduler minrtt --load bulk,flap --kernel 7.3 --cpus 4"; see docs/kernels.md.
+# VM_ARGS: --again, --jobs 2, "--all --scheduler minrtt --load bulk,flap --kernel 7.3"; see docs/kernels.md.
 vm-test: setup-vm venv ## the schedulers as modules on unmodified Debian kernels, in QEMU; into docs/kernels.md (40 min)
 	$(BIN)/python -m checks.vm --docs docs/kernels.md $(VM_ARGS)
 
 vm-test-all: setup-vm setup-selftests venv ## the same in every combination, for half an hour, upstream's selftests, a restart; needs root (hours)
 	$(BIN)/python -m checks.vm --all $(VM_ARGS)
 	for series in 6.12 7.3; do scripts/vm-whole.sh $$series vm-out || exit; done
+
+# COST_ARGS: "--scheduler roundrobin,lte --pairs 40 --megabytes 400 --seed 2"; see docs/kernels.md.
+cost-test: setup-vm venv ## instructions and packets of schedulers as modules, beside default's, in QEMU; into docs/kernels.md (5 min)
+	$(BIN)/python -m checks.vm.cost --docs docs/kernels.md $(COST_ARGS)
 
 # OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)

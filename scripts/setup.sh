@@ -56,6 +56,7 @@ if [[ ${1-} == --test ]]; then
 	need_command git git
 	need_command iperf3 iperf3
 	need_command nginx nginx-light
+	need_command pahole pahole
 	need_command ping iputils-ping
 	need_command tcpdump tcpdump
 	need_command tshark tshark

@@ -365,7 +365,7 @@ PACKAGE = "apt install ./mptcplab-schedulers-dkms_"
             False,
             ["sysctl"],
             [],
-            ["redundant needs the patches", "it sends copies"],
+            ["redundant needs the patches"],
         ),
         ("default", "down", True, ["sysctl"], ["subflow  # lte"], []),
     ],

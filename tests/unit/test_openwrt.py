@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import adapter, kernel_names
+from mptcplab.lab import adapter, kernel_names, package
 from mptcplab.lab.kernel_tree import supported_series
 
 ROOT = Path(__file__).parents[2]
@@ -61,9 +61,8 @@ def test_the_modules_are_those_that_the_adapter_carries(openwrt: Path, target: s
 
 @pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed")
 def test_the_sources_are_those_of_the_debian_package(openwrt: Path, tmp_path: Path) -> None:
-    say(ROOT / "scripts" / "deb.sh", tmp_path)
-    (package,) = tmp_path.glob("*.deb")
-    say("dpkg-deb", "-x", package, tmp_path / "deb")
+    debian = package.make(tmp_path)
+    say("dpkg-deb", "-x", debian, tmp_path / "deb")
     (source,) = (tmp_path / "deb/usr/src").iterdir()
     files = [path.relative_to(source) for path in source.rglob("*") if path.is_file()]
     own = [

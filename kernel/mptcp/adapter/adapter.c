@@ -4,8 +4,8 @@
  * The files of adapter/ take the place of framework.c, segments.c, subflows.c, delays.c,
  * recovery.c and units.c. net/mptcp asks which subflow sends the next fragment: the data of
  * one or several writes, at most a page fragment of 32 KiB. The fragment is the segment that
- * the scheduler sees, and the scheduler is asked again after each. missing.c lists the
- * functions without effect here.
+ * the scheduler sees, and the scheduler is asked again after each, unless its pick holds for
+ * several (adapter_burst()). missing.c lists the functions without effect here.
  *
  * - net/mptcp's own function chooses the subflow of the connection's retransmissions. That
  *   function also counts the periods without a packet, and finds stale subflows. It answers
@@ -15,7 +15,7 @@
  * - A scheduler that waits while no usable subflow has data in flight gets no ACK, and is not
  *   asked again. The adapter then sends on the first usable subflow: at once, or after 200 ms
  *   if the scheduler has set a timer. The parameter `forced` counts these choices.
- * - net.mptcp.grain_bytes makes a choice smaller: see conns.c.
+ * - net.mptcp.grain_bytes makes a choice smaller, see conns.c, or larger.
  * - If the scheduler picks an unusable subflow, mps_lowest_rtt() replaces it, and `refused`
  *   counts it. A pick that is not the first unsent fragment sends that fragment.
  *
@@ -125,6 +125,21 @@ static struct mps_subflow *adapter_ask(struct adapter_conn *own)
 	return mps_lowest_rtt(conn, NULL);
 }
 
+/* The bytes that a pick holds for, up to the end of a fragment: as many as the subflow has room
+ * for, as mps_has_room() says, and at most burst_bytes. A question after each fragment costs more,
+ * and fragments that leave apart are smaller packets. 1: for one fragment.
+ */
+static int adapter_burst(const struct adapter_conn *own, const struct mps_subflow *subflow)
+{
+	u32 cwnd = mps_cwnd(subflow);
+	u64 room;
+
+	if (!own->burst_bytes || !mps_has_room(subflow))
+		return 1;
+	room = (u64)(cwnd - subflow->in_flight_pkts) * subflow->mss_bytes - subflow->unsent_bytes;
+	return min_t(u64, room, own->burst_bytes);
+}
+
 /* Without memory for a scheduler: the first subflow that takes data. */
 static struct mptcp_subflow_context *adapter_first(struct mptcp_sock *msk)
 {
@@ -156,6 +171,7 @@ static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 		return NULL;
 	own->picked = subflow;
 	own->pick_seq = mps_adapter_next_seq(msk);
+	msk->snd_burst = adapter_burst(own, subflow);
 	mps_adapter_cut(own, own->pick_seq);
 	return mps_ctx(subflow);
 }

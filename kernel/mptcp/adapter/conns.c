@@ -12,6 +12,9 @@ static const struct rhashtable_params adapter_conns_params = {
 	.automatic_shrinking	= true,
 };
 
+/* of a page fragment of net/mptcp, at most */
+#define FRAGMENT_BYTES	SZ_32K
+
 static struct rhashtable adapter_conns;
 static struct workqueue_struct *adapter_works;
 
@@ -192,6 +195,16 @@ u32 mps_adapter_choice_bytes(const struct adapter_conn *own, const struct mptcp_
 	return bytes;
 }
 
+/* A grain of more than a fragment only spares questions: see adapter_burst(). */
+static void adapter_begin_grain(struct adapter_conn *own, u32 bytes)
+{
+	own->grain_bytes = bytes > FRAGMENT_BYTES ? 0 : bytes;
+	own->burst_bytes = bytes > FRAGMENT_BYTES ? bytes : 0;
+	/* as much as the default scheduler sends on a subflow before it chooses again */
+	if (!bytes && own->core.ops->fills)
+		own->burst_bytes = SZ_64K;
+}
+
 void mps_adapter_cut(struct adapter_conn *own, u64 seq)
 {
 	struct mptcp_sock *msk = own->msk;
@@ -324,7 +337,7 @@ static void adapter_begin(struct adapter_conn *own, struct mptcp_sock *msk)
 	own->idle_since_ns = 0;
 	own->picked = NULL;
 	own->again_id = 0;
-	own->grain_bytes = mps_grain_bytes(sock_net((struct sock *)msk));
+	adapter_begin_grain(own, mps_grain_bytes(sock_net((struct sock *)msk)));
 	own->cut = false;
 	if (ops->init)
 		ops->init(&core->pub);

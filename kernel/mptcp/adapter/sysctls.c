@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sysctls of each network namespace for all schedulers of the adapter.
  *
- * net.mptcp.grain_bytes: the bytes of a choice, at least a segment; 0: a whole fragment.
- * Connections that begin read it.
+ * net.mptcp.grain_bytes: the bytes of a choice, at least a segment; 0: a whole fragment, or
+ * some if the scheduler `fills`. Beyond a fragment, a choice is for no more than the subflow
+ * has room for. Connections that begin read it.
  *
  * net.mptcp.scheduler_for: schedulers by the mark or port of a socket, such as
  * "port=443:overflow,mark=0x10:minrtt".
@@ -42,7 +43,7 @@ struct adapter_net {
 };
 
 static unsigned int adapter_net_id;
-static const unsigned int grain_max = 65536;
+static const unsigned int grain_max = SZ_1M;
 
 static int choice_parse_rule(char *text, struct choice_rule *rule)
 {

@@ -136,6 +136,7 @@ static struct mps_ops overflow = {
 	.on_ack		= overflow_on_ack,
 	.name		= "overflow",
 	.owner		= THIS_MODULE,
+	.fills		= true,
 	.subflow_size	= sizeof(struct overflow_subflow),
 	.params		= overflow_params,
 	.num_params	= ARRAY_SIZE(overflow_params),

@@ -130,22 +130,21 @@ def use(advice: Advice) -> str:
         lines.append(f"  ip mptcp limits set subflow {further}")
         if end == "client":
             lines += _endpoints(candidate.scheduler, base)
-    others = " and ".join(f"{path.name}" for path in base.paths[1:])
     about = [
         "Programs at both ends need sockets of MPTCP, as by mptcpize run. Each path has an "
         f"address, a device and a route of its own; the default route leaves by "
-        f"{base.paths[0].name}, path 1, then {others}."
+        f"{base.paths[0].name}, since the first subflow is path 1."
     ]
     if len(senders) == 1:
         (other,) = {"client", "server"}.difference(senders)
-        about.append(f"The sender decides: to send as well, the {other} needs the same sysctl.")
+        about.append(f"The sender decides: to send as well, the {other} needs the same lines.")
     if packaged:
         about.append("make deb makes the package; it is for Debian, with Linux 6.6 or newer.")
     about += _unpackaged(candidate, advice.kernel)
     lines.append(textwrap.fill(" ".join(about), width=80, break_on_hyphens=False))
     if candidate.scheduler.name != scheduler.DEFAULT and not advice.kernel.has_adapter:
         lines += [
-            "For advice with the package's schedulers, ask again with --kernel plain, built by:",
+            "For advice on the package's schedulers, ask again with --kernel plain, made by:",
             "  mptcplab kernel build --engine-only --name plain",
         ]
     return "\n".join([*lines, "", _UNKNOWN])

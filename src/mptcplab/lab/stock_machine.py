@@ -18,7 +18,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -36,8 +36,8 @@ from mptcplab.units import counted
 #: The guest uses 100 MiB of it; QEMU takes more beside it.
 MEMORY_MIB = 1024
 _QEMU_MIB = 400
-_IMAGE = "initramfs"
-_LINE = "line"
+#: In the directory of a run: what a machine is given, and what it sends over its second line.
+IMAGE, LINE = "initramfs", "line"
 _POLL_S = 0.1
 
 
@@ -83,7 +83,7 @@ def run(
     text = plan_text(scenario, kernel)
     given = {f"lab/{file.name}": file.read_bytes() for file in _modules(scenario, kernel)}
     given[f"lab/{run_files.PLAN}"] = text.encode()
-    image, line = directory / _IMAGE, directory / _LINE
+    image, line = directory / IMAGE, directory / LINE
     try:
         (directory / run_files.PLAN).write_text(text)
         image.write_bytes(initramfs(rig.guest.program.read_bytes(), given))
@@ -178,12 +178,25 @@ def received(line: bytes) -> dict[str, bytes]:
 
 
 def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
-    """QEMU's command line, in the directory of the run; setpriv makes it die with this thread."""
+    """QEMU's command line, in the directory of the run."""
     assert kernel.stock is not None
-    # QEMU takes a power of two
-    shift = kernel.stock.instruction_ns.bit_length() - 1
-    arguments = [*_ARGUMENTS, _NO_IPV6, f"LAB_SEED={seed}"]
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
+    arguments = [*_ARGUMENTS, _NO_IPV6, f"LAB_SEED={seed}"]
+    return counting(kernel.image, arguments, seed, kernel.stock.instruction_ns, pinned)
+
+
+def counting(
+    image: Path,
+    arguments: Sequence[str],
+    seed: int,
+    instruction_ns: int = 1,
+    pinned: Sequence[str] = (),
+) -> list[str]:
+    """The command line of a machine whose clock counts instructions; setpriv makes it die with this
+    thread. Its files are those of a run, in the working directory.
+    """
+    # QEMU takes a power of two
+    shift = instruction_ns.bit_length() - 1
     return [
         *("setpriv", "--pdeathsig", "KILL", *pinned, doctor.QEMU),
         *("-accel", "tcg,tb-size=256", "-icount", f"shift={shift},sleep=off,align=off"),
@@ -191,8 +204,8 @@ def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
         # a kernel would choose these string instructions, which count as one for each byte
         *("-cpu", "max,la57=off,erms=off,fsrm=off", "-smp", "1", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{_LINE}"),
-        *("-kernel", str(kernel.image), "-initrd", _IMAGE),
+        *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{LINE}"),
+        *("-kernel", str(image), "-initrd", IMAGE),
         *("-append", " ".join(arguments)),
     ]
 
@@ -245,7 +258,7 @@ def follow(
 
 def _left_bytes(directory: Path) -> int:
     """The bytes that a run has sent and printed until now."""
-    files = (directory / name for name in (_LINE, run_files.CONSOLE))
+    files = (directory / name for name in (LINE, run_files.CONSOLE))
     return sum(file.stat().st_size for file in files if file.exists())
 
 

@@ -118,7 +118,7 @@ RECOVERY = Parameter(
 )
 #: The same of the adapter, kernel/mptcp/adapter/: the sysctl net.mptcp.grain_bytes.
 GRAIN = Parameter(
-    *("grain_bytes", "uint", 0, 65536, 0, "bytes"),
+    *("grain_bytes", "uint", 0, 1048576, 0, "bytes"),
     "without our patches: the data of a choice, at least a segment; 0: a fragment of up to 32 KiB",
 )
 _COMMON = (RECOVERY.name, GRAIN.name)

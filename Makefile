@@ -157,7 +157,7 @@ stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian 
 smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four of them, in QEMU; into docs/reliability.md (hours)
 	$(BIN)/python -m checks.smp --docs docs/reliability.md $(SMP_ARGS)
 
-# VM_ARGS: --again, --jobs 2, "--scheduler minrtt --load bulk,flap --kernel 7.3 --cpus 4"; see docs/kernels.md.
+# VM_ARGS: --again, --jobs 2, "--all --scheduler minrtt --load bulk,flap --kernel 7.3"; see docs/kernels.md.
 vm-test: setup-vm venv ## the schedulers as modules on unmodified Debian kernels, in QEMU; into docs/kernels.md (40 min)
 	$(BIN)/python -m checks.vm --docs docs/kernels.md $(VM_ARGS)
 

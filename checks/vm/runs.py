@@ -25,8 +25,8 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Watch
 from mptcplab.metrics import run_files
 
-# A busy host may hold up the timer that a kernel tries out. A kernel that hangs reports it and ends: a
-# CPU after twice 60 s, a task after 300 s, which a busy host does not take from one of ours.
+# A busy host may hold up the timer that a kernel tries out. A kernel that hangs reports it and
+# ends: a CPU after twice 60 s, a task after 300 s, which a busy host does not take from ours.
 _ARGUMENTS = (
     *("no_timer_check", "watchdog_thresh=60", "softlockup_panic=1"),
     *("sysctl.kernel.panic_on_rcu_stall=1", "hung_task_panic=1"),

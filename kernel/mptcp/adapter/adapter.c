@@ -140,16 +140,17 @@ static int adapter_burst(const struct adapter_conn *own, const struct mps_subflo
 	return min_t(u64, room, own->burst_bytes);
 }
 
-/* Without memory for a scheduler: the first subflow that takes data. */
+/* Without memory for a scheduler or its subflows: the first subflow that takes data. */
 static struct mptcp_subflow_context *adapter_first(struct mptcp_sock *msk)
 {
 	struct mptcp_subflow_context *ctx;
 
-	atomic_long_inc(&lacking);
 	mptcp_for_each_subflow(msk, ctx)
 		if (mps_adapter_is_active(ctx) &&
-		    mps_peek_bits(sk_stream_memory_free(mptcp_subflow_tcp_sock(ctx))))
+		    mps_peek_bits(sk_stream_memory_free(mptcp_subflow_tcp_sock(ctx)))) {
+			atomic_long_inc(&lacking);
 			return ctx;
+		}
 	return NULL;
 }
 
@@ -164,8 +165,11 @@ static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 	if (!own)
 		return adapter_first(msk);
 	mps_adapter_refresh(own);
-	if (!own->core.usable_mask)
-		return NULL;
+	/* No subflow can send; or none that can had memory, and nothing else asks again. */
+	if (!own->core.usable_mask) {
+		own->picked = NULL;
+		return adapter_first(msk);
+	}
 	subflow = adapter_ask(own);
 	if (!subflow)
 		return NULL;

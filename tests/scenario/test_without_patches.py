@@ -166,7 +166,13 @@ def test_a_rule_chooses_by_mark_or_port(
 
 
 @pytest.mark.parametrize(
-    "rules", ["port=0:first", "port=65536:first", "first", "mark=x:first", "uid=1:first", "port=1:"]
+    "rules",
+    [
+        *("port=0:first", "port=65536:first", "first", "mark=x:first", "uid=1:first", "port=1:"),
+        # one more than 16; the first 511 bytes of the second are 16 whole rules
+        ",".join(["port=1:first"] * 17),
+        ",".join(["mark=0x10000000:abcdefghijklmno"] * 17),
+    ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(
     plain: KernelBuild, lab_guest: Guest, tmp_path: Path, rules: str

@@ -70,15 +70,16 @@ static void adapter_detach(struct adapter_conn *own, struct mps_subflow *subflow
 		own->picked = NULL;
 	list_del(&subflow->node);
 	subflow->usable = false;
-	subflow_core(subflow)->ssk = NULL;
 }
 
-/* Forgets the subflows that net/mptcp has no more. */
-static void adapter_detach_gone(struct adapter_conn *own)
+/* The subflows that net/mptcp has no more lose their sockets before a hook is called: a
+ * scheduler may look at any subflow in each hook.
+ */
+static void adapter_mark_gone(struct adapter_conn *own)
 {
 	struct mps_conn *conn = &own->core.pub;
 	struct mptcp_subflow_context *ctx;
-	struct mps_subflow *subflow, *next;
+	struct mps_subflow *subflow;
 	u32 there = 0;
 
 	mptcp_for_each_subflow(own->msk, ctx) {
@@ -86,8 +87,17 @@ static void adapter_detach_gone(struct adapter_conn *own)
 		if (subflow)
 			there |= BIT(subflow_core(subflow)->slot);
 	}
-	list_for_each_entry_safe(subflow, next, &conn->subflows, node)
+	mps_for_each_subflow(conn, subflow)
 		if (!(there & BIT(subflow_core(subflow)->slot)))
+			subflow_core(subflow)->ssk = NULL;
+}
+
+static void adapter_detach_gone(struct adapter_conn *own)
+{
+	struct mps_subflow *subflow, *next;
+
+	list_for_each_entry_safe(subflow, next, &own->core.pub.subflows, node)
+		if (!subflow_core(subflow)->ssk)
 			adapter_detach(own, subflow);
 }
 
@@ -243,6 +253,7 @@ void mps_adapter_refresh(struct adapter_conn *own)
 	u64 una, end;
 
 	mps_assert_locked((struct sock *)msk);
+	adapter_mark_gone(own);
 	adapter_report_sent(own);
 	adapter_uncut(own);
 	una = READ_ONCE(msk->snd_una);
@@ -346,11 +357,12 @@ static void adapter_begin(struct adapter_conn *own, struct mptcp_sock *msk)
 static void adapter_end(struct adapter_conn *own)
 {
 	struct mps_conn *conn = &own->core.pub;
-	struct mps_subflow *subflow, *next;
+	struct mps_subflow *subflow;
 	int slot;
 
-	list_for_each_entry_safe(subflow, next, &conn->subflows, node)
-		adapter_detach(own, subflow);
+	mps_for_each_subflow(conn, subflow)
+		subflow_core(subflow)->ssk = NULL;
+	adapter_detach_gone(own);
 	own->core.ended = true;
 	hrtimer_cancel(&own->core.timer);
 	if (own->core.ops->release)

@@ -109,10 +109,11 @@ static int choice_sysctl(MPS_CTL_TABLE *table, int write, void *buffer, size_t *
 			 loff_t *ppos)
 {
 	struct adapter_net *own = table->data;
-	struct ctl_table line = { .maxlen = TEXT_MAX };
+	/* proc_dostring() cuts without an error: a place more shows that it did */
+	struct ctl_table line = { .maxlen = TEXT_MAX + 1 };
 	int err;
 
-	line.data = kzalloc(TEXT_MAX, GFP_KERNEL);
+	line.data = kzalloc(line.maxlen, GFP_KERNEL);
 	if (!line.data)
 		return -ENOMEM;
 	spin_lock_bh(&own->lock);
@@ -120,7 +121,7 @@ static int choice_sysctl(MPS_CTL_TABLE *table, int write, void *buffer, size_t *
 	spin_unlock_bh(&own->lock);
 	err = proc_dostring(&line, write, buffer, lenp, ppos);
 	if (write && !err)
-		err = choice_write(own, line.data);
+		err = strlen(line.data) < TEXT_MAX ? choice_write(own, line.data) : -E2BIG;
 	kfree(line.data);
 	return err;
 }

@@ -16,6 +16,8 @@
  *   asked again. The adapter then sends on the first usable subflow: at once, or after 200 ms
  *   if the scheduler has set a timer. The parameter `forced` counts these choices.
  * - net.mptcp.grain_bytes makes a choice smaller, see conns.c, or larger.
+ * - Until the peer has confirmed MPTCP, the first subflow gets all data, as with the default
+ *   scheduler, and nobody is asked: see adapter_unconfirmed().
  * - If the scheduler picks an unusable subflow, mps_lowest_rtt() replaces it, and `refused`
  *   counts it. A pick that is not the first unsent fragment sends that fragment.
  *
@@ -26,14 +28,15 @@
  * with mps_peek(), and writes none. Of net/mptcp, it writes three fields that belong to the
  * owner, snd_burst, timer_ival and `scheduled`, and, under the spinlock, wnd_end.
  *
- * LIFETIME. The first question creates the state of a connection, since most sockets never send
- * with MPTCP. A hash table finds it by the socket's address. release(), which net/mptcp calls
- * with the socket locked, ends it; no question follows. A disconnected socket is not released:
- * its next connection has another key, and starts again, with the same scheduler. net/mptcp
- * does not announce the end of a subflow: the next question finds it missing in the list,
- * before anything looks at its socket. Subflows are identified by a number that is unique in
- * the connection, so reused memory does no harm. A timer's work holds references to the state
- * and the socket. Sockets hold the module of their scheduler, which needs this one.
+ * LIFETIME. The first question after that creates the state of a connection, since most
+ * sockets never send with MPTCP. A hash table finds it by the socket's address. release(),
+ * which net/mptcp calls with the socket locked, ends it; no question follows. A disconnected
+ * socket is not released: its next connection has another key, and starts again, with the same
+ * scheduler. net/mptcp does not announce the end of a subflow: the next question finds it
+ * missing in the list, before anything looks at its socket. Subflows are identified by a
+ * number that is unique in the connection, so reused memory does no harm. A timer's work holds
+ * references to the state and the socket. Sockets hold the module of their scheduler, which
+ * needs this one.
  */
 
 #include "adapter.h"
@@ -154,14 +157,34 @@ static struct mptcp_subflow_context *adapter_first(struct mptcp_sock *msk)
 	return NULL;
 }
 
+/* The first subflow, if the connection may still fall back to TCP because the peer has not
+ * confirmed MPTCP; else NULL. If the program has ended the stream by then, mptcp_try_fallback()
+ * sends the FIN behind the data that this subflow has, and the rest is lost without an error. So
+ * nothing may wait for a congestion window. No other subflow can send yet.
+ */
+static struct mptcp_subflow_context *adapter_unconfirmed(struct mptcp_sock *msk)
+{
+	struct mptcp_subflow_context *ctx;
+
+	ctx = list_first_entry_or_null(&msk->conn_list, struct mptcp_subflow_context, node);
+	if (!ctx || mps_peek_bits(ctx->fully_established) || mps_peek_bits(ctx->request_join))
+		return NULL;
+	return ctx;
+}
+
 static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 {
-	struct adapter_conn *own = mps_adapter_conn(msk);
+	struct mptcp_subflow_context *ctx = adapter_unconfirmed(msk);
 	struct mps_subflow *subflow;
+	struct adapter_conn *own;
 
 	/* then the scheduler is asked again after this fragment */
 	msk->snd_burst = 1;
 	adapter_set_timeout(msk);
+	if (ctx && mps_peek_bits(__mptcp_subflow_active(ctx)))
+		return mps_peek_bits(sk_stream_memory_free(mptcp_subflow_tcp_sock(ctx))) ?
+		       ctx : NULL;
+	own = mps_adapter_conn(msk);
 	if (!own)
 		return adapter_first(msk);
 	mps_adapter_refresh(own);
@@ -190,7 +213,8 @@ static struct mptcp_subflow_context *adapter_send_again(struct mptcp_sock *msk)
 	struct adapter_conn *own = mps_adapter_lookup(msk);
 	bool silent = false;
 
-	if (!own || !frag || !frag->already_sent)
+	/* the state may be that of the socket's previous connection */
+	if (!own || own->local_key != READ_ONCE(msk->local_key) || !frag || !frag->already_sent)
 		return NULL;
 	mps_adapter_refresh(own);
 	mps_for_each_subflow(&own->core.pub, subflow) {

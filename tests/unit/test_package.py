@@ -249,3 +249,14 @@ def test_a_module_in_use_stays(installation: Installation) -> None:
         f"{OURS}sockets use mptcp_overflow, which stays loaded until the next start.\n"
         f"remove -m mptcplab-schedulers -v {__version__} --all\n"
     )
+
+
+def test_new_schedulers_do_not_get_the_adapter_of_the_version_before(
+    installation: Installation,
+) -> None:
+    (installation.root / "sys/module/mptcp_adapter").mkdir(parents=True)
+    installation.program("bin/systemctl", 'echo "loads $*"')
+    assert installation.says("postinst", "configure", "0.0.9") == (
+        f"{BUILDS}{OURS}sockets use modules of the version before; "
+        "the new ones are loaded at the next start.\n"
+    )

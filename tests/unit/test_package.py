@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -146,6 +147,16 @@ def test_the_rule_of_each_refused_scheduler_of_ours_is_found() -> None:
         assert adapter.rules_lost(resources.SCHEDULERS / f"{name}.c"), name
 
 
+@pytest.mark.parametrize("out", [".", "made", "two words", "{}/absolute"])
+def test_apt_gets_a_path_that_it_takes_for_a_file(tmp_path: Path, out: str) -> None:
+    out = out.format(tmp_path)
+    done = mptcplab("scheduler", "package", "--out", out, cwd=tmp_path)
+    (_, shown) = done.stdout.splitlines()
+    path = shlex.split(shown)[-1]
+    assert path.startswith(("./", "/"))
+    assert (tmp_path / path).is_file()
+
+
 @pytest.mark.kernel
 def test_the_command_compiles_before_it_packages(lab_kernel: KernelBuild, tmp_path: Path) -> None:
     del lab_kernel  # built by now
@@ -154,7 +165,7 @@ def test_the_command_compiles_before_it_packages(lab_kernel: KernelBuild, tmp_pa
     (deb,) = (tmp_path / "made").iterdir()
     assert done.stdout == (
         "without our patches for MPTCP: mine\n"
-        f"written: made/{deb.name}\ninstall it: apt install made/{deb.name}\n"
+        f"written: made/{deb.name}\ninstall it: apt install ./made/{deb.name}\n"
     )
     own(tmp_path, text=TEMPLATE.replace("return true;", "return truth;"))
     done = mptcplab("scheduler", "package", "./mine.c", cwd=tmp_path, status=1)
@@ -237,4 +248,15 @@ def test_a_module_in_use_stays(installation: Installation) -> None:
     assert installation.says("prerm", "remove") == (
         f"{OURS}sockets use mptcp_overflow, which stays loaded until the next start.\n"
         f"remove -m mptcplab-schedulers -v {__version__} --all\n"
+    )
+
+
+def test_new_schedulers_do_not_get_the_adapter_of_the_version_before(
+    installation: Installation,
+) -> None:
+    (installation.root / "sys/module/mptcp_adapter").mkdir(parents=True)
+    installation.program("bin/systemctl", 'echo "loads $*"')
+    assert installation.says("postinst", "configure", "0.0.9") == (
+        f"{BUILDS}{OURS}sockets use modules of the version before; "
+        "the new ones are loaded at the next start.\n"
     )

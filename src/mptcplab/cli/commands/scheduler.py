@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -94,4 +95,6 @@ def scheduler_package(file: Path | None, out: Path, anyway: bool) -> None:
         click.echo(f"without our patches for MPTCP: {adapter.described(name, file)}")
     made = package.make(out, file)
     click.echo(f"written: {made}")
-    click.echo(f"install it: apt install {made if made.name != str(made) else f'./{made}'}")
+    # apt takes a/b for the package a of the release b
+    path = made if made.is_absolute() else f"./{made}"
+    click.echo(f"install it: apt install {shlex.quote(str(path))}")

@@ -19,6 +19,8 @@ TORTURE_ARGS ?=
 COMPILERS_ARGS ?=
 STOCK_ARGS ?=
 SMP_ARGS ?=
+VM_ARGS ?=
+COST_ARGS ?=
 ADVISE_ARGS ?=
 BISECT_ARGS ?=
 LEADERBOARD_ARGS ?=
@@ -67,12 +69,12 @@ TRACEPOINT_FILES := kernel/mptcp/trace.h
 COMPAT_FILES := kernel/mptcp/compat.h
 # Kernel style for our C: what goes into the kernel and the program that runs inside.
 C_FILES = $(shell find kernel guest -name '*.[ch]' 2>/dev/null)
-SHELL_FILES = $(shell find scripts guest examples -name '*.sh' 2>/dev/null) .ci/run
+SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/null) .ci/run
 
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-kernels venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -155,6 +157,18 @@ stock-check: setup setup-stock venv kernel ## hold the lab to unmodified Debian 
 smp-test: setup setup-smp venv ## do CPUs race? KCSAN, KASAN and lockdep on four of them, in QEMU; into docs/reliability.md (hours)
 	$(BIN)/python -m checks.smp --docs docs/reliability.md $(SMP_ARGS)
 
+# VM_ARGS: --again, --jobs 2, "--all --scheduler minrtt --load bulk,flap --kernel 7.3"; see docs/kernels.md.
+vm-test: setup-vm venv ## the schedulers as modules on unmodified Debian kernels, in QEMU; into docs/kernels.md (40 min)
+	$(BIN)/python -m checks.vm --docs docs/kernels.md $(VM_ARGS)
+
+vm-test-all: setup-vm setup-selftests venv ## the same in every combination, for half an hour, upstream's selftests, a restart; needs root (hours)
+	$(BIN)/python -m checks.vm --all $(VM_ARGS)
+	for series in 6.12 7.3; do scripts/vm-whole.sh $$series vm-out || exit; done
+
+# COST_ARGS: "--scheduler roundrobin,lte --pairs 40 --megabytes 400 --seed 2"; see docs/kernels.md.
+cost-test: setup-vm venv ## instructions and packets of schedulers as modules, beside default's, in QEMU; into docs/kernels.md (5 min)
+	$(BIN)/python -m checks.vm.cost --docs docs/kernels.md $(COST_ARGS)
+
 # OLD is an id, or ID+GUEST; SAME_ARGS: --only TEXT, or --equal docs/results/data/equal.json.
 same-packets: venv ## do this kernel and that of the id OLD send the same packets at the same times? (5 min)
 	@$(MPTCPLAB) kernel compare $(OLD) current $(SAME_ARGS)
@@ -225,6 +239,12 @@ setup-stock:
 setup-smp:
 	@scripts/setup.sh --smp
 
+setup-deb:
+	@scripts/setup.sh --deb
+
+setup-vm:
+	@scripts/setup.sh --vm
+
 setup-kernels: ## get the sources of other series of Linux that the lab can be built from: docs/kernels.md
 	@scripts/setup.sh --kernels
 
@@ -260,6 +280,9 @@ wheel: setup venv kernel ## build dist/mptcplab-*.whl, with kernel and guest ins
 
 wheel-test: setup-test venv-dev kernel ## install the wheel into an empty environment, with its packages, and compare its runs (1 min)
 	$(BIN)/python -m pytest --wheel-packages tests/kernel/test_wheel.py $(PYTEST_ARGS)
+
+deb: setup-deb venv ## build dist/mptcplab-schedulers-dkms_*.deb: our schedulers for the kernels that Debian has (docs/deploy.md)
+	$(MPTCPLAB) scheduler package --out dist
 
 kernel: venv ## build the lab kernel (nothing to do when nothing changed); KERNEL_SOURCE=ARCHIVE where Debian's is not
 	@$(MPTCPLAB) kernel build $(CHOSEN_SOURCE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tables of the scenario's keys and presets in the docs, and the schema beside the examples,
-from the models that read them.
+from the models that read them; and the table of schedulers without our patches.
 
 `python -m checks.keys` writes them, the tables between the marks of the pages.
 """
@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from checks import tables
 from mptcplab import marked, resources
+from mptcplab.lab import adapter, kernel
 from mptcplab.scenario import literal
 from mptcplab.scenario.fields import Reads
 from mptcplab.scenario.limits import DIRECTIONS
@@ -53,6 +54,12 @@ def pages() -> Mapping[str, Mapping[str, str]]:
             "keys of a trace": _table(LiteralTrace),
             "keys of an event": _table(LiteralEvent, _EVENT),
             "keys of a workload": _table(LiteralWorkload),
+        },
+        "kernels.md": {"lost without the patches": tables.markdown(*adapter.table())},
+        **{
+            f"schedulers/{name}.md": {"without the patches": adapter.sentence(name) + "\n"}
+            for name in kernel.schedulers()
+            if name != "default"
         },
         "connections.md": {"keys of a connection": _table(LiteralConnection)},
         "presets.md": {

@@ -388,7 +388,7 @@ def _device_events(
         yield us, f"ip -n {host} link set {end.device} {'up' if up else 'down'}"
         if up:
             way = f"via {gateway.address} dev {end.device}"
-            yield us, plan.neighbour(end, gateway)
+            yield us, plan.neighbour(end, gateway, "4")
             yield us, f"ip -n {host} route add default {way} table {i}"
             yield us, f"ip -n {host} route add {far} {way}"
             for j in range(1, paths + 1):
@@ -399,8 +399,8 @@ def _device_events(
 def _place(host: str, i: int) -> tuple[testbed.End, testbed.End, str]:
     """The end of path `i` at a host, its router's, and the network at the other end."""
     if host == testbed.CLIENT:
-        return testbed.client(i), testbed.router_to_client(i), testbed.server_network(i)
-    return testbed.server(i), testbed.router_to_server(i), testbed.client_network(i)
+        return testbed.client(i), testbed.router_to_client(i), testbed.server_network(i, "4")
+    return testbed.server(i), testbed.router_to_server(i), testbed.client_network(i, "4")
 
 
 def _endpoint_events(

@@ -5,8 +5,9 @@
 # Silent and without root when nothing is missing. `--lint` adds what `make lint` needs, `--test`
 # what tests use beside, `--bench` what benches do on the host's own kernel, `--selftests` what the
 # kernel's MPTCP selftests use, `--stock` what runs Debian's kernel packages, and those, `--smp` what
-# builds and runs a kernel for several CPUs, `--kernels` the sources of the other series of Linux that
-# there are patches for.
+# builds and runs a kernel for several CPUs, `--vm` a tree of Debian 13 with two kernels, their headers
+# and compiler, and what boots them, `--kernels` the sources of the other series of Linux that there
+# are patches for, `--deb` what makes Debian packages.
 # KERNEL_SOURCE is the archive of the kernel if it is not that of Debian's package; OS_RELEASE the
 # file that says which system this is.
 set -euo pipefail
@@ -55,6 +56,7 @@ if [[ ${1-} == --test ]]; then
 	need_command git git
 	need_command iperf3 iperf3
 	need_command nginx nginx-light
+	need_command pahole pahole
 	need_command ping iputils-ping
 	need_command tcpdump tcpdump
 	need_command tshark tshark
@@ -69,19 +71,23 @@ if [[ ${1-} == --selftests ]]; then
 	need_command ping iputils-ping
 	need_command ps procps
 fi
-if [[ ${1-} == --stock || ${1-} == --smp ]]; then
+if [[ ${1-} == --stock || ${1-} == --smp || ${1-} == --vm ]]; then
 	need_command qemu-system-x86_64 qemu-system-x86
 fi
 if [[ ${1-} == --smp ]]; then
 	[[ -e /usr/include/gelf.h ]] || missing+=(libelf-dev)
 fi
-if [[ ${1-} == --stock || ${1-} == --kernels ]]; then
+if [[ ${1-} =~ ^--(stock|kernels|vm|deb)$ ]]; then
 	need_command dpkg-deb dpkg
+fi
+if [[ ${1-} == --vm ]]; then
+	need_command debootstrap debootstrap
+	need_command mke2fs e2fsprogs
 fi
 
 # Of each flavour the newest kernel of the series that the lab builds; into the cache, not installed.
 download_kernels() {
-	local stock=$cache/stock flavour name
+	local stock=$cache/stock flavour name release base
 	if ! command -v apt-get >/dev/null; then
 		echo "This is no Debian: there is no apt-get. Put Debian's packages linux-image-6.12.*-amd64" \
 			"and linux-image-6.12.*-cloud-amd64 into $stock." >&2
@@ -96,9 +102,15 @@ download_kernels() {
 			echo "apt knows no package linux-image-6.12.*-$flavour. As root, run: apt-get update" >&2
 			exit 1
 		fi
-		compgen -G "${name}_*.deb" >/dev/null && continue
-		echo "Downloading the Debian package $name into $stock"
-		apt-get download --quiet=2 "$name"
+		# With its headers, our own package can be built for it.
+		release=${name#linux-image-}
+		release=${release%-unsigned}
+		base=${release%"-$flavour"}
+		for name in "$name" "linux-headers-$release" "linux-headers-$base-common" "linux-kbuild-$base"; do
+			compgen -G "${name}_*.deb" >/dev/null && continue
+			echo "Downloading the Debian package $name into $stock"
+			apt-get download --quiet=2 "$name"
+		done
 	done
 }
 
@@ -139,11 +151,25 @@ download_sources() {
 	done
 }
 
+# Debian 13 with its own kernel and the one of its backports, their headers, and what `make vm-test-all`
+# uses inside. Root makes it, and everybody can use it.
+make_tree() {
+	local packages=systemd-sysv,udev,dkms,pahole,gcc,make,kmod,procps,iproute2,ethtool,iputils-ping
+	local install="apt-get install -q -y --no-install-recommends" as_root=()
+	local kernel="linux-image-cloud-amd64 linux-headers-cloud-amd64"
+	[[ ! -e $cache/vm/tree ]] || return 0
+	((EUID == 0)) || as_root=(sudo)
+	"${as_root[@]}" scripts/debian-tree.sh trixie "$cache/vm/tree" "$packages,nftables,iptables" \
+		"export DEBIAN_FRONTEND=noninteractive; apt-get update -q; $install $kernel
+		$install -t trixie-backports $kernel; apt-get clean"
+}
+
 # What is put into the cache, once all packages are there.
 download() {
 	case ${1-} in
 		--stock) download_kernels ;;
 		--kernels) download_sources ;;
+		--vm) make_tree ;;
 	esac
 }
 ((${#missing[@]})) || {

@@ -21,34 +21,12 @@ fail() {
 	exit 2
 }
 
-# What apt uses here, of the repository with this label.
-mirror() {
-	# shellcheck disable=SC2016 # apt's variable
-	apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" "Label: $1" | sed -n 1p
-}
-
 # A system as it is after its installation, but for what README.md asks for: git, make and sudo.
 make_tree() {
-	local system=$1 tree=$cache/$1/tree main security
-	main=$(mirror Debian) security=$(mirror Debian-Security)
-	[[ $main && $security ]] || fail "apt knows no mirror of Debian and its security updates. Run: apt-get update"
-	mkdir -p "$cache/$system/archives/partial"
-	if [[ ! -e $tree ]]; then
-		echo "${names[$system]}: making a tree of it in $tree"
-		rm -rf --one-file-system "$tree.new"
-		debootstrap --variant=minbase --include=ca-certificates,git,make,sudo "$system" "$tree.new" "$main" \
-			>"$cache/$system/debootstrap.log" || fail "debootstrap failed: see $cache/$system/debootstrap.log"
-		printf 'deb %s %s main\n' "$main" "$system" "$main" "$system-updates" \
-			"$security" "$system-security" >"$tree.new/etc/apt/sources.list"
-		chroot "$tree.new" useradd --create-home --shell /bin/bash user
-		echo "user ALL=(ALL) NOPASSWD: ALL" >"$tree.new/etc/sudoers.d/user"
-		mv "$tree.new" "$tree"
-	fi
-	# How this machine reaches others.
-	cp --remove-destination -L /etc/resolv.conf /etc/hosts "$tree/etc/"
-	cp /etc/ssl/certs/ca-certificates.crt "$tree/etc/ssl/certs/"
-	[[ ! -e /etc/pip.conf ]] || cp /etc/pip.conf "$tree/etc/"
-	apt-config dump | grep -E '^Acquire::(https?|Check)' >"$tree/etc/apt/apt.conf.d/90host" || true
+	mkdir -p "$cache/$1/archives/partial"
+	scripts/debian-tree.sh "$1" "$cache/$1/tree" git,make,sudo "
+		useradd --create-home --shell /bin/bash user
+		echo \"user ALL=(ALL) NOPASSWD: ALL\" >/etc/sudoers.d/user"
 }
 
 # One system and user, in namespaces of its own.

@@ -137,7 +137,7 @@ def _places(tree: Any) -> Iterator[tuple[Any, str]]:
                 if isinstance(part, libcst.FunctionDef):
                     yield part, f"{node.name.value}.{part.name.value}"
         # a table of fields is a page of docs, and was read when the module was imported
-        elif "Field(" not in (text := tree.code_for_node(node)) and (
+        elif "_fields(" not in (text := tree.code_for_node(node)) and (
             constant := _CONSTANT.match(text.lstrip())
         ):
             yield node, constant[1]

@@ -112,6 +112,13 @@ def shell(script: str) -> list[str]:
     return ["sh", "-c", script]
 
 
+def received_bytes(outcome: RunOutcome, file: str) -> list[int]:
+    """What had arrived on each subflow of one side, in the order of the paths."""
+    subflow = records.read_samples(outcome.directory / file).subflow
+    index = records.path_indices(subflow)
+    return [int(subflow["received_bytes"][index == i].max(initial=0)) for i in sorted(set(index))]
+
+
 def output(outcome: RunOutcome, name: str = run_files.CLIENT_OUTPUT) -> str:
     """What a program printed."""
     return (outcome.directory / name).read_bytes().decode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""ols: how much is sent twice is learnt from what comes of it (UCB1, or Exp3).
+"""ols: learns from the goodput how much to send twice (UCB1, or Exp3).
 
 Source: mptcp_ol.c 0.21 of its authors, for v0.95. Paper: Xing et al., IEEE/ACM ToN 2023. Parameters
 of the module: DEBUG_USE_UCB, DEBUG_USE_UCB_MON and DEBUG_USE_MAX_BWD on, DEBUG_FIX_ARM off; with

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""raven: copies, as long as it is not sure which path is the fastest.
+"""raven: duplicates, while it is unsure which path is the fastest.
 
 Source: mptcp_raven.c and mptcp_raven_stale_table.h of its authors (forkjoseph/mptcp, @120d71db),
 for v0.94: the intervals (CASE 2, CI_INT 90), how they age, and who gets a segment. Paper: Lee,

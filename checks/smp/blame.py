@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from checks.smp.reports import Frame, Report
+from checks.kernel_reports import Frame, Report
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from checks import torture
+from checks.kernel_reports import parse
 from checks.smp import smp_machine
 from checks.smp.blame import Found, Symbols, Whose, blame
-from checks.smp.reports import parse
 from checks.smp.smp_kernel import SmpKernel
 from checks.troubles import Connection, End, TortureCase, case
 from mptcplab import files

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Linux for several CPUs, with the framework and without, that looks for races: `make smp-test`.
+"""Linux for several CPUs that looks for races, in three forms: `make smp-test`.
 
 No User-Mode Linux, which has one CPU, but x86-64, of the source that the lab's kernel is built
 from. Of the patches it has those of net/mptcp, which are in directories `mptcp`.
@@ -42,10 +42,13 @@ from mptcplab.lab.kernel_tree import (
 
 #: What a kernel looks for, and the fragments kernel/NAME.config that make it do so.
 KINDS: Mapping[str, tuple[str, ...]] = {"kcsan": ("smp", "kcsan"), "kasan": ("smp", "debug")}
+#: A kernel with our patches for MPTCP; one with the adapter, which needs none; and Linux alone.
+FORMS = ("framework", "adapter", "unpatched")
 #: A race in our code that is to be found: see docs/reliability.md.
 PLANTED = resources.KERNEL / "planted-race.patch"
 
-_PATCHES = "mptcp"
+# The first one builds our files, all that the adapter needs.
+_PATCHES, _ADAPTER = "mptcp", resources.KERNEL / "adapter.config"
 # In the fragment `smp`: what a kernel without our patches does not know.
 _OWN_OPTIONS = re.compile(rb"(?m)^CONFIG_MPTCP_LAB.*\n")
 # In the fragment `debug`: on x86-64, objtool finds these ends when the kernel is built.
@@ -66,13 +69,13 @@ _TOUCHED = "touched.json"
 class SmpKernel:
     """A finished kernel of one of KINDS: the image that is booted, and its symbols.
 
-    Without `framework` it is unpatched; with `planted` it has PLANTED. `touched` has the numbers of
+    `form` is one of FORMS; with `planted` it has PLANTED. `touched` has the numbers of
     the lines that our patches changed or added, by file; those of our own files are not in it.
     """
 
     id: str
     kind: str
-    framework: bool
+    form: str
     planted: bool
     image: Path
     symbols: Path
@@ -80,15 +83,16 @@ class SmpKernel:
     @property
     def name(self) -> str:
         """As results call it."""
-        return self.kind + ("" if self.framework else " unpatched") + " planted" * self.planted
+        form = "" if self.form == "framework" else f" {self.form}"
+        return self.kind + form + " planted" * self.planted
 
     def touched(self) -> dict[str, list[int]]:
         """The lines that our patches touch."""
         return dict(json.loads((self.image.parent / _TOUCHED).read_text()))
 
 
-def build(kind: str, *, framework: bool = True, planted: bool = False) -> SmpKernel:
-    """Builds a kernel of one of KINDS, unless it is built already.
+def build(kind: str, form: str, *, planted: bool = False) -> SmpKernel:
+    """Builds a kernel of one of KINDS and FORMS, unless it is built already.
 
     Raises MachineError if the machine lacks something, MptcplabError if the build fails.
     """
@@ -102,20 +106,21 @@ def build(kind: str, *, framework: bool = True, planted: bool = False) -> SmpKer
         str(path.relative_to(resources.KERNEL)): path.read_bytes()
         for path in config_files(source.version)
     }
-    patches, own = {}, {}
-    if framework:
-        files = (path for path in patch_files(source.version) if path.parent.name == _PATCHES)
-        patches = {path.name: path.read_bytes() for path in files}
-        own = kernel.own_files()
-    else:
+    files = [path for path in patch_files(source.version) if path.parent.name == _PATCHES]
+    own = kernel.own_files()
+    if form != "framework":
         fragments = {name: _OWN_OPTIONS.sub(b"", text) for name, text in fragments.items()}
+        files, own = ([], {}) if form == "unpatched" else (files[:1], own)
+    if form == "adapter":
+        fragments[_ADAPTER.name] = _ADAPTER.read_bytes()
+    patches = {path.name: path.read_bytes() for path in files}
     if planted:
         own = _with_race(own)
     inputs = [source.digest, *map(digests, (fragments, patches, own)), kernel.compiler_version()]
     text = json.dumps([*inputs, _ARGUMENTS], sort_keys=True)
     identity = hashlib.sha256(text.encode()).hexdigest()[:12]
     place = kernel.place() / "smp" / identity
-    found = SmpKernel(identity, kind, framework, planted, place / _IMAGE.name, place / "vmlinux")
+    found = SmpKernel(identity, kind, form, planted, place / _IMAGE.name, place / "vmlinux")
     if found.image.exists():
         return found
     with BuildProgress(quiet=False) as progress, kernel.building(progress) as lock:

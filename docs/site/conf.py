@@ -32,6 +32,7 @@ REPORTS = ROOT / "dist" / "gallery"
 GROUPS = {
     "Start": [
         "docs/advise",
+        "docs/two-uplinks",
         "docs/write-a-scheduler",
         "docs/exec",
         "docs/show",
@@ -51,6 +52,7 @@ GROUPS = {
         "docs/radio",
         "docs/connections",
         "docs/recovery",
+        "docs/deploy",
         "docs/units",
         "docs/sweep",
         "docs/expect",

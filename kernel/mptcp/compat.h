@@ -11,9 +11,19 @@
 #include <linux/version.h>
 
 #include "../protocol.h"
+#ifdef MPS_LOOKUP
+#include "adapter/lookup.h"
+#endif
 
-/* framework.c; reinject: which subflow shall send the oldest segment again? */
+/* framework.c, or adapter/; reinject: which subflow shall send the oldest segment again? */
 int mps_get_subflow(struct mptcp_sock *msk, bool reinject);
+
+/* what a sysctl's function gets */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define MPS_CTL_TABLE		struct ctl_table
+#else
+#define MPS_CTL_TABLE		const struct ctl_table
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 
@@ -33,7 +43,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 
 static inline int mps_sched_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 {
@@ -41,17 +51,6 @@ static inline int mps_sched_get_subflow(struct mptcp_sock *msk, struct mptcp_sch
 }
 
 #define MPS_SCHED_CALLS	.get_subflow = mps_sched_get_subflow
-
-/* KUnit's arguments for a function that generates parameters. */
-#define MPS_GENERATOR_ARGS(_prev, _name)	const void *_prev, char *_name
-
-/* tracepoints of trace.h that are no events */
-#define trace_mps_question_tp			trace_mps_question
-#define register_trace_mps_question_tp		register_trace_mps_question
-#define unregister_trace_mps_question_tp	unregister_trace_mps_question
-#define trace_mps_answer_tp			trace_mps_answer
-#define register_trace_mps_answer_tp		register_trace_mps_answer
-#define unregister_trace_mps_answer_tp		unregister_trace_mps_answer
 
 #else
 
@@ -67,9 +66,49 @@ static inline int mps_sched_get_retrans(struct mptcp_sock *msk)
 
 #define MPS_SCHED_CALLS	.get_send = mps_sched_get_send, .get_retrans = mps_sched_get_retrans
 
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+
+/* KUnit's arguments for a function that generates parameters. */
+#define MPS_GENERATOR_ARGS(_prev, _name)	const void *_prev, char *_name
+
+/* tracepoints of trace.h that are no events */
+#define trace_mps_question_tp			trace_mps_question
+#define register_trace_mps_question_tp		register_trace_mps_question
+#define unregister_trace_mps_question_tp	unregister_trace_mps_question
+#define trace_mps_answer_tp			trace_mps_answer
+#define register_trace_mps_answer_tp		register_trace_mps_answer
+#define unregister_trace_mps_answer_tp		unregister_trace_mps_answer
+
+#else
+
 #define MPS_GENERATOR_ARGS(_prev, _name)	struct kunit *test, const void *_prev, char *_name
 
 #endif
+
+/* Are TCP's timestamps in microseconds? Until 6.6, all are in milliseconds. */
+static inline bool mps_usec_ts(const struct tcp_sock *tp)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	return false;
+#else
+	return tp->tcp_usec_ts;
+#endif
+}
+
+/* When a timer of TCP will fire, in jiffies, if one is pending. */
+static inline unsigned long mps_timer_expires(const struct sock *ssk)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+	return inet_csk(ssk)->icsk_timeout;
+#else
+	return tcp_timeout_expires(ssk);
+#endif
+}
+
+/* The schedulers' own package has no need of these. */
+#ifndef MPS_LOOKUP
 
 /* Bytes in the receive buffer of a connection. */
 static inline u32 mps_rmem(const struct sock *sk)
@@ -91,5 +130,7 @@ static inline void mps_count_period(struct mptcp_sock *msk, struct sock *ssk)
 	mptcp_pm_subflow_chk_stale(msk, ssk);
 #endif
 }
+
+#endif
 
 #endif

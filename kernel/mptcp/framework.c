@@ -800,19 +800,6 @@ EXPORT_SYMBOL_IF_KUNIT(mps_get_subflow);
 
 /* --- time */
 
-u64 mps_clock_ns(void)
-{
-	unsigned long flags;
-	u64 now;
-
-	/* with interrupts on, reading the clock moves virtual time */
-	local_irq_save(flags);
-	now = ktime_get_ns();
-	local_irq_restore(flags);
-	return now;
-}
-EXPORT_SYMBOL_GPL(mps_clock_ns);
-
 void mps_wake_at(struct mps_conn *conn, u64 ns)
 {
 	struct mps_conn_core *core = conn_core(conn);

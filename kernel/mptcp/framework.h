@@ -43,6 +43,8 @@
 #include "compat.h"
 #include "params.h"
 
+struct mptcp_unit;	/* of a patch */
+
 /* Each structure of the framework ends with the part that schedulers see.
  *
  * LOCKING: who may touch which field. The connection has one owner at a time: the
@@ -221,6 +223,7 @@ struct mps_registration {
 	struct mptcp_sched_ops	sched;
 	const struct mps_ops	*ops;
 	struct mps_params	params;
+	struct list_head	list;	/* see registry.c */
 };
 
 static inline struct mps_registration *mps_registration(struct mptcp_sched_ops *sched)
@@ -269,6 +272,16 @@ static inline bool mps_sent(const struct mps_segment *seg)
 	return seg->frag.already_sent;
 }
 
+/* Is net.mptcp.recovery on for it? A kernel without our patches has none. */
+static inline bool mps_recovers(const struct mptcp_sock *msk)
+{
+#if IS_ENABLED(CONFIG_MPTCP_LAB_SCHED)
+	return msk->recovers;
+#else
+	return false;
+#endif
+}
+
 /* A scheduler may have kept a subflow that is gone: refuse its call, and count it. The
  * caller owns the connection.
  */
@@ -282,6 +295,8 @@ static inline bool mps_is_there(const struct mps_subflow *subflow)
 	return false;
 }
 
+/* One of ours of that name; NULL: there is none. Under RCU. */
+struct mps_registration *mps_registered(const char *name);
 /* The registered scheduler of that name; NULL: none. */
 const struct mps_ops *mps_find(const char *name);
 /* The n-th registered scheduler of ours, from 0; NULL: fewer are registered. For tests. */
@@ -325,13 +340,23 @@ void mps_doubt(struct mps_conn *conn, const struct mps_subflow *subflow,
 	       struct mps_segment *seg);
 
 /* subflows.c */
-u16 mps_dss_bytes(const struct mptcp_sock *msk);
 void mps_detach(struct mps_conn *conn, struct mps_subflow *subflow);
 void mps_cut_window(struct mps_subflow *subflow);
+void mps_refresh(struct mps_conn *conn, const struct sock *ssk);
+
+/* view.c */
+u16 mps_dss_bytes(const struct mptcp_sock *msk);
+void mps_reset_mss(const struct mps_conn *conn, struct mps_subflow *subflow);
+struct mps_subflow_core *mps_take_slot(struct mps_conn *conn,
+				       const struct mptcp_subflow_context *ctx);
+void mps_update_limit(struct mps_subflow *subflow);
+void mps_halve(u32 *cwnd_pkts, u32 *ssthresh_pkts);
+void mps_snapshot_window(struct mps_subflow *subflow);
 void mps_snapshot(struct mps_subflow *subflow);
 void mps_snapshot_oldest(struct mps_subflow *subflow);
 void mps_count_round(struct mps_subflow *subflow);
-void mps_refresh(struct mps_conn *conn, const struct sock *ssk);
+void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subflow, bool usable,
+			 bool heard, bool locked);
 
 /* delays.c: an ACK came; the ACK of the handshake; something was sent */
 void mps_read_timestamps(struct mps_subflow *subflow);

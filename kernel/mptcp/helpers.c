@@ -26,6 +26,19 @@ void mps_count_fallback(struct mps_conn *conn)
 }
 EXPORT_SYMBOL_GPL(mps_count_fallback);
 
+u64 mps_clock_ns(void)
+{
+	unsigned long flags;
+	u64 now;
+
+	/* with interrupts on, reading the clock moves virtual time */
+	local_irq_save(flags);
+	now = ktime_get_ns();
+	local_irq_restore(flags);
+	return now;
+}
+EXPORT_SYMBOL_GPL(mps_clock_ns);
+
 bool mps_only_backups(const struct mps_conn *conn)
 {
 	const struct mps_subflow *subflow;

@@ -231,6 +231,11 @@ struct mps_ops {
 	/* The default of net.mptcp.recovery for its connections, where the user has set none. */
 	bool			recovers;
 
+	/* Without an event, it picks the same subflow as before while that one has room. On a
+	 * kernel without our patches, it is then asked less often.
+	 */
+	bool			fills;
+
 	char			name[MPTCP_SCHED_NAME_MAX];
 	struct module		*owner;
 	size_t			conn_size;	/* private state of a connection */

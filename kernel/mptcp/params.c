@@ -5,7 +5,7 @@
 
 #include <linux/ctype.h>
 #include <linux/limits.h>
-#include <linux/rtnetlink.h>
+#include <linux/mutex.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
@@ -21,13 +21,17 @@ struct mps_table {
 };
 
 struct mps_net {
-	spinlock_t		lock;		/* of the list */
+	struct list_head	list;		/* mps_nets */
+	struct net		*net;
+	spinlock_t		lock;		/* of the tables */
 	struct list_head	tables;
 };
 
 static unsigned int mps_net_id;
-/* All of them, under pernet_ops_rwsem: the creation of a namespace holds it for reading. */
+/* Of both lists: parameters begin in all namespaces, and namespaces with all parameters. */
+static DEFINE_MUTEX(mps_params_mutex);
 static LIST_HEAD(mps_all_params);
+static LIST_HEAD(mps_nets);
 
 static struct mps_table *mps_table_find(struct mps_net *own, const struct mps_params *params)
 {
@@ -188,30 +192,30 @@ static bool mps_params_valid(const struct mps_params *params)
 
 void mps_params_unregister(struct mps_params *params)
 {
-	struct net *net;
+	struct mps_net *own;
 
-	down_write(&pernet_ops_rwsem);
-	for_each_net(net)
-		mps_table_remove(net, params);
+	mutex_lock(&mps_params_mutex);
+	list_for_each_entry(own, &mps_nets, list)
+		mps_table_remove(own->net, params);
 	list_del(&params->list);
-	up_write(&pernet_ops_rwsem);
+	mutex_unlock(&mps_params_mutex);
 }
 
 int mps_params_register(struct mps_params *params)
 {
-	struct net *net;
+	struct mps_net *own;
 	int err = 0;
 
 	if (!mps_params_valid(params))
 		return -EINVAL;
-	down_write(&pernet_ops_rwsem);
+	mutex_lock(&mps_params_mutex);
 	list_add_tail(&params->list, &mps_all_params);
-	for_each_net(net) {
-		err = mps_table_add(net, params);
+	list_for_each_entry(own, &mps_nets, list) {
+		err = mps_table_add(own->net, params);
 		if (err)
 			break;
 	}
-	up_write(&pernet_ops_rwsem);
+	mutex_unlock(&mps_params_mutex);
 	if (err) {
 		mps_refuse(params->name, "no memory for its sysctls, or net.mptcp.%s is another",
 			   params->name);
@@ -220,31 +224,45 @@ int mps_params_register(struct mps_params *params)
 	return err;
 }
 
-static int __net_init mps_net_init(struct net *net)
-{
-	struct mps_net *own = net_generic(net, mps_net_id);
-	struct mps_params *params;
-	int err;
-
-	spin_lock_init(&own->lock);
-	INIT_LIST_HEAD(&own->tables);
-	list_for_each_entry(params, &mps_all_params, list) {
-		err = mps_table_add(net, params);
-		if (!err)
-			continue;
-		list_for_each_entry(params, &mps_all_params, list)
-			mps_table_remove(net, params);
-		return err;
-	}
-	return 0;
-}
-
-static void __net_exit mps_net_exit(struct net *net)
+static void mps_net_remove_tables(struct net *net)
 {
 	struct mps_params *params;
 
 	list_for_each_entry(params, &mps_all_params, list)
 		mps_table_remove(net, params);
+}
+
+static int __net_init mps_net_init(struct net *net)
+{
+	struct mps_net *own = net_generic(net, mps_net_id);
+	struct mps_params *params;
+	int err = 0;
+
+	own->net = net;
+	spin_lock_init(&own->lock);
+	INIT_LIST_HEAD(&own->tables);
+	mutex_lock(&mps_params_mutex);
+	list_for_each_entry(params, &mps_all_params, list) {
+		err = mps_table_add(net, params);
+		if (err)
+			break;
+	}
+	if (err)
+		mps_net_remove_tables(net);
+	else
+		list_add_tail(&own->list, &mps_nets);
+	mutex_unlock(&mps_params_mutex);
+	return err;
+}
+
+static void __net_exit mps_net_exit(struct net *net)
+{
+	struct mps_net *own = net_generic(net, mps_net_id);
+
+	mutex_lock(&mps_params_mutex);
+	list_del(&own->list);
+	mps_net_remove_tables(net);
+	mutex_unlock(&mps_params_mutex);
 }
 
 static struct pernet_operations mps_net_ops = {
@@ -254,10 +272,21 @@ static struct pernet_operations mps_net_ops = {
 	.size	= sizeof(struct mps_net),
 };
 
-/* before all users of parameters: these are device_initcalls and late_initcalls */
-static int __init mps_init(void)
+int mps_params_init(void)
 {
 	return register_pernet_subsys(&mps_net_ops);
 }
 
-subsys_initcall_sync(mps_init);
+#ifdef MODULE
+
+void mps_params_exit(void)
+{
+	unregister_pernet_subsys(&mps_net_ops);
+}
+
+#else
+
+/* before all users of parameters: these are device_initcalls and late_initcalls */
+subsys_initcall_sync(mps_params_init);
+
+#endif

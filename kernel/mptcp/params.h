@@ -26,6 +26,10 @@ struct mps_params {
 /* Can it be a part of a sysctl's name? */
 bool mps_name_valid(const char *name, size_t size);
 
+/* In a module (adapter/), these two are its parts. Else the kernel calls the first. */
+int mps_params_init(void);
+void mps_params_exit(void);
+
 /* -EINVAL, and a reason in the log, if they make no sense */
 int mps_params_register(struct mps_params *params);
 void mps_params_unregister(struct mps_params *params);

@@ -44,8 +44,10 @@
 #include "compat.h"
 #include "stream.h"
 #include "uapi/probe.h"
-#ifdef CONFIG_MPTCP_LAB_SCHED
+#if defined(CONFIG_MPTCP_LAB_SCHED)
 #include "framework.h"
+#elif defined(CONFIG_MPTCP_LAB_ADAPTER)
+#include "adapter/adapter.h"
 #endif
 
 /* a connection with eight subflows */
@@ -247,6 +249,20 @@ static void probe_fill_subflow(struct probe_subflow *rec, struct sock *ssk,
 	unlock_sock_fast(ssk, slow);
 }
 
+#if defined(CONFIG_MPTCP_LAB_SCHED) || defined(CONFIG_MPTCP_LAB_ADAPTER)
+static void probe_add_counters(struct probe_connection *rec,
+			       const struct mps_conn_core *core)
+{
+	rec->waits = cpu_to_le64(core->waits);
+	rec->refused = cpu_to_le64(core->refused);
+	rec->forced = cpu_to_le64(core->forced);
+	rec->fallbacks = cpu_to_le32(core->fallbacks);
+	rec->forced_reinjections = cpu_to_le32(core->forced_reinjections);
+	rec->deferred = cpu_to_le32(core->deferred);
+	rec->refused_calls = cpu_to_le32(core->refused_calls);
+}
+#endif
+
 #ifdef CONFIG_MPTCP_LAB_SCHED
 /* Under the data lock. Waiting data has waited until now. */
 static void probe_add_blocking(struct probe_connection *rec, const struct mptcp_sock *msk,
@@ -262,20 +278,11 @@ static void probe_add_blocking(struct probe_connection *rec, const struct mptcp_
 
 static void probe_add_scheduling(struct probe_connection *rec, const struct mptcp_sock *msk)
 {
-	const struct mps_conn_core *core;
-
 	if (msk->unscheduled)
 		rec->head.flags |= cpu_to_le16(PROBE_UNSCHEDULED);
 	if (!msk->mps)
 		return;
-	core = conn_core(msk->mps);
-	rec->waits = cpu_to_le64(core->waits);
-	rec->refused = cpu_to_le64(core->refused);
-	rec->forced = cpu_to_le64(core->forced);
-	rec->fallbacks = cpu_to_le32(core->fallbacks);
-	rec->forced_reinjections = cpu_to_le32(core->forced_reinjections);
-	rec->deferred = cpu_to_le32(core->deferred);
-	rec->refused_calls = cpu_to_le32(core->refused_calls);
+	probe_add_counters(rec, conn_core(msk->mps));
 }
 
 static void probe_add_subflow_scheduling(struct probe_subflow *rec,
@@ -299,6 +306,15 @@ static void probe_add_blocking(struct probe_connection *rec, const struct mptcp_
 
 static void probe_add_scheduling(struct probe_connection *rec, const struct mptcp_sock *msk)
 {
+#if IS_ENABLED(CONFIG_MPTCP_LAB_ADAPTER)
+	const struct mps_conn_core *core;
+
+	rcu_read_lock();
+	core = mps_adapter_core((struct mptcp_sock *)msk);
+	if (core)
+		probe_add_counters(rec, core);
+	rcu_read_unlock();
+#endif
 }
 
 static void probe_add_subflow_scheduling(struct probe_subflow *rec,

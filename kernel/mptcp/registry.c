@@ -5,6 +5,22 @@
 
 #include "framework.h"
 
+/* All of ours, in their order. Writers hold the lock, readers are under RCU. */
+static LIST_HEAD(mps_registrations);
+static DEFINE_SPINLOCK(mps_registry_lock);
+
+#ifdef MODULE
+
+/* Its owner, if its code lies there; NULL: it does not. A module cannot look for another one. */
+static struct module *mps_module_of(const struct mps_ops *ops)
+{
+	unsigned long code = (unsigned long)ops->next_segment;
+
+	return ops->owner && within_module(code, ops->owner) ? ops->owner : NULL;
+}
+
+#else
+
 /* The module that it lies in, or, if it is in allocated memory, its code; NULL: the kernel.
  * The code alone may be a function of the kernel, such as mps_reinject().
  */
@@ -21,6 +37,8 @@ static struct module *mps_module_of(const struct mps_ops *ops)
 	rcu_read_unlock();
 	return module;
 }
+
+#endif
 
 static bool mps_ops_valid(const struct mps_ops *ops)
 {
@@ -54,6 +72,16 @@ static bool mps_ops_valid(const struct mps_ops *ops)
 	return true;
 }
 
+struct mps_registration *mps_registered(const char *name)
+{
+	struct mps_registration *registration;
+
+	list_for_each_entry_rcu(registration, &mps_registrations, list)
+		if (!strcmp(registration->sched.name, name))
+			return registration;
+	return NULL;
+}
+
 int mps_register(const struct mps_ops *ops)
 {
 	struct mps_registration *registration;
@@ -62,7 +90,7 @@ int mps_register(const struct mps_ops *ops)
 		.table	= ops->params,
 		.num	= ops->num_params,
 	};
-	const struct mptcp_sched_ops *taken;
+	bool taken;
 	int err;
 
 	if (!mps_ops_valid(ops))
@@ -79,9 +107,9 @@ int mps_register(const struct mps_ops *ops)
 		.release	= mps_conn_release,
 		.owner		= ops->owner,
 	};
-	strscpy(registration->sched.name, ops->name);
+	strscpy(registration->sched.name, ops->name, sizeof(registration->sched.name));
 	rcu_read_lock();
-	taken = mptcp_sched_find(ops->name);
+	taken = mps_registered(ops->name);
 	rcu_read_unlock();
 	err = taken ? -EEXIST : mps_params_register(&registration->params);
 	if (err)
@@ -90,6 +118,9 @@ int mps_register(const struct mps_ops *ops)
 	err = mptcp_register_scheduler(&registration->sched);
 	if (err)
 		goto err_params;
+	spin_lock(&mps_registry_lock);
+	list_add_tail_rcu(&registration->list, &mps_registrations);
+	spin_unlock(&mps_registry_lock);
 	return 0;
 
 err_params:
@@ -102,14 +133,6 @@ err_free:
 }
 EXPORT_SYMBOL_GPL(mps_register);
 
-/* One of ours of that name; NULL: there is none. Under RCU. */
-static struct mps_registration *mps_registered(const char *name)
-{
-	struct mptcp_sched_ops *sched = mptcp_sched_find(name);
-
-	return sched && sched->init == mps_conn_init ? mps_registration(sched) : NULL;
-}
-
 void mps_unregister(const struct mps_ops *ops)
 {
 	struct mps_registration *registration;
@@ -121,6 +144,9 @@ void mps_unregister(const struct mps_ops *ops)
 	if (!registration || registration->ops != ops)
 		return;
 
+	spin_lock(&mps_registry_lock);
+	list_del_rcu(&registration->list);
+	spin_unlock(&mps_registry_lock);
 	mptcp_unregister_scheduler(&registration->sched);
 	mps_params_unregister(&registration->params);
 	/* connections hold the module, lookups by name are under RCU */
@@ -145,19 +171,16 @@ EXPORT_SYMBOL_IF_KUNIT(mps_find);
 
 const struct mps_ops *mps_nth(u32 n)
 {
-	char *names = kmalloc(MPTCP_SCHED_BUF_MAX, GFP_KERNEL), *rest = names, *name;
+	struct mps_registration *registration;
 	const struct mps_ops *ops = NULL;
 
-	if (!names)
-		return NULL;
-	mptcp_get_available_schedulers(names, MPTCP_SCHED_BUF_MAX);
-	while ((name = strsep(&rest, " "))) {
-		ops = mps_find(name);
-		if (ops && !n--)
+	rcu_read_lock();
+	list_for_each_entry_rcu(registration, &mps_registrations, list)
+		if (!n--) {
+			ops = registration->ops;
 			break;
-		ops = NULL;
-	}
-	kfree(names);
+		}
+	rcu_read_unlock();
 	return ops;
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_nth);

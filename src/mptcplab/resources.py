@@ -20,6 +20,8 @@ UAPI: Final = KERNEL / "mptcp" / "uapi"
 CONGESTION_CONTROLS: Final = KERNEL / "mptcp" / "cc"
 SCHEDULER_TEMPLATES: Final = KERNEL / "template"
 GUEST: Final = _ROOT / "guest"
+#: What Debian packages for kernels without our patches are made from, beside KERNEL.
+DKMS: Final = _ROOT / "dkms"
 EXPERIMENTS: Final = _ROOT / "experiments"
 DOCS: Final = _ROOT / "docs"
 #: Only in a wheel.

@@ -169,7 +169,7 @@ class Reader:
 
     def _check(self, module: str, arguments: list[str]) -> None:
         """A check reads all its options before it builds, asks or calls anything."""
-        is_package = module.endswith((".oracle", ".stock"))
+        is_package = module.endswith((".oracle", ".stock", ".vm"))
         check = importlib.import_module(f"{module}.__main__" if is_package else module)
         with self.monkeypatch.context() as patched:
             for of, name in (

@@ -102,7 +102,7 @@ def test_so_they_do_with_what_no_scenario_has_words_for(rig: Rig, tmp_path: Path
         "ip -n server link set s1 down",
         "ip -n client link set c2 down",
         "ip -n client link set c2 up",
-        plan.neighbour(testbed.client(2), testbed.router_to_client(2)),
+        plan.neighbour(testbed.client(2), testbed.router_to_client(2), "4"),
         "ip -n client route add default via 10.0.2.254 dev c2 table 2",
         "ip -n client route add 10.1.2.0/24 via 10.0.2.254 dev c2",
         "ip -n server mptcp endpoint flush",

@@ -13,8 +13,8 @@ import pytest
 from mptcplab.errors import RunError
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import RunOutcome
-from mptcplab.metrics import records, run_files
-from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, shell
+from mptcplab.metrics import run_files
+from tests.vocabulary import PROGRAM_PATHS, RunProgram, output, received_bytes, shell
 
 #: No goodput over the faster of the paths alone is higher than its rate.
 WIFI_BPS = 50e6
@@ -41,13 +41,6 @@ def nginx(file: Path) -> list[str]:
 def seconds(outcome: RunOutcome) -> float:
     """From the start of the client's program to its end."""
     return float(outcome.guest["complete_ns"] - outcome.guest["start_ns"]) / 1e9
-
-
-def received_bytes(outcome: RunOutcome, file: str) -> list[int]:
-    """What had arrived on each subflow of one side, in the order of the paths."""
-    subflow = records.read_samples(outcome.directory / file).subflow
-    index = records.path_indices(subflow)
-    return [int(subflow["received_bytes"][index == i].max(initial=0)) for i in sorted(set(index))]
 
 
 FETCH = "curl -sS http://server:8080/file | sha256sum"

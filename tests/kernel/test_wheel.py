@@ -26,7 +26,7 @@ import pytest
 from checks import wheel as wheel_tool
 from mptcplab import files, resources
 from mptcplab.errors import MachineError, MptcplabError
-from mptcplab.lab import doctor, guest, kernel, module_kit, prebuilt
+from mptcplab.lab import doctor, guest, kernel, module_kit, package, prebuilt
 from mptcplab.lab.engine import Rig, Watch
 from mptcplab.lab.kernel_module import Scheduler
 from mptcplab.runs import bench
@@ -148,7 +148,7 @@ def test_the_wheel_is_small_and_has_the_same_programs(wheel: Path, unpacked: Pat
 def test_sources_patches_and_licences_come_along(wheel: Path, unpacked: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    for place in (resources.KERNEL, resources.GUEST, resources.EXPERIMENTS):
+    for place in (resources.KERNEL, resources.GUEST, resources.DKMS, resources.EXPERIMENTS):
         for file in place.rglob("*"):
             if file.is_file():
                 assert f"mptcplab/data/{file.relative_to(ROOT)}" in names
@@ -223,6 +223,16 @@ def test_an_own_scheduler_needs_a_compiler_and_linker(mptcplab: Installed, tmp_p
     ours = kernel.module(kernel.build(), file, quiet=True)
     assert ours.path.read_bytes() == made.read_bytes()
     assert ours.digest == made.parent.name
+
+
+def test_a_debian_package_is_that_of_the_clone(mptcplab: Installed, tmp_path: Path) -> None:
+    refused = mptcplab("scheduler", "package", "--out", str(tmp_path / "installed"))
+    assert refused.stderr.startswith("mptcplab: dpkg-deb: missing\n")
+    mptcplab.offer("dpkg-deb", "tar")
+    done = mptcplab("scheduler", "package", "--out", str(tmp_path / "installed"))
+    assert done.returncode == 0, done.stderr
+    ours = package.make(tmp_path / "clone")
+    assert (tmp_path / "installed" / ours.name).read_bytes() == ours.read_bytes()
 
 
 def test_mistakes_in_a_scheduler_read_as_with_make(came_along: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.vocabulary import RunScenario
 
 OURS = [name for name in kernel.schedulers() if name != "default"]
 FULL = ["minrtt", "roundrobin", "blest", "ecf", "otias", "sttf", "inorder", "stms", "raven", "dems"]
-FULL += ["earliest", "burst"]
+FULL += ["earliest", "burst", "overflow"]
 # as published they do not, and neither does thinstream: docs/schedulers says why
 FULL += ["timetable", "proportional"]
 

@@ -17,6 +17,7 @@ from mptcplab.advice import Name, advise, advise_report
 from mptcplab.advice.advise import REFERENCE, Advice, Effort, GivenUp, Overall, Question
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab.engine import Rig
+from mptcplab.lab.kernel import ENGINE_ONLY, KernelBuild
 from mptcplab.runs.runner import Runner
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
@@ -48,12 +49,14 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
         effort: Effort = SMALL,
         only: Sequence[Name] = (),
         give_up: Sequence[GivenUp] = (),
+        direction: str | None = None,
+        kernel: KernelBuild = KERNEL,
     ) -> Advice:
         pretend(gives if isinstance(gives, FakeKernel) else FakeKernel(gives), monkeypatch)
-        request = from_flags(Flags(path=PATHS, scheduler=schedulers))
+        request = from_flags(Flags(path=PATHS, scheduler=schedulers, direction=direction))
         question = Question(request, ccs, parse([], request.base), effort, only, give_up)
         out = tmp_path / "-".join(give_up)
-        return advise.advise(question, Rig(KERNEL, GUEST), Runner(out), lambda _text: None)
+        return advise.advise(question, Rig(kernel, GUEST), Runner(out), lambda _text: None)
 
     return asked
 
@@ -81,7 +84,7 @@ def test_with_nothing_better_the_advice_is_to_change_nothing(ask: Ask) -> None:
     assert found.overall[0].name == REFERENCE.label
     text = advise_report.text(found)
     assert text.count("default with cubic, Linux's default") == 4
-    assert "needs" not in advise_report.use(found)
+    assert "apt" not in advise_report.use(found)
     assert "Quick" not in text
 
 
@@ -307,15 +310,100 @@ def test_the_answer_says_what_how_much_against_what_and_how_sure(ask: Ask) -> No
     assert re.search(
         r"Sure \(98 %\): of \d+ pairs tried, none of the \d+ best beats it by more", words
     )
-    assert "Without another kernel: default with cubic" in words
+    assert "Linux's own: default with cubic" in words
     assert "6.00 *" in rows
     for name in found.judged[0].ranking.standings:
         assert name in rows
     use = advise_report.use(found)
     assert "  sysctl -w net.mptcp.scheduler=blest net.ipv4.tcp_congestion_control=olia\n" in use
-    assert "blest needs a kernel with the patches" in use
-    assert "olia needs one, too" in use
-    assert "(here the client)" in use
+    assert "olia needs our files in the kernel: Linux does not have it." in " ".join(use.split())
+
+
+PACKAGE = "apt install ./mptcplab-schedulers-dkms_"
+
+
+@pytest.mark.parametrize(
+    ("best", "direction", "adapter", "server", "client", "about"),
+    [
+        # the sender decides, and needs the package; losses are those of minrtt's own page
+        (
+            "minrtt",
+            "down",
+            True,
+            [PACKAGE, "sysctl -w net.mptcp.scheduler=minrtt "],
+            [],
+            [
+                "to send as well, the client needs the same",
+                "minrtt lacks retransmission on other subflows and penalisation, as in these runs",
+            ],
+        ),
+        (
+            "minrtt",
+            "up",
+            True,
+            [],
+            [PACKAGE, "sysctl -w net.mptcp.scheduler=minrtt "],
+            [
+                "to send as well, the server needs the same",
+            ],
+        ),
+        ("overflow", "both", True, [PACKAGE], [PACKAGE, "subflow  # wifi", "backup  # lte"], []),
+        # places rule among regular subflows: marks would overrule them
+        ("overflow:place1=2", "down", True, [PACKAGE, "overflow.place1=2"], ["subflow  # lte"], []),
+        (
+            "minrtt",
+            "down",
+            False,
+            [PACKAGE],
+            [],
+            ["penalisation, which it had in these runs", "--kernel plain"],
+        ),
+        ("minrtt:recovery=on", "down", False, ["recovery=1"], [], ["needs the patches"]),
+        (
+            "redundant",
+            "down",
+            False,
+            ["sysctl"],
+            [],
+            ["redundant needs the patches"],
+        ),
+        ("default", "down", True, ["sysctl"], ["subflow  # lte"], []),
+    ],
+)
+def test_the_lines_for_each_end_have_what_it_needs(
+    ask: Ask,
+    tmp_path: Path,
+    best: str,
+    direction: str,
+    adapter: bool,
+    server: list[str],
+    client: list[str],
+    about: list[str],
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("CONFIG_MPTCP=y\nCONFIG_MPTCP_LAB_ADAPTER=y\n")
+    plain = KernelBuild("k2", ENGINE_ONLY, Path("linux"), config, "plain")
+    gives = lambda each: Given(60, 10 if each.scheduler.label == best else 20, 200)  # noqa: E731
+    found = ask(
+        gives,
+        schedulers=",".join(dict.fromkeys(["default", best])),
+        direction=direction,
+        kernel=plain if adapter else KERNEL,
+        **FEW,
+    )
+    use = advise_report.use(found)
+    at_server, at_client = re.findall(r"(?m)^At the \w+.*\n((?:  .*\n)+)", use)
+    ends = ((at_server, server, "up"), (at_client, client, "down"))
+    for lines, wanted, idle in ends:
+        assert all(each in lines for each in wanted)
+        assert ("sysctl" in lines) == (direction != idle)
+        assert (PACKAGE in lines) == (PACKAGE in wanted)
+    words = " ".join(use.split())
+    assert all(each in words for each in about)
+    assert "backup" not in at_client or best == "overflow"
+    without = advise_report.document(found)["candidates"][f"{best}, cubic"].get("without", [])
+    assert bool(without) == (adapter and best == "minrtt")
+    assert ("with the kernel plain" in advise_report.text(found)) == adapter
 
 
 def test_document_and_picture_are_the_same_each_time(ask: Ask, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -62,26 +63,35 @@ def test_what_is_no_storage_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
         archive.require(f"file://{tmp_path}")
 
 
-def test_records_elsewhere_are_fetched_by_the_key_of_a_run(memory: str, tmp_path: Path) -> None:
+def test_records_elsewhere_are_fetched_by_the_key_of_a_run(
+    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = Store(tmp_path / "out")
     full = tmp_path / "full"
     full.mkdir()
     store.write_json(full / store.SCENARIO, {"a": 1})
     (full / "client.samples").write_bytes(b"samples")
-    for key in ("a", "b"):
+    about = archive.keep(memory, "b.tar.gz", archive.pack(full))
+    for key in ("a", "b", "c"):
         with out.new_run(key) as run:
             store.write_json(run / store.SCENARIO, {"a": 1})
-    about = archive.keep(memory, "b.tar.gz", archive.pack(full))
+            if key != "a":
+                store.write_json(run / archive.ARCHIVE, about)
     run = out.directory("b")
-    store.write_json(run / archive.ARCHIVE, about)
     assert (store.keeps_records(run), store.has_records(run)) == (True, False)
     again = rf"kept at memory://.*; to fetch them: mptcplab results fetch b --out {out.out}"
     with pytest.raises(MptcplabError, match=again):
         store.require_records(run)
 
-    with pytest.raises(InputError, match=r"results fetch\n  c: no run of that key in .*; accepted"):
-        store.fetch(out, ["b", "c"])
-    assert store.fetch(out) == 1
+    text = r"results fetch\n  d: no run of that key in .*; accepted"
+    with pytest.raises(InputError, match=text) as unknown:
+        store.fetch(out, ["b", "d"])
+    assert unknown.value.problems[0].key == ""
+    with monkeypatch.context() as patched:
+        patched.setattr(archive, "extract", Mock(side_effect=OSError(28, "the disk is full")))
+        with pytest.raises(MptcplabError, match=f"^{out.out}: the disk is full$"):
+            store.fetch(out)
+    assert store.fetch(out) == 2
     assert sorted(file.name for file in run.iterdir()) == ["client.samples", store.SCENARIO]
     # what is here is not fetched once more
     assert store.fetch(out, ["a", "b"]) == 0

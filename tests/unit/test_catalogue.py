@@ -45,7 +45,8 @@ def test_a_page_has_its_sections_and_every_parameter(name: str) -> None:
     assert [section for section in sections if section in SECTIONS] == SECTIONS
     for parameter in scheduler.known()[name].parameters:
         # a row of the table, of shareN for share1 to share8
-        written = re.sub(r"[1-8]", "N", parameter.name) if name == "weighted" else parameter.name
+        numbered = name in ("weighted", "overflow")
+        written = re.sub(r"[1-8]", "N", parameter.name) if numbered else parameter.name
         row = re.search(rf"^\| `{written}` \| ([^|]*) \| ([^|]*) \|", page, re.MULTILINE)
         assert row, f"{name}: {parameter.name} is not on its page"
         accepted, default = row.groups()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mptcplab.errors import MptcplabError
@@ -86,10 +87,12 @@ def value(text: str, found: Results | None = None) -> Any:
         ("mean(goodput, seed=2, queue=1000)", 33),
         ("values(goodput, scheduler=['minrtt', 'blest'], queue=300)", [10, 14, 30, 30]),
         ("quantile(0.25, goodput, queue=300)", 13),
+        ("[quantile(share, goodput, queue=300) for share in [0, 1]]", [10, 30]),
         ("sd(goodput, scheduler='minrtt', queue=300)", 2),
         ("queue", [300, 1000]),
         ("[median(goodput, queue=q, scheduler='blest') for q in queue]", [30, 42]),
         ("median([1, 5, 6])", 5),
+        ("quantile(1, [1, 5, 6])", 6),
         ("mean(share)", 0.25),
     ],
 )
@@ -142,6 +145,8 @@ def test_the_seed_of_a_drive_is_a_seed_and_no_setting() -> None:
     assert drives.setting(found[0]) == drives.setting(found[1]) == ("minrtt",)
     assert drives.setting(found[0], ["scheduler"]) == drives.setting(found[3], ["scheduler"])
     assert drives.seed(found[0]) == drives.seed(found[3]) == (1, 1)
+    two = Results(["scheduler", "drive"], ["goodput"], found[:2], ["drive"])
+    assert two.units == [(1,), (2,)]
 
 
 def test_a_run_without_a_figure_is_an_error_only_where_it_is_needed() -> None:
@@ -298,6 +303,20 @@ def test_many_samples_are_resampled_at_random_and_the_same_each_time() -> None:
         expected, abs=4 * (expected * (1 - expected) / 2000) ** 0.5
     )
     assert first == again
+    drawn = samples.resamples({QUICK: Results(["queue"], [], seeds(*range(8)))}, [QUICK])
+    assert drawn.total == 2000
+    shares = [1 / 8] * 8
+    assert next(drawn.draws)[1][QUICK] == np.random.default_rng(1).multinomial(8, shares).tolist()
+
+
+@pytest.mark.parametrize(("count", "most", "total"), [(7, 2000, 7**7), (3, 10, 27), (3, 9, 9)])
+def test_few_samples_have_all_of_their_resamples(
+    monkeypatch: pytest.MonkeyPatch, count: int, most: int, total: int
+) -> None:
+    # in any order, 3 of 3 are drawn in 10 ways, 7 of 7 in 1716
+    monkeypatch.setattr(samples, "RESAMPLES", most)
+    units = Results(["queue"], [], seeds(*range(count)))
+    assert samples.resamples({QUICK: units}, [QUICK]).total == total
 
 
 def test_the_points_of_a_design_are_samples_and_their_seeds_are_not() -> None:

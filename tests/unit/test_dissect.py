@@ -127,6 +127,21 @@ def test_numbers_are_mixed_as_splitmix64_does() -> None:
     assert dissect._mix(states).tolist() == outputs
 
 
+def test_a_datagram_has_a_number_of_its_identification_and_payload(tmp_path: Path) -> None:
+    def mixed(number: int) -> int:
+        return int(dissect._mix(np.array([number], np.uint64))[0])
+
+    content = bytes(range(1, 61))
+    for ends, identification, size in ((V4, 0x1234, 60), (V4, 7, 5), (V6, 0, 48)):
+        packet = built.Datagram(0, *ends, content[:size], size, identification=identification)
+        number = mixed(identification << 16 | 8 + size)
+        for word in struct.unpack(">12I", content[: min(size, 48)].ljust(48, b"\0")):
+            number = mixed(number ^ word)
+        udp = dissect.read([write_pcap(tmp_path / "x.pcap", [packet], snap=200)]).udp
+        assert udp is not None
+        assert (udp.seq.tolist(), udp.ack.tolist()) == ([number >> 32], [number % 2**32])
+
+
 def test_an_address_of_ipv6_is_48_bits_that_none_of_ipv4_is() -> None:
     """A port of 16 bits goes below it: 64 in all."""
     words = np.random.default_rng(1).integers(0, 2**32, 400, dtype=np.uint32)
@@ -189,10 +204,13 @@ def test_files_other_than_captures_are_errors(tmp_path: Path, content: bytes, sa
 
 
 def test_all_wrong_files_are_reported_together(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(InputError) as error:
-        dissect.read([tmp_path, tmp_path / "nosuch.pcap"])
+        dissect.read([tmp_path, *(tmp_path / name for name in ("nosuch.pcap", "loop", 300 * "x"))])
     assert f"in {tmp_path}\n  a directory; a capture file is expected" in str(error.value)
     assert "nosuch.pcap\n  there is no such file" in str(error.value)
+    assert "loop\n  cannot be read: Too many levels of symbolic links" in str(error.value)
+    assert "xxx\n  cannot be read: File name too long" in str(error.value)
     assert {(problem.key, problem.value) for problem in error.value.problems} == {("", "")}
 
 
@@ -487,6 +505,9 @@ def test_an_option_that_is_cut_off_is_marked(tmp_path: Path) -> None:
     join, address = options_of(tmp_path, mp_join(b"abcd", backup=True) + built.add_addr()).options
     assert (join.kind, join.content[4:8]) == (dissect.MP_JOIN, b"abcd")
     assert address.kind == dissect.ADD_ADDR
+    # RFC 8684, section 8.1
+    names = "MP_CAPABLE MP_JOIN DSS ADD_ADDR REMOVE_ADDR MP_PRIO MP_FAIL MP_FASTCLOSE MP_TCPRST"
+    assert " ".join(dissect.OPTION_NAMES) == names
     # a signal that is cut off leaves the timestamps
     for signal in (b"\x1e\x03\x20\x01", b"\x1e\x08\x20\x0c" + bytes(4)):
         packets = options_of(tmp_path, timestamps(7, 8) + signal)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mptcplab.metrics.inference import differences, summary
+from mptcplab.metrics.inference import differences, quantile, standard_deviation, summary
 
 
 def test_a_summary_has_median_quartiles_and_range() -> None:
@@ -15,6 +15,7 @@ def test_a_summary_has_median_quartiles_and_range() -> None:
     assert found is not None
     assert (found.n, found.median, found.lowest, found.highest) == (5, 3, 1, 5)
     assert (found.lower_quartile, found.upper_quartile) == (2, 4)
+    assert (quantile([0, 10, 30], 0.75), standard_deviation([10, 14])) == (20, 2)
 
 
 def test_of_one_seed_there_is_no_interval_and_of_none_no_summary() -> None:

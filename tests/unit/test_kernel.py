@@ -110,6 +110,7 @@ class Repository:
         )
         self.write("kernel/debug.config", "CONFIG_KASAN=y\n")
         self.write("kernel/upstream.config", "CONFIG_TCP_CONG_BBR=n\n")
+        self.write("kernel/adapter.config", "")
         self.write("kernel/mptcp/probe.c", "probe\n")
         self.write("kernel/mptcp/sched/roundrobin.c", "roundrobin\n")
         self.write("kernel/patches/6.12/mptcp/0001-an-example.patch", PATCH)

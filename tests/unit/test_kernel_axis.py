@@ -13,6 +13,7 @@ import pytest
 from mptcplab.cli import load
 from mptcplab.cli.actions import papers
 from mptcplab.errors import InputError
+from mptcplab.lab import kernel
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -105,6 +106,48 @@ def test_upstream_has_default_and_plain_tcp(flags: dict[str, Any], refused: str)
         return
     with pytest.raises(InputError, match=f"{refused}: plain is built without our schedulers"):
         experiment.require_able(wanted, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "refused"),
+    [
+        ("default,minrtt,weighted:cost2=1,blest", ""),
+        ("minrtt,redundant", "redundant: plain is built .* it needs: it sends duplicates"),
+        ("minrtt:recovery=on", "minrtt:recovery=on: plain is built .*: recovery changes TCP"),
+        ("minrtt:grain_bytes=1400", ""),
+    ],
+)
+def test_an_adapter_carries_schedulers_that_need_no_patches(
+    tmp_path: Path, scheduler: str, refused: str
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("CONFIG_MPTCP=y\nCONFIG_MPTCP_LAB_ADAPTER=y\n")
+    plain = replace(PLAIN, config=config)
+    wanted = request(scheduler=scheduler)
+    if refused:
+        with pytest.raises(InputError, match=refused):
+            experiment.require_able(wanted, plain)
+    else:
+        experiment.require_able(wanted, plain)
+    # what advice for it tries: default, and what could be asked for above
+    possible = experiment.schedulers_of(plain)
+    assert possible[0] == "default"
+    assert {"minrtt", "weighted", "blest"} < {*possible} < {*kernel.schedulers()} - {"redundant"}
+    assert experiment.schedulers_of(PLAIN) == ("default",)
+    assert experiment.schedulers_of(KERNELS["6.12"]) == kernel.schedulers()
+
+
+def test_the_framework_has_no_grain() -> None:
+    wanted = request(scheduler="blest,minrtt:grain_bytes=1400")
+    match = "minrtt:grain_bytes=1400: grain_bytes is for .*; in 7.3, a choice is for one segment"
+    with pytest.raises(InputError, match=match):
+        experiment.require_able(wanted, NEW)
+
+
+def test_each_refused_scheduler_exists_and_has_a_reason() -> None:
+    refused = kernel.refused_by_adapter()
+    assert refused.keys() < set(kernel.schedulers())
+    assert all(refused.values())
 
 
 # --- comparisons

@@ -218,7 +218,8 @@ def test_what_the_scheduler_decided_is_counted_over_the_whole_run() -> None:
 def test_who_is_not_asked_for_each_segment_decides_nothing(transport: str, scheduler: str) -> None:
     scenario = synthetic.scenario(transport=transport, scheduler=scheduler)
     result = measured(*synthetic.run(FAST, SLOW), scenario)
-    assert result.metrics.waits is result.metrics.duplicate_segments is None
+    assert result.metrics.waits is result.metrics.decisions_per_s is None
+    assert result.metrics.duplicate_segments is None
     assert [path["new_segments"] for path in result.paths] == [None, None]
 
 
@@ -373,6 +374,24 @@ def test_the_longest_gap_is_one_in_which_something_should_have_come() -> None:
     client.connection["written_bytes"] += 1
     found = measured(client, server).metrics
     assert found.longest_gap_s == 4.0
+
+
+@pytest.mark.parametrize(
+    ("delivered", "gap_ns"), [([0, 0, 0, 7], 30), ([0, 1, 2, 2], 10), ([0, 0, 2, 2], 20), ([5], 0)]
+)
+def test_a_gap_begins_with_the_first_sample_or_the_last_byte(
+    monkeypatch: pytest.MonkeyPatch, delivered: list[int], gap_ns: int
+) -> None:
+    sender = np.zeros(1, CONNECTION_DTYPE)
+    sender["written_bytes"] = 9
+    receiver = np.zeros(len(delivered), CONNECTION_DTYPE)
+    receiver["time_ns"] = 100 + 10 * np.arange(len(delivered))
+    receiver["delivered_bytes"] = delivered
+    # another connection has no sample in the interval
+    monkeypatch.setattr(recorded, "both_ends", lambda _: [(sender, sender), (sender, receiver)])
+    nobody = HostRecords([], [])
+    flow = recorded.Flow("up", nobody, nobody, {}, Interval(100, 200), receiver["time_ns"])
+    assert compute._longest_gap_s(flow) == gap_ns / SECOND
 
 
 def test_the_measured_part_of_a_wait_counts_for_its_path() -> None:

@@ -235,16 +235,25 @@ CHANGED = "at 1s tc -n router1 qdisc change dev {} root netem limit 20 rate {} d
                 "at 5s ip -n server mptcp endpoint add 10.1.1.1 id 1 dev s1 signal",
             ],
         ),
+        (
+            (A, B),
+            ["1s:b:close,lasts=1s"],
+            [
+                "at 1s ip -n server mptcp endpoint delete id 2",
+                "at 2s ip -n server mptcp endpoint add 10.1.2.1 id 2 dev s2 signal",
+            ],
+        ),
     ],
 )
 def test_events_are_commands(paths: tuple[str, ...], event: list[str], expected: list[str]) -> None:
     links = ["l:10mbit,5ms"] if "b:link=l" in paths else []
     text = rendered(*paths, link=links, event=event, duration="5s", seed_delay="0us")
     assert events_of(text) == expected
-    if "s:a:close" in event[0]:
-        # the first address is a further one when it returns
-        for host in ("client", "server"):
-            assert f"\nip -n {host} mptcp limits set subflow 2 add_addr_accepted 2\n" in text
+    # the first address is a further one when it returns
+    further = len(paths) - 1 + ("s:a:close" in event[0])
+    limits = f"mptcp limits set subflow {further} add_addr_accepted {further}\n"
+    for host in ("client", "server"):
+        assert (f"\nip -n {host} {limits}" in text) == (further > 0)
 
 
 def test_a_path_becomes_a_backup_and_regular_again_by_its_endpoint() -> None:

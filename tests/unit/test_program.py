@@ -137,6 +137,8 @@ def test_the_plan_has_programs_instead_of_traffic() -> None:
             " net.mptcp.add_addr_timeout=1 "
         )
     assert {"ip -n client link set lo up", "ip -n server link set lo up"} <= set(lines)
+    offloads = "tso off gso off gro off tx-udp-segmentation off"
+    assert f"ip netns exec client ethtool -K c1 {offloads}" in lines
 
 
 @pytest.mark.parametrize(
@@ -290,14 +292,44 @@ def test_programs_find_the_first_path_s_addresses_by_name() -> None:
         assert hosts in plan.render(scenario).splitlines()[-1]
 
 
-def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
+def mesh_of(scenario: Scenario) -> list[str]:
     title = "# from each address of the client to each of the server: by the client's path"
-    _, _, mesh = plan.render(scenario_with(PROGRAM)).partition(f"{title}\n")
-    assert mesh.split("\n\n")[0].splitlines() == [
+    _, _, mesh = plan.render(scenario).partition(f"{title}\n")
+    return mesh.split("\n\n")[0].splitlines()
+
+
+def test_each_address_of_the_client_reaches_each_of_the_server() -> None:
+    assert mesh_of(scenario_with(PROGRAM)) == [
         "ip -n router1 route add 10.1.2.0/24 via 10.1.1.1",
         "ip -n server route add 10.0.1.0/24 via 10.1.1.254 dev s1 table 2",
         "ip -n router2 route add 10.1.1.0/24 via 10.1.2.1",
         "ip -n server route add 10.0.2.0/24 via 10.1.2.254 dev s2 table 1",
+    ]
+
+
+def test_addresses_reach_each_other_through_a_link_by_each_version_of_ip() -> None:
+    paths = ("a:link=l,delay=1ms", "b:link=l,delay=1ms,ip=both", "c:1mbit,1ms,ip=both")
+    flags = Flags(path=paths, link=("l:1mbit,1ms",), program=PROGRAM)
+    found = mesh_of(from_flags(flags).base)
+    # a and b share both ends of the link, which have a route to c by both versions, once each
+    assert [line.removeprefix("ip -n ") for line in found if "table" not in line] == [
+        "router1 route add 10.1.2.0/24 via 10.11.1.254",
+        "router1 route add 10.1.3.0/24 via 10.11.1.254",
+        "far1 route add 10.1.3.0/24 via 10.1.1.1",
+        "near1 route add 10.1.3.0/24 via 10.2.1.254",
+        "router2 route add 10.1.1.0/24 via 10.11.2.254",
+        "router2 route add 10.1.3.0/24 via 10.11.2.254",
+        "router2 route add fd00::a01:300/120 via fd00::a0b:2fe",
+        "far1 route add fd00::a01:300/120 via fd00::a01:201",
+        "near1 route add fd00::a01:300/120 via fd00::a02:1fe",
+        "router3 route add 10.1.1.0/24 via 10.1.3.1",
+        "router3 route add 10.1.2.0/24 via 10.1.3.1",
+        "router3 route add fd00::a01:200/120 via fd00::a01:301",
+    ]
+    # the server answers by the router of the client's path
+    assert [line for line in found if "table" in line and "::" in line] == [
+        "ip -n server route add fd00::a00:200/120 via fd00::a01:2fe dev s2 table 3",
+        "ip -n server route add fd00::a00:300/120 via fd00::a01:3fe dev s3 table 2",
     ]
 
 

@@ -170,6 +170,11 @@ def test_how_sure_it_is_follows_from_the_resamples() -> None:
     # 1999 resamples: a standard deviation of 0.011
     assert found.sure == pytest.approx(0.633, abs=0.04)
     assert ranked(table(a=a, b=b), MORE) == found
+    # a is worse by 1.6 in 2 of 5: in the median of a resample, by more than the margin of 1, if 3
+    # or more are of these: P(B(5, 2/5) <= 2) = 0.683; five standard deviations
+    found = ranked(table(a=[50.0, 50, 50, 48.4, 48.4], b=[50.0] * 5), MORE)
+    assert (found.best, found.chosen, found.margin) == ("b", "a", 1)
+    assert found.sure == pytest.approx(0.683, abs=0.052)
 
 
 def test_it_is_never_more_sure_than_so_many_variations_can_say() -> None:

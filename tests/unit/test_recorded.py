@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import RunError
-from mptcplab.metrics import recorded
+from mptcplab.metrics import recorded, records
 from mptcplab.metrics.recorded import Flow, HostRecords, Interval, Subflow
 from mptcplab.metrics.records import CONNECTION_DTYPE, LINK_DTYPE, SUBFLOW_DTYPE, Samples
 from mptcplab.scenario.limits import NO_RATE_BPS
@@ -84,10 +84,7 @@ def test_data_of_other_workloads_flows_as_asked(asked: Any, direction: str) -> N
 
 
 def test_samples_of_hosts_and_links_have_the_times_of_all() -> None:
-    sides = {
-        "client": Samples(made([1, 5]), made([7], SUBFLOW_DTYPE)),
-        "server": Samples(made([5, 2]), NO_SUBFLOWS),
-    }
+    sides = Samples(made([1, 5]), made([7], SUBFLOW_DTYPE)), Samples(made([5, 2]), NO_SUBFLOWS)
     found = recorded.sample_times(sides, made([3, 1], LINK_DTYPE))
     assert found.tolist() == [1, 2, 3, 5]
     assert found.dtype == np.int64
@@ -184,12 +181,6 @@ def test_a_subflow_on_no_path_is_an_error(path: int, remote: int) -> None:
     ends = f"from 10.0.{path}.1 to 10.1.{remote}.1"
     text = f"the server has a subflow {ends}, which is no path of the scenario"
     assert str(error.value) == FAILED + text
-
-
-def test_a_mesh_subflow_belongs_to_the_path_of_the_client() -> None:
-    samples = Samples(made([0]), over(1, [0], remote=2))
-    (subflow,) = recorded.host_records(synthetic.scenario(), "client", samples).subflows
-    assert subflow.path == 0
 
 
 def test_connections_are_distinct() -> None:
@@ -299,6 +290,40 @@ def test_a_counter_is_linear_between_samples() -> None:
     times = np.array([day + 5, day + 10, day + 15, day + 20, day + 21, day + 40, day + 99])
     assert recorded.counted(part, "read_bytes", times).tolist() == [0, 4, 7, 10, 12, 50, 50]
     assert recorded.counted(part, "read_bytes", times[:0]).tolist() == []
+    assert recorded.counted(part[:1], "read_bytes", times).tolist() == [0, *6 * [4]]
+
+
+def test_a_field_stays_until_its_next_sample() -> None:
+    part = made([10, 20], sndbuf=[4, 9])
+    times = np.array([9, 10, 19, 20, 99])
+    assert recorded.latest(part, "sndbuf", times).tolist() == [0, 4, 4, 9, 9]
+
+
+def test_the_ports_of_its_initial_subflow_identify_a_connection_at_both_ends() -> None:
+    def side(own: str, other: str, *numbers: int) -> HostRecords:
+        """An end that numbers connections from client ports 7, 8, ... to server port 5 so."""
+        subflows = [
+            Subflow(number, 0, made([0], SUBFLOW_DTYPE, **{own: port + more, other: 5}))
+            for port, number in enumerate(numbers, 7)
+            for more in (0, 100)
+        ]
+        return HostRecords([made([0], connection=n) for n in sorted(numbers)], subflows)
+
+    client, server = (
+        side("local_port", "remote_port", 1, 2, 3),
+        side("remote_port", "local_port", 2, 1),
+    )
+    found = recorded.both_ends(Flow("up", client, server, {}, Interval(0, 1), np.array([0])))
+    numbers = [(int(one["connection"][0]), int(other["connection"][0])) for one, other in found]
+    assert numbers == [(1, 2), (2, 1)]
+
+
+def test_a_connection_without_its_scheduler_is_an_error() -> None:
+    samples = Samples(made([0, 1], flags=[records.NO_SPACE, records.UNSCHEDULED]), NO_SUBFLOWS)
+    with pytest.raises(RunError) as error:
+        recorded.host_records(synthetic.scenario(), "server", samples)
+    text = "the server had no memory for the scheduler of a connection, and used the default one"
+    assert str(error.value) == FAILED + text
 
 
 def limited(direction: Shape, mbit: int | None) -> Shape:
@@ -322,6 +347,10 @@ def test_a_path_has_its_queue_where_its_rate_is_the_lowest() -> None:
     assert recorded.queue_device(scenario, 0, "down") == "rc1"
     assert recorded.queue_device(scenario, 1, "up") == "c2"
     assert recorded.queue_device(scenario, 1, "down") == "rc2"
+    queues = joined(*(made([0], LINK_DTYPE, device=name) for name in (b"n2", b"f2", b"n1", b"rc1")))
+    assert recorded.queue_records(scenario, queues, "second", "up")["device"].tolist() == [b"n2"]
+    found = recorded.queue_records(scenario, queues, fast.name, "down")
+    assert found["device"].tolist() == [b"rc1"]
     wide = limited(fast.up, None)
     through = fast.model_copy(update={"up": wide, "down": wide, "links": ("first",)})
     scenario = scenario.model_copy(update={"paths": (through, slow)})

@@ -49,13 +49,15 @@ def state_record(time_ns: int, kind: int = 1, version: int = 2) -> bytes:
     return struct.pack(HEAD, time_ns, 1, kind, 0, version).ljust(192, b"\0")
 
 
+MESSAGE_VALUES = {
+    "connection": 3, "direction": 1, "choice": 2, "reserved": 0, "bytes": 100,
+    "due_ns": 10, "begin_ns": 11, "written_ns": 14, "first_ns": 12, "complete_ns": 15,
+    "reserved2": 0,
+}  # fmt: skip
+
+
 def message_record(**values: int) -> bytes:
-    fields = {
-        "connection": 3, "direction": 1, "choice": 2, "reserved": 0, "bytes": 100,
-        "due_ns": 10, "begin_ns": 11, "written_ns": 14, "first_ns": 12, "complete_ns": 15,
-        "reserved2": 0,
-    }  # fmt: skip
-    return struct.pack(MESSAGE, *(fields | values).values())
+    return struct.pack(MESSAGE, *(MESSAGE_VALUES | values).values())
 
 
 def test_kinds_of_decisions_are_those_of_the_kernel() -> None:
@@ -229,7 +231,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("local", "remote", "index"),
     [
-        ("10.0.1.1", "10.1.1.1", 0),  # the client's view
+        ("10.0.3.1", "10.1.3.1", 2),  # the client's view
         ("10.1.8.1", "10.0.8.1", 7),  # the server's
         ("10.0.1.1", "10.1.2.1", 0),  # of a mesh: by the client's address
         ("10.1.1.1", "10.0.2.1", 1),
@@ -260,6 +262,16 @@ def test_a_subflow_that_was_closed_before_an_answer_has_no_samples(tmp_path: Pat
     assert records.read_samples(path).subflow["time_ns"].tolist() == [5, 7]
 
 
+def test_a_text_declares_fields_with_their_units() -> None:
+    found = records._fields("""
+    u8 kind: 1: one,
+        2: another
+    u64 rate [bytes/s]: the highest
+""")
+    kind = records.Field("kind", "u8", "", "1: one, 2: another")
+    assert found == (kind, records.Field("rate", "u64", "bytes/s", "the highest"))
+
+
 def test_fields_follow_each_other_and_a_record_has_its_size() -> None:
     sizes = {"u8": 1, "u8[3]": 3, "u8[16]": 16, "u16": 2, "u32": 4, "u64": 8, "ipv4": 4}
     fields = [records.Field(f"a {kind}", kind, "", "") for kind in sizes]
@@ -288,10 +300,20 @@ HEADER = resources.UAPI / "probe.h"
 C_TYPES = {"__le64": "u64", "__le32": "u32", "__le16": "u16", "__be32": "ipv4", "__u8": "u8"}
 
 
-@pytest.mark.parametrize("name", ["NO_SPACE", "UNSCHEDULED"])
-def test_flags_of_a_connection_are_those_of_the_kernel(name: str) -> None:
-    (bit,) = re.findall(rf"^#define PROBE_{name}\s+(\d+)$", HEADER.read_text(), re.MULTILINE)
-    assert int(bit) == getattr(records, name)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("CONNECTION", "SUBFLOW", "LINK", "NO_SPACE", "UNSCHEDULED"),
+        *("QUESTION", "SUBFLOW_STATE", "ANSWER", "DONE"),
+        *("WRITER_WAITS", "SNDBUF_FULL", "CLOSING", "HAS_HEAD", "HAS_OLDEST", "HAS_REINJECTION"),
+        *("USABLE", "BACKUP", "CAN_SEND", "CARRIED_HEAD", "CARRIED_OLDEST", "CARRIED_REINJECTION"),
+        *("THROTTLED", "MEMORY_FULL", "STALE"),
+    ],
+)
+def test_kinds_and_flags_are_those_of_the_kernel(name: str) -> None:
+    in_kernel = name.removeprefix("HAS_").removesuffix("_STATE")
+    numbers = re.findall(rf"\b(?:PROBE|STATE)_{in_kernel}[ =\t]+(\d+)", HEADER.read_text())
+    assert {*map(int, numbers)} == {getattr(records, name)}
 
 
 @pytest.mark.parametrize(
@@ -347,11 +369,7 @@ def test_every_field_of_a_message_is_read_from_its_place(tmp_path: Path) -> None
     path = tmp_path / "messages.records"
     path.write_bytes(message_record())
     (record,) = records.read_messages(path)
-    assert {name: int(record[name]) for name in record.dtype.names} == {
-        "connection": 3, "direction": 1, "choice": 2, "reserved": 0, "bytes": 100,
-        "due_ns": 10, "begin_ns": 11, "written_ns": 14, "first_ns": 12, "complete_ns": 15,
-        "reserved2": 0,
-    }  # fmt: skip
+    assert {name: int(record[name]) for name in record.dtype.names} == MESSAGE_VALUES
     assert records.DIRECTIONS == ("up", "down")
 
 

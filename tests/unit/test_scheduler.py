@@ -358,7 +358,8 @@ def test_recovery_is_a_parameter_of_every_scheduler() -> None:
 
 def test_recovery_is_on_by_default_where_the_file_says_so(tmp_path: Path) -> None:
     known = scheduler.known()
-    assert [name for name, each in known.items() if each.recovery.default] == ["earliest"]
+    recovery = {name: each.common_parameters[0].default for name, each in known.items()}
+    assert [name for name, default in recovery.items() if default] == ["earliest"]
     on, _ = scheduler.choose("earliest:recovery=on", known, Path())
     assert (on.label, on.sysctls) == ("earliest", ("net.mptcp.scheduler=earliest",))
     ops = '/* .recovers = true */\nstruct mps_ops o = {{ .name = "mine", .recovers = {} }};\n'
@@ -373,7 +374,18 @@ def test_recovery_that_is_off_leaves_no_trace() -> None:
     assert off == scheduler.choose("minrtt", KNOWN, Path())[0]
 
 
-def test_a_scheduler_cannot_have_a_recovery_of_its_own() -> None:
-    table = 'static const struct mps_param p[] = {\n\tMPS_BOOL("recovery", 0, "mine"),\n};\n'
-    with pytest.raises(ValueError, match=r"line 2: .*recovery is a parameter that all schedulers"):
+def test_the_grain_is_a_parameter_of_every_scheduler_of_ours() -> None:
+    known = scheduler.known()
+    for name in known.keys() - {"default"}:
+        choice, _ = scheduler.choose(f"{name}:grain_bytes=1400", known, Path())
+        assert choice.label == f"{name}:grain_bytes=1400"
+        assert choice.sysctls == (f"net.mptcp.scheduler={name}", "net.mptcp.grain_bytes=1400")
+    with pytest.raises(scheduler.SpecError, match="unknown parameter of default"):
+        scheduler.choose("default:grain_bytes=1400", known, Path())
+
+
+@pytest.mark.parametrize("name", ["recovery", "grain_bytes"])
+def test_a_scheduler_has_no_common_parameter_of_its_own(name: str) -> None:
+    table = f'static const struct mps_param p[] = {{\n\tMPS_BOOL("{name}", 0, "mine"),\n}};\n'
+    with pytest.raises(ValueError, match=f"line 2: .*{name} is a parameter that all schedulers"):
         scheduler.parameters_in(table)

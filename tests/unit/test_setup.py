@@ -257,3 +257,13 @@ def test_without_a_mirror_nothing_is_downloaded(system: System) -> None:
     assert done.returncode == 1
     assert done.stderr == "apt knows no mirror of Debian. As root, run: apt-get update\n"
     assert not (system.cache / "mptcplab" / "sources").exists()
+
+
+def test_debian_packages_need_dpkg(system: System) -> None:
+    source = system.root / "linux.tar.xz"
+    source.touch()
+    done = system.setup("ID=fedora\n", source=source, what="--deb")
+    assert done.returncode == 1
+    assert done.stderr.endswith("As root, run:\n  dnf install dpkg\n")
+    system.program("dpkg-deb", "exit 0")
+    assert system.setup("ID=fedora\n", source=source, what="--deb").returncode == 0

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from checks.kernel_reports import Frame, parse
 from checks.smp import __main__ as command
 from checks.smp import runs, smp_kernel, smp_machine
 from checks.smp.blame import Found, Place, Whose, judge
-from checks.smp.reports import Frame, parse
 from checks.smp.runs import Machine, Result, SmpJob
 from checks.smp.smp_kernel import SmpKernel, touched_lines
 from mptcplab.lab import kernel, stock_machine
@@ -131,7 +131,7 @@ def places(**given: tuple[str, int]) -> dict[Frame, tuple[Place, ...]]:
     return found
 
 
-OURS = ("net/mptcp/lab/subflows.c", 290)
+OURS = ("net/mptcp/lab/view.c", 200)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,9 @@ def test_the_lines_that_patches_touch(tmp_path: Path) -> None:
 
 @pytest.fixture(name="machine")
 def _machine(tmp_path: Path) -> Machine:
-    built = SmpKernel("0" * 12, "kcsan", True, False, tmp_path / "bzImage", tmp_path / "vmlinux")
+    built = SmpKernel(
+        "0" * 12, "kcsan", "framework", False, tmp_path / "bzImage", tmp_path / "vmlinux"
+    )
     for name in ("bzImage", "vmlinux", "init", "connections"):
         (tmp_path / name).write_bytes(name.encode())
     return Machine(
@@ -265,5 +267,5 @@ def test_the_planted_race_applies_to_our_files() -> None:
     own = kernel.own_files()
     planted = smp_kernel._with_race(own)
     changed = {name for name in own if own[name] != planted[name]}
-    assert changed == {"subflows.c"}
-    assert b"mps_snapshots++" in planted["subflows.c"]
+    assert changed == {"view.c"}
+    assert b"mps_snapshots++" in planted["view.c"]

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -50,7 +51,9 @@ from mptcplab.scenario.model import Scenario
 from tests.read_only import called, read_only
 from tests.unit import synthetic
 from tests.unit.synthetic import FAST, SECOND, SLOW, T0, Flow
+from tests.vocabulary import scenario_of
 
+PATHS = ("a:10mbit,10ms", "b:10mbit,10ms")
 RELEASE = "6.12.117+deb12-amd64"
 NAME = f"linux-image-{RELEASE}-unsigned_6.12.117-1~deb12u1_amd64.deb"
 
@@ -269,6 +272,43 @@ def test_modules_may_be_in_packages_of_their_own(tmp_path: Path) -> None:
     # another package beside it is another kernel
     other = make_package(tmp_path / "other", {"etc/x": b""}, name="other")
     assert package.unpacked([*debs, other]).id != found.id
+
+
+@needs_dpkg
+def test_our_package_brings_modules_built_with_the_headers(cache: Path, tmp_path: Path) -> None:
+    headers = f"usr/src/linux-headers-{RELEASE}/Makefile"
+    # it includes a file of another package, by its place on a machine
+    contents = {
+        f"linux-image-{RELEASE}": DEBIAN,
+        f"linux-headers-{RELEASE}": {headers: b"include /usr/src/linux-headers-common/Makefile\n"},
+        "linux-headers-common": {"usr/src/linux-headers-common/Makefile": b"ELF := /bin/true\n"},
+        "mptcplab-schedulers-dkms": {
+            "usr/src/mptcplab-schedulers-1/Makefile": b"include $(KDIR)/Makefile\nall:\n"
+            b"\ttest $(KVER) = %s\n\tcp $(ELF) mptcp_adapter.ko\n\tcp $(ELF) mptcp_first.ko\n"
+            % RELEASE.encode()
+        },
+    }
+    image, of_kernel, common, ours = (
+        make_package(tmp_path, each, name=name, architecture="amd64" if "image" in name else "all")
+        for name, each in contents.items()
+    )
+    with pytest.raises(InputError, match=re.escape(f"packages with /{headers[:-9]}")):
+        package.unpacked([image, ours])
+    with pytest.raises(MptcplabError, match=r"cannot be built .*(?s:.*)headers-common/Makefile"):
+        package.unpacked([image, of_kernel, ours])
+    assert list(cache.iterdir()) == []
+    found = package.unpacked([image, of_kernel, common, ours])
+    assert found.stock is not None
+    assert (found.stock.schedulers, found.has_adapter) == (("first",), True)
+    assert package.unpacked([image]).has_adapter is False
+    loaded = {
+        name: re.findall(r"(?m)^insmod (.*)\.ko$", machine.plan_text(each, found))
+        for name in ("default", "first")
+        for each in [scenario_of(*PATHS, scheduler=name)]
+    }
+    assert loaded["first"] == [*loaded["default"], "mptcp_adapter", "mptcp_first"]
+    for module in loaded["first"]:
+        assert found.image.with_name(f"{module}.ko").is_file()
 
 
 @pytest.mark.parametrize("name", ["stock:", "stock:a.deb:", "stock:a.deb:a.deb"])

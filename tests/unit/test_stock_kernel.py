@@ -88,6 +88,27 @@ def test_the_rest_is_refused(debian: KernelBuild, flags: dict[str, Any], message
         experiment.require_able(request(**flags), debian)
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"scheduler": "default,minrtt,minrtt:rp=off"}, ""),
+        ({"scheduler": "minrtt,ecf"}, "ecf: .* some of our schedulers; accepted is default or min"),
+        ({"scheduler": "minrtt:recovery=on"}, "minrtt:recovery=on: .* accepted is default or min"),
+        ({"scheduler": "minrtt", "decisions": True}, "keeps no decisions; leave out decisions"),
+    ],
+)
+def test_with_our_package_it_runs_its_schedulers(
+    debian: KernelBuild, flags: dict[str, Any], message: str
+) -> None:
+    assert debian.stock is not None
+    there = replace(debian, stock=replace(debian.stock, schedulers=("minrtt",)))
+    if not message:
+        experiment.require_able(request(**flags), there)
+        return
+    with pytest.raises(InputError, match=message):
+        experiment.require_able(request(**flags), there)
+
+
 def test_all_of_it_is_said_at_once(debian: KernelBuild) -> None:
     with pytest.raises(InputError) as raised:
         experiment.require_able(request(scheduler="ecf", cc="olia"), debian)

@@ -65,6 +65,10 @@ def test_cross_traffic_begins_and_ends() -> None:
         (each.at_ns // 10**9, *(link and link.cross_bps for link in (each.up, each.down)))
         for each in found
     ] == [(1, 5_000_000, 5_000_000), (2, 1_000_000, 0), (3, 0, None)]
+    # a path that carries nothing has none
+    gone = scenario("1s:a:change,down.cross=5mbit", "2s:a:close", path=path)
+    assert timeline.cross_rates(gone, "up") == {"a": [(0, 10**6), (2 * S, 0)], "b": [(0, 0)]}
+    assert timeline.cross_rates(gone, "down")["a"] == [(0, 0), (S, 5 * 10**6), (2 * S, 0)]
 
 
 def test_a_handover_is_a_tenth_of_the_rate_and_three_times_the_delay() -> None:
@@ -131,8 +135,9 @@ def test_a_backup_is_regular_again_when_it_is_said() -> None:
 
 def test_what_happens_at_the_end_of_a_path_happens_before_it_in_any_order() -> None:
     expected = [(1000, "b", (1, 40, 0.01)), (1000, "b", "close")]
-    assert told("1s:b:close", "1s:b:change,rate=1mbit") == expected
-    assert told("1s:b:change,rate=1mbit", "1s:b:close") == expected
+    later = "2s:b:change,rate=2mbit"
+    assert told("1s:b:close", "1s:b:change,rate=1mbit", later) == expected
+    assert told("1s:b:change,rate=1mbit", "1s:b:close", later) == expected
 
 
 def test_a_path_without_a_rate_of_its_own_has_none_when_it_changes() -> None:
@@ -201,6 +206,9 @@ def test_an_address_that_returns_and_a_cable_that_is_plugged_in_again() -> None:
         (33000, "b", "open"),
         (50000, "b", "close"),
     ]
+    found = timeline.instants(scenario("2s:b:close,lasts=1s,every=30s"))
+    # an address that the server announces again has another number
+    assert [instant.again for instant in found] == [False, True, True, True]
 
 
 def test_an_address_that_is_given_up_for_good_while_it_is_away_does_not_return() -> None:
@@ -387,11 +395,13 @@ def test_the_rate_through_links_is_the_lowest_of_all_at_any_time() -> None:
         "5s:a:change,rate=40mbit",
         "5s:link=l:change,rate=8mbit",
         "6s:link=k:change,rate=7mbit",
+        # at one time, what comes last counts
+        *("7s:a:change,rate=3mbit", "7s:a:close"),
         path=("a:20mbit,10ms,link=l", "b:link=l/k,delay=1ms", B.replace("b:", "c:")),
         link=("l:10mbit,10ms", "k:9mbit,5ms"),
     )
     expected = {
-        "a": [(0, 10), (1, 20), (2, 5), (3, 0), (4, 5), (5, 8)],
+        "a": [(0, 10), (1, 20), (2, 5), (3, 0), (4, 5), (5, 8), (7, 0)],
         # that of k, but for the outage of l, and where l has less
         "b": [(0, 9), (1, 9), (3, 0), (4, 9), (5, 8), (6, 7)],
         "c": [(0, 4)],
@@ -401,7 +411,7 @@ def test_the_rate_through_links_is_the_lowest_of_all_at_any_time() -> None:
     }
     assert timeline.link_rates(through, "up")["k"] == [(0, 9 * mbit), (6 * S, 7 * mbit)]
     assert [(i.at_ns // S, i.path) for i in timeline.instants(through)] == [
-        (1, "l"), (2, "a"), (3, "l"), (4, "l"), (5, "a"), (5, "l"), (6, "k"),
+        (1, "l"), (2, "a"), (3, "l"), (4, "l"), (5, "a"), (5, "l"), (6, "k"), (7, "a"), (7, "a"),
     ]  # fmt: skip
 
 

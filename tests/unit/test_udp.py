@@ -287,10 +287,12 @@ def test_what_is_behind_the_first_48_bytes_and_padding_tell_nothing(tmp_path: Pa
     head, short = content[:-61], content[-45:]
     padded = struct.pack("<IIII", 0, MS, 60, 60) + short + b"\xff" * 15
     near.write_bytes(head + padded)
-    assert one(analyze.analyse([near, far]).udp).ways[0].delay_ms_max == 20
+    found = [one(analyze.analyse([near, far]).udp).ways[0]]
     up[0] = Datagram(0, CLIENT, SERVER, bytes(48) + b"y")
     (near,) = captured(tmp_path, up)
-    assert one(analyze.analyse([near, far]).udp).ways[0].delay_ms_max == 20
+    found.append(one(analyze.analyse([near, far]).udp).ways[0])
+    for way in found:
+        assert (way.delay_ms_max, way.lost_packets, way.pending_packets) == (20, 0, 0)
 
 
 def test_one_capture_gives_no_losses_and_delays(tmp_path: Path) -> None:
@@ -470,7 +472,7 @@ def test_clocks_may_agree_to_the_nanosecond(tmp_path: Path) -> None:
 
 
 def test_what_is_no_whole_header_of_udp_is_none(tmp_path: Path) -> None:
-    good = sent(2)
+    good = [*sent(2), Datagram(2 * MS, CLIENT, SERVER, size=0)]
     wrong = bytearray(good[1].ip())
     wrong[20 + 4 : 20 + 6] = struct.pack(">H", 7)  # its length is at least that of its header
     fragment = bytearray(good[1].ip())
@@ -483,10 +485,10 @@ def test_what_is_no_whole_header_of_udp_is_none(tmp_path: Path) -> None:
         for whole in (*(frame(bytes(ip)) for ip in (wrong, fragment, short)), cut):
             to.write(struct.pack("<IIII", 2, 0, len(whole), len(whole)) + whole)
     found = dissect.read([file])
-    # two of them are whole
-    assert (len(found), found.others) == (0, 6)
+    # three of them are whole
+    assert (len(found), found.others) == (0, 7)
     assert found.udp is not None
-    assert found.udp.payload.tolist() == [100, 100]
+    assert found.udp.payload.tolist() == [100, 100, 0]
 
 
 def test_the_first_fragment_stands_for_the_whole(tmp_path: Path) -> None:
@@ -504,7 +506,7 @@ def test_the_first_fragment_stands_for_the_whole(tmp_path: Path) -> None:
 def test_the_first_fragment_of_ipv6_stands_for_the_whole(tmp_path: Path) -> None:
     # RFC 8200: behind IPv6's header one of 8 bytes, with the place in units of 8 bytes and a bit
     # that says that more follow, on all but the last one
-    whole = Datagram(0, CLIENT_6, SERVER_6, size=3000).ip()
+    whole = Datagram(0, CLIENT_6, SERVER_6, 3000 * b"x", 3000).ip()
     frames = []
     for begin, more in ((0, 1), (1448, 1), (2896, 0)):
         part = whole[40:][begin : begin + 1448]
@@ -514,7 +516,8 @@ def test_the_first_fragment_of_ipv6_stands_for_the_whole(tmp_path: Path) -> None
     near, far = (write_pcap(tmp_path / f"{n}.pcap", []) for n in range(2))
     for file, ms in ((near, 0), (far, 20)):
         with file.open("ab") as to:
-            for each in frames:
+            # the first of them arrives last
+            for each in reversed(frames):
                 to.write(struct.pack("<IIII", 0, ms * MS, 128, len(each)) + each[:128])
     packets = dissect.read([near, far])
     assert packets.udp is not None

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What opportunistic and whenidle have in common: who carries new data, who copies. */
+/* What opportunistic and whenidle have in common: who carries new data, who duplicates. */
 #ifndef _MPTCP_LAB_COPIES_H
 #define _MPTCP_LAB_COPIES_H
 
 #include "mpsched.h"
 
-/* Has the subflow room for a copy? With `spare_backups` backups carry none. */
+/* Has the subflow room for a duplicate? With `spare_backups` backups carry none. */
 static inline bool copies_available(const struct mps_subflow *subflow, bool spare_backups)
 {
 	return mps_available(subflow) && !(subflow->backup && spare_backups);

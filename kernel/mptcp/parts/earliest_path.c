@@ -84,7 +84,7 @@ EXPORT_SYMBOL_GPL(earliest_delay_us);
 static bool earliest_doubles(const struct mps_subflow *subflow)
 {
 	return subflow->cwnd_pkts < subflow->ssthresh_pkts && !earliest_has_queue(subflow) &&
-	       subflow->pacing_rate / 3 >= earliest_window_rate(subflow) / 2;
+	       div_u64(subflow->pacing_rate, 3) >= earliest_window_rate(subflow) / 2;
 }
 
 u64 earliest_sends(const struct mps_subflow *subflow, u32 us)

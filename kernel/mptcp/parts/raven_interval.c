@@ -97,7 +97,7 @@ void raven_predict(const struct mps_conn *conn, struct mps_subflow *subflow, u64
 	below_ppm = min(aging * mps_param(conn, first ? LOWER1 : LOWER), RAVEN_PPM);
 	above_ppm = aging * mps_param(conn, first ? UPPER1 : UPPER) + RAVEN_PPM;
 	if (mps_param(conn, WHOLE_UPPER))
-		above_ppm -= above_ppm % RAVEN_PPM;
+		above_ppm = div_u64(above_ppm, RAVEN_PPM) * RAVEN_PPM;
 	state->low_us = max(div_u64(mean_us * (RAVEN_PPM - below_ppm), RAVEN_PPM), 1ULL);
 	state->high_us = div_u64(mean_us * above_ppm, RAVEN_PPM);
 }

@@ -79,7 +79,7 @@ static bool schedule_takes(const struct schedule *schedule, struct mps_subflow *
 void schedule_begin(struct mps_conn *conn)
 {
 	struct schedule *schedule = mps_conn_priv(conn);
-	u64 longest_ms = 0, period_ms = 1, most_ms = schedule->most_ms;
+	u64 longest_ms = 0, period_ms = 1, rest_ms, most_ms = schedule->most_ms;
 	struct mps_subflow *subflow;
 
 	mps_for_each_subflow(conn, subflow) {
@@ -96,10 +96,11 @@ void schedule_begin(struct mps_conn *conn)
 		longest_ms = max(longest_ms, state->delay_ms);
 		/* no more than 2^31 x 2^31 */
 		if (period_ms <= most_ms)
-			period_ms *= state->delay_ms / gcd(period_ms, state->delay_ms);
+			period_ms *= div64_ul(state->delay_ms, gcd(period_ms, state->delay_ms));
 	}
+	div64_u64_rem(most_ms, max(longest_ms, 1ULL), &rest_ms);
 	if (period_ms > most_ms)
-		period_ms = max(longest_ms, most_ms - most_ms % max(longest_ms, 1ULL));
+		period_ms = max(longest_ms, most_ms - rest_ms);
 	schedule->period_ms = longest_ms ? period_ms : 0;
 }
 EXPORT_SYMBOL_GPL(schedule_begin);
@@ -122,7 +123,8 @@ u64 schedule_arrival_us(struct mps_conn *conn, struct mps_subflow *subflow)
 
 	if (!schedule->ack_clocked)
 		return (state->windows + 1) * delay_us;
-	return (2 * state->windows + 1) * delay_us + 2 * delay_us * pkts / state->cwnd_pkts;
+	return (2 * state->windows + 1) * delay_us +
+	       div64_u64(2 * delay_us * pkts, state->cwnd_pkts);
 }
 EXPORT_SYMBOL_GPL(schedule_arrival_us);
 
@@ -145,8 +147,8 @@ u64 schedule_before(struct mps_conn *conn, struct mps_subflow *other,
 	if (us <= delay_us)
 		return 0;
 	if (!schedule->ack_clocked)
-		return (us - 1) / delay_us * state->cwnd_pkts;
-	return DIV_ROUND_UP((us - delay_us) * state->cwnd_pkts, 2 * delay_us);
+		return div64_u64(us - 1, delay_us) * state->cwnd_pkts;
+	return DIV64_U64_ROUND_UP((us - delay_us) * state->cwnd_pkts, 2 * delay_us);
 }
 EXPORT_SYMBOL_GPL(schedule_before);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The class and the cost of each path of weighted, and the losses that make it dear. */
+/* The class and the cost of each path of weighted, and the losses that make it expensive. */
 
 #include "parts/weighted.h"
 

@@ -10,20 +10,20 @@
  * (mptcp_net-next, tools/testing/selftests/bpf/progs/mptcp_bpf_bkup.c).
  *
  * Works as an example: the flag alone decides, which an end can set and clear at
- * any time (MP_PRIO). Here, where first looks at the flag, too, both are the same.
- * Fails to aggregate anything. What has been handed to a subflow stays there: when
- * the path fails, or becomes a backup, all of it is to be sent again or waited
+ * any time (MP_PRIO). Here, where first looks at the flag, too, both are the
+ * same. Fails to aggregate anything. Data handed to a subflow stays there: when
+ * the path fails or becomes a backup, that data has to be sent again or waited
  * for.
  *
  * Differs from the source:
- * - queue: the source looks at no congestion window, so that all unsent data waits
- *   in the queue of the subflow. Off, it waits in that of the connection, and can
- *   still leave on another subflow.
+ * - queue: the source looks at no congestion window, so that all unsent data
+ *   waits in the subflow's queue. Off, it waits in the connection's queue, and
+ *   can still leave on another subflow.
  * - always: of the subflows, those that are usable count. The source stays with
  *   the first even when it has failed, and when all are backups it sends nothing:
  *   the connection stalls.
  * - always: a subflow is a backup also if this end made it one. The source only
- *   looks at what the peer asked for.
+ *   looks at the peer's request.
  * - always: segments of a subflow in trouble come first, as with all schedulers
  *   here. Upstream has no queue for them.
  * - always: the source hands over fragments of up to 32 KiB, and this segments;

@@ -6,12 +6,12 @@
  * segment on the slower one is acknowledged. If the send window has no room for
  * both, the segment waits for the faster one. The estimate is scaled by lambda,
  * which grows when the window was blocked all the same, and else shrinks.
- * Segments that are sent again are treated as new ones are.
+ * Reinjected segments are treated like new ones.
  *
  * Source: Ferlin et al., "BLEST: Blocking Estimation-based MPTCP Scheduler for
  * Heterogeneous Networks", IFIP Networking 2016, as in Cech 2020, algorithm 1
  * (which prints the last condition the wrong way round); the authors' module in
- * the out-of-tree kernel v0.95, which is what the papers measured.
+ * the out-of-tree kernel v0.95, the version that the papers measured.
  *
  * Works well where RTTs differ and the receive buffer is small: the fast path
  * is never held up for long. Fails where the window is small and both paths
@@ -26,7 +26,8 @@
  * - always: the module waits for the subflow of the lowest RTT in whatever
  *   state, and stalls if that never sends again: mps_fastest_but().
  * - always: the module's products of 32 bits overflow, and it crashes with
- *   nothing to send. Here they are of 64 bits, and a segment of no bytes is.
+ *   nothing to send. Here they are of 64 bits, and a segment without bytes is
+ *   sent.
  */
 
 #include "mpsched.h"
@@ -126,12 +127,13 @@ static u64 blest_module_pkts(struct mps_subflow *fast, struct mps_subflow *slow)
 
 	slow_us = slow_rtt->max_srtt_us;
 	if (slow_pkts < mps_cwnd(slow))
-		slow_us = slow_rtt->min_srtt_us + slow_pkts *
-			  (slow_rtt->max_srtt_us - slow_rtt->min_srtt_us) / mps_cwnd(slow);
+		slow_us = slow_rtt->min_srtt_us +
+			  div_u64(slow_pkts * (slow_rtt->max_srtt_us - slow_rtt->min_srtt_us),
+				  mps_cwnd(slow));
 	slow_us = max_t(u64, slow_us, slow->srtt_us);
 
 	fast_us = ((u64)fast_rtt->min_srtt_us + fast_rtt->max_srtt_us) / 2;
-	rounds = fast_us ? min(slow_us / fast_us + 1, BLEST_MAX_ROUNDS) : 1;
+	rounds = fast_us ? min(div64_u64(slow_us, fast_us) + 1, BLEST_MAX_ROUNDS) : 1;
 
 	if (fast->ssthresh_pkts == TCP_INFINITE_SSTHRESH)
 		return cwnd_pkts * (BIT_ULL(min(rounds, BLEST_MAX_DOUBLINGS)) - 1);
@@ -145,11 +147,12 @@ static u64 blest_module_pkts(struct mps_subflow *fast, struct mps_subflow *slow)
 static u64 blest_paper_pkts(const struct mps_subflow *fast, const struct mps_subflow *slow)
 {
 	u64 cwnd_1000 = min_t(u64, mps_cwnd(fast), BLEST_MAX_PKTS) * BLEST_SCALE;
-	u64 r_1000 = (u64)slow->srtt_us * BLEST_SCALE / max(fast->srtt_us, 1U);
+	u64 r_1000 = div_u64((u64)slow->srtt_us * BLEST_SCALE, max(fast->srtt_us, 1U));
 
 	/* r >= 1: mps_fastest_but() */
 	r_1000 = clamp(r_1000, BLEST_SCALE, BLEST_MAX_ROUNDS * BLEST_SCALE);
-	return (cwnd_1000 + (r_1000 - BLEST_SCALE) / 2) * r_1000 / (BLEST_SCALE * BLEST_SCALE);
+	return div_u64((cwnd_1000 + (r_1000 - BLEST_SCALE) / 2) * r_1000,
+		       BLEST_SCALE * BLEST_SCALE);
 }
 
 /* Would a segment on `slow` take away window that `fast` will need? */
@@ -166,8 +169,8 @@ static bool blest_blocks(struct mps_conn *conn, struct mps_subflow *fast,
 		fast_pkts = blest_module_pkts(fast, slow);
 		slow_bytes = (u64)slow->outstanding_bytes + segment_bytes;
 	}
-	fast_bytes = min(fast_pkts, BLEST_MAX_PKTS) * fast->mss_bytes *
-		     (u64)state->lambda_1000 / BLEST_SCALE;
+	fast_bytes = div_u64(min(fast_pkts, BLEST_MAX_PKTS) * fast->mss_bytes *
+			     (u64)state->lambda_1000, BLEST_SCALE);
 	return fast_bytes > conn->window_bytes - min_t(u64, slow_bytes, conn->window_bytes);
 }
 

@@ -2,22 +2,22 @@
 /* burst: Linux's default scheduler, segment by segment.
  *
  * The subflow whose queue will be empty soonest carries a burst of up to 65428
- * bytes: the least memory / pacing rate, where the memory is that of all that was
- * handed to it and is not acknowledged, and the pacing rate is averaged over the
- * bursts that it got. If that subflow has no memory left, it waits for it,
- * whatever the others have. Congestion windows and round-trip times count only as
- * far as the pacing rate is made of them. Backups are used when no other subflow
- * is.
+ * bytes: the least memory / pacing rate, where memory covers all data handed to
+ * the subflow and not acknowledged, and the pacing rate is an average over the
+ * subflow's bursts. If that subflow has no memory left, burst waits for it,
+ * whatever room the others have. Congestion windows and round-trip times count
+ * only as far as the pacing rate is made of them. Backups are used when no other
+ * subflow is.
  *
  * Source: burst, one of the example schedulers in BPF of upstream's developers
  * (mptcp_net-next, tools/testing/selftests/bpf/progs/mptcp_bpf_burst.c), which is
  * a copy of mptcp_subflow_get_send() and mptcp_subflow_get_retrans() in Linux
  * 6.12.
  *
- * Works where default does, with large buffers. Fails where it does: what is
- * committed to a slow path blocks a small receive window, and what waits for a
- * path that fails waits for the connection's timer. It is here since default's own
- * decisions are not recorded and cannot be changed: these can.
+ * Works where default does, with large buffers. Fails where default does: data
+ * committed to a slow path blocks a small receive window, and data for a path
+ * that fails waits for the connection's timer. It exists because default's own
+ * decisions cannot be recorded or changed.
  *
  * Differs from the source:
  * - reinject: the source has no queue of segments in trouble. What a subflow with

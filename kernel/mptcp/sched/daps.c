@@ -2,11 +2,11 @@
 /* daps: a schedule, made in advance, by which segments arrive in order.
  *
  * Each subflow delivers a window of segments, again and again, the first time
- * after the delay of its path. The order in which all of them arrive is the
- * order in which they are numbered: that is the schedule. Segments are queued
- * on the subflows as it says, whether their windows are full or not. It is made
- * from the delays and windows of one moment, and is valid for the least common
- * multiple of the delays: then it would begin anew.
+ * after the delay of its path. The order in which all of them arrive is the order
+ * in which they are numbered: that is the schedule. Segments are queued on the
+ * subflows in this order, whether their windows are full or not. The schedule is
+ * made from the delays and windows of one moment, and is valid for the least
+ * common multiple of the delays: then it would begin again.
  *
  * Source: Sarwar, Boreli, Lochin, Mifdaoui, Smith, "Mitigating Receiver's
  * Buffer Blocking by Delay Aware Packet Scheduling in Multipath Data Transfer",
@@ -23,7 +23,7 @@
  * buffer admit. The schedule itself is in parts/schedule.c.
  *
  * Differs from the source:
- * - delays_in_us: the source takes microseconds for milliseconds, so that the
+ * - delays_in_us: the source mistakes microseconds for milliseconds, so that the
  *   schedule of the first windows, as a rule, outlives the connection, or the
  *   common multiple overflows its int. Against the papers, and against its own
  *   comment: off by default.
@@ -83,7 +83,7 @@ static void daps_skip(struct mps_conn *conn, struct mps_subflow *subflow)
 
 		if (other == subflow || !state->delay_ms || state->takes_part)
 			continue;
-		windows = schedule_before(conn, other, subflow, us) / state->cwnd_pkts;
+		windows = div64_u64(schedule_before(conn, other, subflow, us), state->cwnd_pkts);
 		if (windows > state->windows) {
 			state->windows = windows;
 			state->left_pkts = 0;

@@ -12,11 +12,11 @@
  * delays may be wrong.
  *
  * Source: after the idea of Guo, Nikravesh, Mao, Qian, Sen, "Accelerating
- * Multipath Transport Through Balanced Subflow Completion", MobiCom 2017. The
- * abstract and the first page were at hand: chunks whose ends are known, paths
- * decoupled, subflows that complete at the same time at the receiver, a small
- * amount of redundant data. Others say of it that it uses both ends and one-way
- * delays. Every formula and constant here is ours.
+ * Multipath Transport Through Balanced Subflow Completion", MobiCom 2017. We had
+ * the abstract and the first page: chunks whose ends are known, paths decoupled,
+ * subflows that complete at the same time at the receiver, a small amount of
+ * redundant data. Others report that it uses both ends and one-way delays. Every
+ * formula and constant here is ours.
  *
  * Works for files and pages that are useful when they are whole, over two paths
  * of any delays. Fails for a stream that is read as it comes: half of a chunk
@@ -30,9 +30,9 @@
  *   from the back.
  * - always: the source, as far as it is known, ends with the chunk. Here a path
  *   that stops for the other one goes on with the next chunk, if that is written.
- * - redundancy_percent: the source makes copies, we do not know how many. On,
- *   when nothing is left to send, of as much as the path sends in the time by
- *   which the RTTs deviate.
+ * - redundancy_percent: the source sends duplicates; we do not know how many. On,
+ *   when nothing is left to send, a path duplicates as much as it sends within
+ *   the sum of both RTTs' mean deviations.
  * - owd: the source compares one-way delays. On, so does this, where they can be
  *   compared (mps_delays_comparable()); else half the round-trip time stands for
  *   them, and `fallbacks` counts. Until each path has had its first sample, the

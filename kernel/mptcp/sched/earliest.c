@@ -12,10 +12,10 @@
  * window, or its pacing rate; in slow start twice as much in the next one.
  *
  * repeat: a path that would idle sends segments that others are repairing; or,
- * where the window or the send buffer is full, the oldest segment of one 4 times
- * slower.
+ * where the window or the send buffer is full, the oldest segment of a path that
+ * is 4 times slower.
  *
- * Source: ours. The question of ECF (CoNEXT 2017), of amounts and rates; the
+ * Source: ours. The question of ECF (CoNEXT 2017), with amounts and rates; the
  * window of BLEST (Networking 2016); the order of Yang, Amer (ChinaCom 2014).
  *
  * Works where links are not known: equal or not, any buffer, bulk or messages,

@@ -2,16 +2,16 @@
 /* ecf: lowest RTT first, unless all the data would arrive sooner by waiting.
  *
  * The subflow with the lowest RTT that has room gets the next segment. If a
- * faster one has none, ECF compares: all that waits to be sent, sent on the
- * faster one in as many rounds as it takes, against one round trip of the
- * slower one. It waits for the faster one if that completes earlier, and if
- * the slower one alone would need more than two round trips of the faster.
- * Having waited once, it needs a reason beta stronger to go back. Segments
- * that are sent again are treated as new ones are.
+ * faster one has none, ECF compares two times: sending all waiting data on the
+ * faster one, in as many rounds as that takes, and one round trip of the slower
+ * one. It waits for the faster one if that completes earlier, and if the slower
+ * one alone would need more than two round trips of the faster. Having waited
+ * once, it needs a reason beta stronger to go back. Reinjected segments are
+ * treated like new ones.
  *
  * Source: Lim et al., "ECF: An MPTCP Path Scheduler to Manage Heterogeneous
  * Paths", CoNEXT 2017, as in Cech 2020, algorithm 2; the module in the
- * out-of-tree kernel v0.95, which is what the papers measured.
+ * out-of-tree kernel v0.95, the version that the papers measured.
  *
  * Works well where RTTs differ by much and data comes in pieces: the end of a
  * piece is not left behind on the slow path. Fails where both paths are needed:
@@ -20,8 +20,8 @@
  * written: ECF sees the send queue.
  *
  * Differs from the source:
- * - paper_k: the module takes at least a congestion window for what waits (k).
- *   On, it is the unsent bytes, few as they may be, as in the paper.
+ * - paper_k: the module takes at least a congestion window as the waiting data
+ *   (k). On, it is the unsent bytes, few as they may be, as in the paper.
  * - paper_delta: the module's spread of the RTT (delta) is twice that of TCP's
  *   timeout, and so never less than 100 ms. On, it is the mean deviation, as in
  *   the paper, which calls it the variation.

@@ -3,8 +3,8 @@
  *
  * The subflows are tried in the order of their creation. All data goes on the
  * first one that is usable, at once, whether its congestion window has room or
- * not. When it fails, the next one takes over, with what was lost; when it is
- * back, so is everything else.
+ * not. When it fails, the next one takes over, with the lost data; when it
+ * returns, so does all new data.
  *
  * Source: first, one of the example schedulers in BPF of upstream's developers
  * (mptcp_net-next, tools/testing/selftests/bpf/progs/mptcp_bpf_first.c); and what
@@ -15,9 +15,9 @@
  * however bad that is, until it has had a timeout.
  *
  * Differs from the source:
- * - queue: the source looks at no congestion window, so that all unsent data waits
- *   in the queue of the subflow. Off, it waits in that of the connection, and can
- *   still leave on another subflow.
+ * - queue: the source looks at no congestion window, so that all unsent data
+ *   waits in the subflow's queue. Off, it waits in the connection's queue, and
+ *   can still leave on another subflow.
  * - spare_backups: the source does not look at the flag. On, a backup is used only
  *   if no other subflow is usable.
  * - always: the source stays with the initial subflow whatever becomes of it, and

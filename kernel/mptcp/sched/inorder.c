@@ -14,7 +14,7 @@
  *
  * Source: F. Yang, P. Amer, "Using One-way Communication Delay for In-order
  * Arrival MPTCP Scheduling", ChinaCom 2014, sections II and III. Section IV, the
- * implementation, refers to a thesis; "n" is that of OTIAS, as the paper says.
+ * implementation, refers to a thesis; "n" is the n of OTIAS, as the paper says.
  *
  * Works where paths differ and the receive buffer is small. Fails where delays
  * change faster than they are measured; where paths differ by less than a round
@@ -29,8 +29,8 @@
  * - part_rounds: the source waits for whole round trips. On, a full window has
  *   room again bit by bit.
  * - measure_idle: the source does not mention a path that idles since it is slow,
- *   and nothing would ever show that it has become fast. On, it gets a copy of
- *   the oldest segment now and then.
+ *   and nothing would ever show that it has become fast. On, it gets a duplicate
+ *   of the oldest segment now and then.
  * - look_ahead: the source walks through all unsent segments. So does this, by
  *   default: no send buffer holds as many. It needs no walk: how many segments go
  *   to each full subflow first is computed.
@@ -66,7 +66,7 @@ static const struct mps_param inorder_params[] = {
 	[SMOOTH_CWND]  = MPS_BOOL("smooth_cwnd", 0,
 				  "count rounds by the smoothed congestion window"),
 	[MEASURE_IDLE] = MPS_BOOL("measure_idle", 0,
-				  "a copy of the oldest segment measures a path that idles"),
+				  "a duplicate of the oldest segment measures a path that idles"),
 	[ANY_CLOCK]    = MPS_BOOL("any_clock", 0,
 				  "compare delays also if the clocks are not the same"),
 	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
@@ -168,7 +168,7 @@ static struct mps_subflow *inorder_best(const struct mps_conn *conn, bool backup
 	return best;
 }
 
-/* A copy of the oldest segment on a path that has been idle for long. */
+/* A duplicate of the oldest segment on a path that has been idle for long. */
 static bool inorder_measure(struct mps_conn *conn, bool backups, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_oldest_unacked(conn);

@@ -186,7 +186,7 @@ static void lte_on_rto(struct mps_conn *conn, struct mps_subflow *subflow)
 }
 
 /* A subflow in trouble gets new data, which is then queued for the others, too; or else a
- * copy.
+ * duplicate.
  */
 static bool lte_try(struct mps_conn *conn, struct mps_subflow *subflow, struct mps_pick *pick)
 {

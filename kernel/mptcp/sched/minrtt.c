@@ -19,21 +19,21 @@
  * over Heterogeneous Wireless Networks", IWQoS 2014.
  *
  * Works where a connection has much to send: all subflows are filled, the fast
- * one first. Fails where RTTs differ and the data or the receive window is
- * small: what goes to the slow path arrives late, and everything waits for it.
+ * one first. Fails where RTTs differ and the data or the receive window is small:
+ * data on the slow path arrives late, and the rest waits for it.
  *
  * Differs from the source:
  * - rp_limit: the source halves cwnd and ssthresh of the slow subflow. On,
  *   penalisation sets a limit beside them and leaves them to the congestion
  *   control; the limit is gone a few round trips after the last penalty.
- * - v089: the source is v0.95. On, what v0.88 to v0.91 did, with which Paasch
+ * - v089: the source is v0.95. On, the behaviour of v0.88 to v0.91, which Paasch
  *   et al. measured: a subflow is also full when its own receive window is, or
- *   TCP holds it back for what it has sent (TSQ); a backup is used only when
- *   there is no other, usable or not; and rp penalises only one of the subflows
- *   that carry the oldest segment.
+ *   TCP holds it back because of data already sent (TSQ); a backup is used only
+ *   when there is no other, usable or not; and rp penalises only one of the
+ *   subflows that carry the oldest segment.
  *
- * The published text of BM could not be opened: its formula, and 3 for lambda,
- * are from memory.
+ * We could not open the published text of BM: its formula, and 3 for lambda, are
+ * from memory.
  */
 
 #include "mpsched.h"

@@ -5,22 +5,23 @@
  * says, and the other one the rest: in a row, and strictly, so that all wait for
  * the subflow at its turn. With room for one segment, that subflow gets a burst,
  * of up to 64 KB and as far as its share goes; the excess waits in its queue.
- * When throughput has changed, or less waits in the subflows than did, a search
- * looks for a better ratio: first a step to the right, then a step to the left,
- * and on in the direction that brought more throughput until there is less again.
+ * When throughput has changed, or the subflows hold less data than before, a
+ * search looks for a better ratio: first a step to the right, then a step to the
+ * left, and on in the direction that brought more throughput until there is less
+ * again.
  *
  * Source: Saha, Aggarwal, Pathak, Koutsonikolas, Widmer, "MuSher: An Agile
- * Multipath-TCP Scheduler for Dual-Band 802.11ad/ac Wireless LANs", MobiCom
- * 2019: only the abstract was at hand; the authors' module for v0.94,
- * mptcp_musher.c with mptcp_ratio.c. An older form, in their fork of v0.9x,
- * searches at the beginning, too, and ends with half a step.
+ * Multipath-TCP Scheduler for Dual-Band 802.11ad/ac Wireless LANs", MobiCom 2019:
+ * we had only the abstract; the authors' module for v0.94, mptcp_musher.c with
+ * mptcp_ratio.c. An older form, in their fork of v0.9x, searches at the
+ * beginning, too, and ends with half a step.
  *
  * Works where two paths carry hundreds of Mbit/s for seconds: the source chose
  * its thresholds for these. Fails on slower ones: no step brings 5 Mbit/s more,
  * and a search only makes the ratio worse; proportional measures the shares
  * instead. With three or more paths there is still one number: from the newest
- * subflow on, every other one gets the ratio, and each between them the rest.
- * All wait for a path that fails until its retransmission timeout.
+ * subflow on, every other one gets the ratio, and each one in between gets the
+ * rest. All wait for a path that fails until its retransmission timeout.
  *
  * Rounds are here, looks at throughput and queues in parts/watch.c, the steps of
  * a search in parts/musher_search.c, bursts in parts/musher_burst.c.
@@ -31,7 +32,7 @@
  * - always: the source searches beyond 0 and 100, where its unsigned char
  *   overflows; here a search ends there.
  * - always: the source spins, and then stalls, while only subflows with a share
- *   of nothing are left; here the last one of them sends.
+ *   of 0 are left; here the last one of them sends.
  * - always: the source counts its samples of the queues in 8 bits, which
  *   overflow; here in 32.
  * - always: the source divides by the time between two transmissions of a device,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* ols: how much is sent twice is learnt from the goodput that follows.
+/* ols: learns from the goodput how much to send twice.
  *
  * The subflow with the lowest RTT that has room sends next. Of each 12 segments
- * that a subflow sends, some are copies of segments that others have sent. One
- * of three arms says how many: all, half, or none. Time is cut into intervals,
- * of two round trips and at least 40 ms. When all data of an interval has been
- * acknowledged, its reward is the goodput of the connection, over the sum of the
- * highest rates that the subflows have had. The next arm is the one with the
- * highest mean reward plus a bonus for arms that were seldom tried (UCB1):
+ * that a subflow sends, some are duplicates of segments that others have sent.
+ * One of three arms says how many: all, half, or none. Time is cut into
+ * intervals, of two round trips and at least 40 ms. When all data of an interval
+ * has been acknowledged, its reward is the goodput of the connection, over the
+ * sum of the highest rates that the subflows have had. The next arm is the one
+ * with the highest mean reward plus a bonus for arms that were seldom tried
+ * (UCB1):
  *
  *	mean reward + sqrt(2 ln(intervals) / intervals with this arm)
  *
@@ -30,11 +31,11 @@
  * for the out-of-tree kernel v0.95 (mptcp_ol.c, version 0.21; its
  * DEBUG_USE_UCB_MON is monitor, and with exp3 so are DEBUG_USE_NEW_EPOCH and
  * DEBUG_USE_GAMMA_TUNING; DEBUG_FIX_ARM is arm). Exp3 is DEBUG_USE_UCB off: by
- * default it is on. Of the paper the abstract was at hand.
+ * default it is on. We had the paper's abstract.
  *
- * Works where paths change and lose so much that copies pay: it finds out within
- * some intervals whether they do. Fails in that it has to try: a third of the
- * first intervals, and later a few, send everything twice. It learns nothing
+ * Works where paths change and lose so much that duplicates pay: it finds out
+ * within some intervals whether they do. Fails in that it has to try: a third of
+ * the first intervals, and later a few, send everything twice. It learns nothing
  * while some subflow sends nothing: with an application that has little to send,
  * a backup, or a subflow that has failed.
  *

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* opportunistic: each new segment on all subflows that have room for it.
  *
- * New data goes to the lowest RTT with room. At once, a copy goes to every other
- * subflow that has room at that moment; none follows later.
+ * New data goes to the lowest RTT with room. At once, a duplicate goes to every
+ * other subflow that has room at that moment; none follows later.
  *
  * Source: "opportunistic redundant" of ProgMP (Froemmgen et al., "A Programming
  * Model for Application-defined Multipath TCP Scheduling", Middleware 2017).
  *
- * Works for small amounts of data that must come soon, like redundant, with which
- * a slow path never falls behind here. Fails for bulk data as far as all paths
- * have room at the same time; which segments have a copy is left to chance.
+ * Works for small amounts of data that must come soon, like redundant, but a slow
+ * path never falls behind. Fails for bulk data: only segments that find room on
+ * several paths at once have duplicates, by chance.
  *
  * Differs from the source:
  * - spare_backups: the source does not look at the backup flag. On, a backup gets
- *   new data if no other is usable, and no copies.
+ *   new data if no other is usable, and no duplicates.
  */
 
 #include "parts/copies.h"
@@ -23,7 +23,7 @@ enum { SPARE_BACKUPS };
 
 static const struct mps_param opportunistic_params[] = {
 	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
-				   "use a backup if no other is usable, and for no copies"),
+				   "use a backup if no other is usable, and for no duplicates"),
 };
 
 struct opportunistic_subflow {

@@ -12,8 +12,8 @@
  * those that have room, if possible to one that did not carry it.
  *
  * Source: Yang, Wang, Amer, "Out-of-order Transmission for In-order Arrival
- * Scheduling for Multipath TCP", PAMS 2014, whose text was not at hand; the
- * module of Simone Ferlin in the out-of-tree kernel v0.89.
+ * Scheduling for Multipath TCP", PAMS 2014: we did not have its text; the module
+ * of Simone Ferlin in the out-of-tree kernel v0.89.
  *
  * Works where RTTs differ and stay as they are: little waits at the receiver.
  * Fails where they change: what is queued on a subflow cannot move any more,
@@ -27,7 +27,7 @@
  * Differs from the source:
  * - spare_backups: the module does not look whether a subflow is a backup. On, one
  *   is used only if no other is usable.
- * - rp_limit: the module, told to penalise, halves cwnd and ssthresh of a
+ * - rp_limit: the module, when it penalises, halves cwnd and ssthresh of a
  *   subflow. On, all slower ones that carry the oldest segment get a limit.
  * - always: the module queues data where nothing is in flight although there is
  *   no room, and so no acknowledgment will come. Here that subflow gets none.
@@ -49,7 +49,7 @@ static const struct mps_param otias_params[] = {
 /* How long it takes a segment that is handed to the subflow now. */
 static u64 otias_arrival_us(const struct mps_subflow *subflow)
 {
-	u64 queued_pkts = DIV_ROUND_UP((u64)subflow->unsent_bytes, max(subflow->mss_bytes, 1U));
+	u64 queued_pkts = DIV_ROUND_UP_ULL(subflow->unsent_bytes, max(subflow->mss_bytes, 1U));
 	u64 cwnd_pkts = max(mps_cwnd(subflow), 1U);
 	u64 room_pkts = 0, rounds = 0;
 
@@ -57,7 +57,7 @@ static u64 otias_arrival_us(const struct mps_subflow *subflow)
 		room_pkts = cwnd_pkts - subflow->in_flight_pkts;
 	/* it is the (queued - room + 1)th of those that wait: rounded up */
 	if (queued_pkts >= room_pkts)
-		rounds = (queued_pkts - room_pkts) / cwnd_pkts + 1;
+		rounds = div64_u64(queued_pkts - room_pkts, cwnd_pkts) + 1;
 	return rounds * subflow->srtt_us + subflow->srtt_us / 2;
 }
 

@@ -14,10 +14,9 @@
  * segments instead of bursts, and any number of paths.
  *
  * Works where rates are stable for seconds: hardly any data arrives out of order
- * over paths that are alike. Fails where rates change faster than it measures, and
- * where a path loses packets: all others wait for that path. A path that has
- * become faster shows it at the next measuring only, as far as its window has
- * grown.
+ * over paths that are alike. Fails where rates change faster than it measures,
+ * and where a path loses packets: all others wait for that path. A faster path
+ * shows only at the next measurement, and only as far as its window has grown.
  *
  * Measuring is in parts/proportional.c, the watch between two measurings in
  * parts/watch.c.

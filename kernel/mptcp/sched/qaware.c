@@ -2,21 +2,20 @@
 /* qaware: the earliest arrival, local queues counted; after the idea of QAware.
  *
  * For each subflow with room, two delays are added: how long the segment would
- * wait on this host, and half of the round-trip time without such waiting. What it
- * waits for is what the queue of the device holds, of whatever traffic, and what
- * waits in the subflow, at the rate at which the device was seen to send. The
- * least sum is chosen.
+ * wait on this host, and half of the round-trip time without such waiting. It
+ * waits for the packets in the device's queue, of all traffic, and for data in
+ * the subflow, at the measured rate of the device. The least sum is chosen.
  *
  * Source: after the idea of Shreedhar, Mohan, Kaul, Kangasharju, "QAware: A
- * Cross-Layer Approach to MPTCP Scheduling", IFIP Networking 2018. Only the
- * abstract was at hand, and no code. The paper's part: end-to-end delay estimates
- * are combined with what the queues of this host's device drivers hold. All
- * formulas are ours.
+ * Cross-Layer Approach to MPTCP Scheduling", IFIP Networking 2018. We had only
+ * the abstract, and no code. The paper's part: end-to-end delay estimates are
+ * combined with what the queues of this host's device drivers hold. All formulas
+ * are ours.
  *
- * Works where other traffic of the host fills the queue of a device: that is seen
- * at once, and not when an RTT has told of it; and that it is empty again is seen
- * also when nothing was sent there. Fails where the queue is elsewhere: it is no
- * more than minrtt then. Where the device serves flows in turn (fq_codel), a
+ * Works where other traffic of the host fills the queue of a device: qaware
+ * notices it at once, not only when an RTT shows it. It notices an empty queue,
+ * too, even if nothing was sent there. Fails where the queue is elsewhere: it is
+ * no more than minrtt then. Where the device serves flows in turn (fq_codel), a
  * segment does not wait for all that is queued, and the delay is overrated.
  *
  * Differs from the source:
@@ -29,9 +28,9 @@
  *   empty. Waiting in the subflow counts: TSQ keeps all but two packets of a
  *   subflow out of the queue of its device, and each two wait for all of it. The
  *   RTT without local waiting is the smoothed RTT less the local delay, smoothed
- *   in the same way at the same ACKs, and at least the least RTT. What it is more
- *   than that is halved with each RTT that goes by without an ACK: of a subflow
- *   that is not used nothing new would ever be known.
+ *   in the same way at the same ACKs, and at least the least RTT. Its excess over
+ *   the least RTT is halved with each RTT without an ACK: otherwise an unused
+ *   subflow would show nothing new.
  * - always: the source reads the queues of device drivers. Virtual devices have
  *   none: here it is the backlog of the queueing disciplines.
  */

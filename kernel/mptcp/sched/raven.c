@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* raven: copies, as long as it is not sure which path is the fastest.
+/* raven: duplicates, while it is unsure which path is the fastest.
  *
  * It predicts the next RTT of each subflow: a mean of the samples, in which newer
  * ones count more, and an interval around it in which 90 % of the samples of that
@@ -8,7 +8,7 @@
  * there is room now, to all others whose interval overlaps with that one.
  *
  * Source: Lee, Flinn, Tonshal, "RAVEN: Improving Interactive Latency for the
- * Connected Car", MobiCom 2018: the abstract was at hand; the authors' module
+ * Connected Car", MobiCom 2018: we had the abstract; the authors' module
  * mptcp_raven.c of June 2018 for the out-of-tree kernel v0.94, which was not
  * finished. The code that chooses the constants of a subflow is compiled out, and
  * the code that adds a sample to the mean is missing; the table of its weights is
@@ -26,16 +26,16 @@
  * - always: the constants of the second data set, the one compiled in, are used
  *   by the order of subflows: the first one's network, and for all others the
  *   second's. In the source no subflow has any, and the interval is not set.
- * - always: the first copy goes to the lowest RTT of the targets. In the source a
- *   pointer is not set there; with a single target, nothing is sent.
+ * - always: the first transmission goes to the lowest RTT of the targets. In the
+ *   source a pointer is not set there; with a single target, nothing is sent.
  * - half_life_ms: the table of weights halves at its 164th entry. The time that an
  *   entry stands for is not known; here it is 1 ms.
  * - whole_upper: the source rounds down 1 + the upper share, which makes [m,
  *   1.58 m] [m, m]. Off, it does not.
  * - always: age is counted up to 30 s. The source's tables go on to 1000 s, by
  *   no more than -17 and +6 %.
- * - always: a copy that finds no room in the instant of the decision is not made.
- *   The source puts it into a queue until there is room.
+ * - always: a duplicate that finds no room at the moment of the decision is not
+ *   sent. The source puts it into a queue until there is room.
  * - always: a backup subflow gets data if no other is usable. The source does not
  *   look at the flag.
  * - always: a reinjection goes where the default scheduler of v0.9x would send
@@ -180,4 +180,4 @@ static struct mps_ops raven_ops = {
 mps_scheduler(raven_ops);
 
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("MPTCP scheduler RAVEN: copies while it is not sure which path is fastest");
+MODULE_DESCRIPTION("MPTCP scheduler RAVEN: duplicates while it is unsure which path is fastest");

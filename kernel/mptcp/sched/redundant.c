@@ -4,12 +4,12 @@
  * The subflows take turns, a segment each. Every one walks through the data that
  * is not acknowledged yet, oldest first, and sends what it has not carried so
  * far. Having come to the end, it takes new data, which the others then have to
- * carry, too. What was acknowledged meanwhile is left out, so that a slow subflow
- * never repeats what has arrived.
+ * carry, too. Acknowledged data is left out, so that a slow subflow never repeats
+ * data that has arrived.
  *
- * Source: mptcp_redundant.c of the out-of-tree MPTCP kernels (v0.9x);
- * Froemmgen, Erbshaeusser, Buchmann, Zimmermann, Wehrle, "ReMP TCP: Low Latency
- * Multipath TCP", ICC 2016. opportunistic and whenidle copy less.
+ * Source: mptcp_redundant.c of the out-of-tree MPTCP kernels (v0.9x); Froemmgen,
+ * Erbshaeusser, Buchmann, Zimmermann, Wehrle, "ReMP TCP: Low Latency Multipath
+ * TCP", ICC 2016. opportunistic and whenidle duplicate less.
  *
  * Works for small amounts of data that must come soon, over paths that lose
  * packets or change: each segment arrives by the path that is fastest for it,
@@ -17,12 +17,14 @@
  * of the best path, at the cost of all of them.
  *
  * Differs from the source:
- * - always: a position in the source is a pointer into a queue from which what is
- *   acknowledged is freed, with an age that has to be guessed: it crashed, missed
- *   data, and sent 1.3 GB for 10 MB (its issues 392 and 474). Here it is a number.
- * - copy_held: in the source a position moves on when a segment is chosen: of one
- *   that does not fit into the window, and that another subflow sends then, there
- *   is no copy; if that is lost, all wait for a timeout. On, it is copied.
+ * - always: in the source a position is a pointer into a queue that frees
+ *   acknowledged data, with an age that has to be guessed: it crashed, missed
+ *   data, and sent 1.3 GB for 10 MB (its issues 392 and 474). Here it is a
+ *   number.
+ * - copy_held: in the source a position moves on when a segment is chosen. A
+ *   segment that does not fit into the window, and that another subflow then
+ *   sends, has no duplicate. If it is lost, all wait for a timeout. On, it is
+ *   duplicated.
  */
 
 #include "parts/turns.h"
@@ -31,7 +33,7 @@ enum { COPY_HELD };
 
 static const struct mps_param redundant_params[] = {
 	[COPY_HELD] = MPS_BOOL("copy_held", 0,
-			       "copy also what the window held back when it was chosen"),
+			       "also duplicate segments that the window held back when chosen"),
 };
 
 struct redundant_subflow {

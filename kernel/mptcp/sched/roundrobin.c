@@ -11,17 +11,17 @@
  * Alay, Bonaventure, "Experimental Evaluation of Multipath TCP Schedulers",
  * CSWS 2014.
  *
- * Works where the paths are alike. Fails where their round-trip times differ
- * and the data is not bulk: what was sent on the slow path holds up what came
- * over the fast one. Without cwnd_limited the slowest path dictates the rate,
- * and one that fails stops everything until its retransmission timeout.
+ * Works where the paths are alike. Fails where their round-trip times differ and
+ * the data is not bulk: data sent on the slow path delays data that came over the
+ * fast one. Without cwnd_limited the slowest path dictates the rate, and one that
+ * fails stops everything until its retransmission timeout.
  *
  * Differs from the source:
  * - spare_backups: the source does not look at the flag. On, a backup subflow
  *   takes part only if no other is usable.
- * - always: in the source a turn is counted in a byte, by the length of what
- *   waits rather than of what is sent; one that wrapped around, or was exceeded,
- *   stopped everything (its issue 101). Here it is counted in segments.
+ * - always: the source counts a turn in a byte, by the length of the waiting
+ *   data, not of the sent data; an overflow, or a turn that was exceeded, stopped
+ *   everything (its issue 101). Here turns are counted in segments.
  */
 
 #include "mpsched.h"

@@ -12,10 +12,10 @@
  * early, and the gap shrinks by the missing amount.
  *
  * Source: after the idea of Shi, Cui, Wang, Hu, Dai, Wang, Zheng, "STMS:
- * Improving MPTCP Throughput Under Heterogeneous Networks", USENIX ATC 2018. The
- * abstract alone was at hand: packets are kept for the fast path so that all
- * arrive in order, and how many adapts to the packets acknowledged, not to an
- * estimate of the paths. Every rule and constant here is ours.
+ * Improving MPTCP Throughput Under Heterogeneous Networks", USENIX ATC 2018. We
+ * had only the abstract: packets are kept for the fast path so that all arrive in
+ * order, and how many adapts to the packets acknowledged, not to an estimate of
+ * the paths. Every rule and constant here is ours.
  *
  * Works where delays differ and buffers are small, at the receiver, which holds
  * little, and in the network: the slow path does not stop the fast one, which

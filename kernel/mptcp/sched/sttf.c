@@ -89,7 +89,7 @@ static void sttf_init_subflow(struct mps_conn *conn, struct mps_subflow *joined)
 		least = min(least, first);
 	}
 	state->alike = most <= least + 1 ||
-		       100 * most / max(least, 1ULL) < 100 + mps_param(conn, ALPHA);
+		       div64_u64(100 * most, max(least, 1ULL)) < 100 + mps_param(conn, ALPHA);
 }
 
 static bool sttf_alike(struct mps_conn *conn)

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* thinstream: the path of the lowest one-way delay, and the others are probed.
  *
- * A stream that never fills a congestion window stays on one path, and nothing is
- * learnt of the others. Here, at the end of each burst, every path that has been
- * idle for some round trips gets a probe. It is a copy of the last segment, or,
- * with redundant=off, the last segment itself. New data goes to the path with room
- * whose latest one-way delay is the lowest.
+ * A stream that never fills a congestion window stays on one path, and the
+ * scheduler learns nothing about the others. Here, at the end of each burst,
+ * every path that has been idle for some round trips gets a probe. It is a
+ * duplicate of the last segment, or, with redundant=off, the last segment itself.
+ * New data goes to the path with room whose latest one-way delay is the lowest.
  *
  * Source: Froemmgen, Heuschkel, Koldehofe, "Multipath TCP Scheduling for Thin
  * Streams: Active Probing and One-way Delay-awareness", ICC 2018; the authors'
- * programs for ProgMP, whose text we had, while of the paper we had the abstract.
+ * programs for ProgMP: we had the text of the programs, but only the abstract of
+ * the paper.
  *
  * Works for small data that is to come soon, over paths whose delays change: it
  * moves within six round trips of the path that has become the faster one. Bulk
  * data fills all paths, as with minrtt. Fails where delays change faster than
- * that. Probes cost data on every path, redundant ones a copy, and others wait for
- * a slow path as long as it takes.
+ * that. Probes cost data on every path, redundant ones a duplicate, and others
+ * wait for a slow path as long as it takes.
  *
  * Differs from the source:
  * - owd: the source has each idea in a program of its own: two that probe, and
@@ -46,7 +47,7 @@ enum { REDUNDANT, PROBE_RTTS, OWD, STAY_US, LATEST_RTT, ANY_CLOCK, SPARE_BACKUPS
 
 static const struct mps_param thinstream_params[] = {
 	[REDUNDANT]  = MPS_BOOL("redundant", 1,
-				"probe with a copy of the last segment, not with itself"),
+				"probe with a duplicate of the last segment; off: with itself"),
 	[PROBE_RTTS] = MPS_UINT("probe_rtts", 0, 100000, 5, "round trips",
 				"a path is probed when it was idle for so long; 0: never"),
 	[OWD]	     = MPS_BOOL("owd", 1,

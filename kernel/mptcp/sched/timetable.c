@@ -4,10 +4,10 @@
  * A schedule says in which order the segments of all subflows arrive, if each
  * delivers a window of them in every round trip, evenly spread, the first segment
  * after half a round trip. A subflow with room sends the first unsent segment
- * that is its own. What has not been sent is scheduled again when the schedule
- * ends, when nothing unsent is left for the subflow that asks, or when a subflow
- * comes, goes or changes. A reinjection goes where the default scheduler of v0.9x
- * would send it.
+ * that is its own. Unsent data is scheduled again when the schedule ends, when
+ * nothing unsent is left for the subflow that asks, or when a subflow comes, goes
+ * or changes. A reinjection goes where the default scheduler of v0.9x would send
+ * it.
  *
  * Source: ours. The schedule of daps (Sarwar et al., WAINA 2013; Kuhn et al., ICC
  * 2014), which queues segments in advance, and a window in each half of an RTT:

@@ -3,19 +3,19 @@
  *
  * The application announces its units, such as the frames of a video, with their
  * sizes, deadlines, importance and dependencies (docs/units.md). Before the next
- * one begins, the scheduler adds up: what all paths together can have brought by a
- * deadline, against all that is before its end in the queue. A unit that will miss
- * its deadline has less important ones before it dropped, if that helps; one that
- * will not be there before it is of no use, and what depends on it, is dropped
- * itself. Whatever is left is sent in order, on the available path of the lowest
- * RTT, or the unit waits for a faster one that is only full where the other one
- * would bring it too late.
+ * one begins, the scheduler goes through them: it compares the data that all
+ * paths can deliver before a unit's deadline with the data up to its end in the
+ * queue. If a unit will miss its deadline, less important ones before it are
+ * dropped, if that helps. A unit that would still arrive after it expires is
+ * useless, and is dropped with all that depend on it. Whatever is left is sent in
+ * order, on the available path of the lowest RTT, or the unit waits for a faster
+ * one that is only full where the other one would bring it too late.
  *
  * Source: after the idea of Corbillon, Aparicio-Pardo, Kuhn, Texier, Simon,
- * "Cross-Layer Scheduler for Video Streaming over MPTCP", MMSys 2016. Only the
- * abstract was at hand, and no code. The paper's part: the scheduler knows the
- * units of the video, and sends only what arrives in time and can be decoded.
- * Every formula is ours.
+ * "Cross-Layer Scheduler for Video Streaming over MPTCP", MMSys 2016. We had only
+ * the abstract, and no code. The paper's part: the scheduler knows the units of
+ * the video, and sends only what arrives in time and can be decoded. Every
+ * formula is ours.
  *
  * Works where a live video needs a little more than the paths carry: others fall
  * behind until every frame is late. Fails where windows and RTTs say little of the

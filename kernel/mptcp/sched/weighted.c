@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* weighted: shares, costs and caps of paths.
  *
- * Path 1 belongs to the first subflow, path 2 to the second, and so on to 8.
- * The cheapest usable paths carry the data (costN). They divide it by their
- * shares (shareN), counted in bytes: each segment goes to the path with room
- * that is farthest behind its share. With strict, the segment waits for the
- * path that is farthest behind of all: the shares hold, and the slowest path
- * dictates the rate. Dearer paths help when the cheaper ones cannot keep up:
- * after some data has waited without a break for patience_ms, until none waits.
- * A path that has carried its cap (capN_mb) is used only when no other is
- * usable, like a path of share 0 and a backup.
+ * Path 1 belongs to the first subflow, path 2 to the second, and so on to 8. The
+ * cheapest usable paths carry the data (costN). They divide it by their shares
+ * (shareN), counted in bytes: each segment goes to the path with room that is
+ * farthest behind its share. With strict, the segment waits for the path that is
+ * farthest behind of all: the shares hold, and the slowest path dictates the
+ * rate. More expensive paths help when the cheaper ones cannot keep up: after
+ * some data has waited without a break for patience_ms, until none waits. A path
+ * that has carried its cap (capN_mb) is used only when no other is usable, like a
+ * path of share 0 and a backup.
  *
  * With fastest, the lowest smoothed RTT chooses among paths of one cost. With
- * max_rtt_ms and max_loss_permille, a path that is slower, or loses more, is
- * dear: as dear as the dearest other one, or dearer, if none of them is. While
- * such a path is not used, a copy of a segment measures it ten times a second.
+ * max_rtt_ms and max_loss_permille, a path that is slower, or loses more, counts
+ * as expensive: it costs as much as the most expensive other path, or one more if
+ * its own cost is the highest. While such a path is unused, a duplicate of a
+ * segment measures it ten times a second.
  *
  * Source: none for the whole; asked for by people whose LTE is metered. Shares
  * are kept as in deficit round robin (Shreedhar, Varghese, SIGCOMM 1995), by
@@ -30,14 +31,16 @@
  * room for its own; with bulk data the ACKs dictate them.
  *
  * A path that had no room, or was not usable, catches up with at most 64 KiB of
- * its share (with strict, a usable one with all of it). Reinjected data counts
- * on its new path; TCP's retransmissions do not count.
+ * its share, or with the latest pick of another path if that is more (with strict,
+ * a usable one with all of it). Reinjected data counts on its new path; TCP's
+ * retransmissions do not count.
  *
  * Costs are in parts/weighted_cost.c, shares in parts/weighted_share.c.
  *
  * Differs from the source:
- * - patience_ms: cheapest pipe first uses a dearer path as soon as the cheaper
- *   ones have no room, as 0 does. By default data waits, if it fits the cheap one.
+ * - patience_ms: cheapest pipe first uses a more expensive path as soon as the
+ *   cheaper ones have no room, as 0 does. By default data waits, if it fits the
+ *   cheap one.
  * - fastest: of paths of one priority, cheapest pipe first takes the lowest RTT,
  *   as on does. By default shares decide.
  * - always: ATSSS measures paths with packets of its own. TCP measures the same
@@ -46,7 +49,7 @@
 
 #include "parts/weighted.h"
 
-/* A path that exceeds is measured again after so long without data. */
+/* A path that exceeds a limit is measured again after this time without data. */
 #define MEASURE_NS		(100 * NSEC_PER_MSEC)
 
 static const struct mps_param weighted_params[] = {
@@ -76,12 +79,12 @@ static const struct mps_param weighted_params[] = {
 	MPS_UINT("cap8_mb", 0, U32_MAX, 0, "MB", "that path 8 carries"),
 	MPS_BOOL("strict", 0, "wait for the path whose turn it is"),
 	MPS_UINT("patience_ms", 0, 60000, 100, "ms",
-		 "that data waits for the cheaper paths before a dearer one is used"),
+		 "how long data waits for the cheaper paths"),
 	MPS_BOOL("fastest", 0, "of paths of one cost the lowest RTT, and not by shares"),
 	MPS_UINT("max_rtt_ms", 0, 60000, 0, "ms",
-		 "a path whose smoothed RTT exceeds it is a dear one; 0: none does"),
+		 "a path whose smoothed RTT exceeds it counts as expensive; 0: none does"),
 	MPS_UINT("max_loss_permille", 0, 1000, 0, "of 1000",
-		 "a path that loses more packets is a dear one; 0: none does"),
+		 "a path that loses more packets counts as expensive; 0: none does"),
 };
 
 struct weighted_conn {
@@ -166,8 +169,8 @@ static u64 patience_ends_ns(struct mps_conn *conn)
 	return state->waiting_ns + (u64)mps_param(conn, PATIENCE_MS) * NSEC_PER_MSEC;
 }
 
-/* A copy of the oldest segment on a path that exceeds. Such a path carries no data, and
- * nothing else would show that it has become better.
+/* A duplicate of the oldest segment on a path that exceeds a limit. Such a path carries no
+ * data, and nothing else would show that it has become better.
  */
 static bool measure(struct mps_conn *conn, struct mps_pick *pick)
 {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* whenidle: copies only when there is nothing new to send.
+/* whenidle: duplicates only when there is nothing new to send.
  *
- * New data goes to the lowest RTT with room. When there is none, data on its way
- * is copied, the oldest segment first, to the lowest RTT of those that did not
- * carry it.
+ * New data goes to the lowest RTT with room. Without new data, the oldest segment
+ * in flight is duplicated first, on the lowest RTT of the subflows with room that
+ * did not carry it.
  *
  * Source: "redundant if Q empty" of ProgMP (Froemmgen et al., "A Programming
  * Model for Application-defined Multipath TCP Scheduling", Middleware 2017).
  *
  * Works for bulk data and messages alike: it spends only what would be idle, and
- * the end of the data is on all paths. Fails to protect more than that end: what
- * comes before has no copy.
+ * the end of the data is on all paths. Fails to protect more than that end:
+ * earlier data has no duplicate.
  *
  * Differs from the source:
  * - spare_backups: the source does not look at the backup flag. On, a backup gets
- *   new data if no other is usable, and no copies.
+ *   new data if no other is usable, and no duplicates.
  */
 
 #include "parts/copies.h"
@@ -24,7 +24,7 @@ enum { SPARE_BACKUPS };
 
 static const struct mps_param whenidle_params[] = {
 	[SPARE_BACKUPS] = MPS_BOOL("spare_backups", 0,
-				   "use a backup if no other is usable, and for no copies"),
+				   "use a backup if no other is usable, and for no duplicates"),
 };
 
 /* The oldest segment that a subflow with room has not carried, on the lowest
@@ -76,4 +76,4 @@ static struct mps_ops whenidle_ops = {
 mps_scheduler(whenidle_ops);
 
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("MPTCP scheduler: copies when there is nothing new to send");
+MODULE_DESCRIPTION("MPTCP scheduler: duplicates when there is nothing new to send");

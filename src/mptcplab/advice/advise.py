@@ -30,6 +30,7 @@ from mptcplab.advice.ranking import Ranking, Values, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab.engine import Rig
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import one_of, shown
 from mptcplab.runs import cost, single, store
 from mptcplab.runs.entries import Entry
@@ -210,7 +211,7 @@ class Advice:
 
     `overall` has the finalists with all figures, the best for all goals that are not in `give_up`
     first. `extra` is what the finalists sent beyond one copy of each byte, in % (the median, with
-    the load of the goal latency). `runs` is the total number of runs.
+    the load of the goal latency). `runs` is the total number of runs, all with `kernel`.
     """
 
     base: Scenario
@@ -224,6 +225,7 @@ class Advice:
     extra: Mapping[str, float]
     failures: Sequence[str]
     runs: int
+    kernel: KernelBuild
     builds: Mapping[str, str]
 
 
@@ -321,6 +323,7 @@ def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], No
         },
         failures=measured.failures,
         runs=measured.count,
+        kernel=rig.kernel,
         builds=single.builds(rig.kernel, rig.guest),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 from rich.text import Text
 
+from mptcplab import __version__
 from mptcplab.advice import ranking
 from mptcplab.advice.advise import (
     MUCH_EXTRA,
@@ -25,6 +26,8 @@ from mptcplab.advice.advise import (
     Overall,
 )
 from mptcplab.advice.goals import Goal
+from mptcplab.lab import adapter, package
+from mptcplab.lab.kernel import KernelBuild, refused_by_adapter
 from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.mistakes import one_of
@@ -33,6 +36,7 @@ from mptcplab.report.catalogue_tables import ruled
 from mptcplab.runs import store
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.scheduler import Choice
 from mptcplab.scenario.workload import Cbr
 from mptcplab.units import format_rate, format_time
 
@@ -47,6 +51,11 @@ PICTURE = "advice"
 _SURE, _LIKELY = 0.95, 0.8
 _MOST_NAMED = 4  # in a sentence
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+_PACKAGE = f"{package.NAME}-dkms_{__version__}_all.deb"
+_SENDERS = {"up": ("client",), "down": ("server",), "both": ("server", "client")}
+# Their order of paths is that of the scenario if all but the first are backups, whichever subflow
+# is created first.
+_HEED_BACKUPS = ("backup", "overflow")
 _ROW_HEIGHT, _FRAME_HEIGHT = 0.28, 1.1  # inches
 
 _UNKNOWN = """\
@@ -61,7 +70,8 @@ def text(advice: Advice) -> str:
     base = advice.base
     head = (
         f"{_paths(base)}; {_varied(advice)}.\n"
-        f"{len(advice.variations)} variations, {advice.runs} runs, seeds from {base.seed} on."
+        f"{len(advice.variations)} variations, {advice.runs} runs, seeds from {base.seed} on"
+        f"{f'; with the kernel {advice.kernel.name}' if advice.kernel.name else ''}."
         f"{_quick(advice.effort)}"
     )
     return "\n\n".join(
@@ -105,22 +115,40 @@ def table(advice: Advice) -> Group:
 
 
 def use(advice: Advice) -> str:
-    """How to use it."""
+    """How to use it: the lines for each end, and how to have its scheduler there."""
     chosen = advice.overall[0].name if advice.overall else advice.judged[0].ranking.chosen
-    candidate = advice.candidates[chosen]
-    ways = {"up": "client", "down": "server", "both": "client, and the server"}
-    lines = [
-        f"To use {_name(chosen)}, at the end that sends (here the "
-        f"{ways[advice.base.workload.direction]}):",
-        f"  sysctl -w {' '.join(_sysctls(candidate))}",
+    candidate, base = advice.candidates[chosen], advice.base
+    senders = _SENDERS[base.workload.direction]
+    further = len(base.paths) - 1
+    packaged = _is_packaged(candidate)
+    lines = [f"To use {_name(chosen)}, as root:"]
+    for end in ("server", "client"):
+        lines.append(f"At the {end}{', which sends' if end in senders else ''}:")
+        if end in senders:
+            lines += [f"  apt install ./{_PACKAGE}"] * packaged
+            lines.append(f"  sysctl -w {' '.join(_sysctls(candidate))}")
+        lines.append(f"  ip mptcp limits set subflow {further}")
+        if end == "client":
+            lines += _endpoints(candidate.scheduler, base)
+    about = [
+        "Programs at both ends need sockets of MPTCP, as by mptcpize run. Each path has an "
+        f"address, a device and a route of its own; the default route leaves by "
+        f"{base.paths[0].name}, since the first subflow is path 1."
     ]
-    if candidate.scheduler.name != scheduler.DEFAULT:
-        lines.append(
-            f"{candidate.scheduler.name} needs a kernel with the patches of kernel/patches/:\n"
-            "upstream Linux has default only."
+    if len(senders) == 1:
+        (other,) = {"client", "server"}.difference(senders)
+        about.append(f"The sender decides: to send as well, the {other} needs the same lines.")
+    if packaged:
+        about.append(
+            "mptcplab scheduler package makes the package, for Debian with Linux 6.6 or newer."
         )
-    if congestion.find(congestion.name_of(candidate.cc)).file is not None:
-        lines.append(f"{candidate.cc} needs one, too: upstream does not have it.")
+    about += _unpackaged(candidate, advice.kernel)
+    lines.append(textwrap.fill(" ".join(about), width=80, break_on_hyphens=False))
+    if candidate.scheduler.name != scheduler.DEFAULT and not advice.kernel.has_adapter:
+        lines += [
+            "For advice on the package's schedulers, ask again with --kernel plain, made by:",
+            "  mptcplab kernel build --engine-only --name plain",
+        ]
     return "\n".join([*lines, "", _UNKNOWN])
 
 
@@ -137,6 +165,7 @@ def document(advice: Advice) -> dict[str, Any]:
                 "cc": each.cc,
                 "sysctls": _sysctls(each),
                 "extra_percent": advice.extra.get(name),
+                **({"without": list(lost)} if (lost := _losses(advice, name)) else {}),
             }
             for name, each in advice.candidates.items()
         },
@@ -213,6 +242,13 @@ def _quick(effort: Effort) -> str:
     )
 
 
+def _losses(advice: Advice, name: str) -> tuple[str, ...]:
+    """What the scheduler of a candidate lacked in the runs, without our patches."""
+    choice = advice.candidates[name].scheduler
+    ours = choice.name in adapter.carried() and choice.digest is None
+    return adapter.lost(choice.name) if advice.kernel.has_adapter and ours else ()
+
+
 def _varied(advice: Advice) -> str:
     return f"each value {uncertainty.text(advice.uncertain)}"
 
@@ -226,6 +262,8 @@ def _paragraph(advice: Advice, judged: Judged) -> str:
         *_against(judged),
         _how_sure(judged),
     ]
+    if losses := _losses(advice, ranked.chosen):
+        sentences.insert(0, f"Without {one_of(losses, 'and')}.")
     extra = advice.extra.get(ranked.chosen)
     if extra is not None and extra > MUCH_EXTRA:
         sentences.append(f"For this it sends {_number(extra)} % more than necessary.")
@@ -234,7 +272,7 @@ def _paragraph(advice: Advice, judged: Judged) -> str:
     )
     if upstream and not advice.candidates[ranked.chosen].is_upstream:
         what = _interval(ranked.standings[upstream].figure)
-        sentences.append(f"Without another kernel: {_name(upstream)}, {what} {unit}.")
+        sentences.append(f"Linux's own: {_name(upstream)}, {what} {unit}.")
     others = [other for other in ranked.as_good if other != ranked.chosen]
     if others:
         sentences.append(f"As good, but less simple: {_named(others)}.")
@@ -352,6 +390,37 @@ def _finalists(advice: Advice) -> list[str]:
             places.setdefault(name, []).append(place)
     overall = advice.overall[0].name if advice.overall else None
     return sorted(places, key=lambda name: (name != overall, sum(places[name]), name))
+
+
+def _is_packaged(candidate: Candidate) -> bool:
+    """Whether the package has what this candidate needs besides Linux."""
+    choice = candidate.scheduler
+    ours = choice.digest is None and choice.name in adapter.carried()
+    return ours and all(each.name != scheduler.RECOVERY.name for each in choice.changed)
+
+
+def _unpackaged(candidate: Candidate, kernel: KernelBuild) -> Iterator[str]:
+    """What of a candidate no package has, and what its scheduler loses with the package."""
+    choice = candidate.scheduler
+    if _is_packaged(candidate):
+        if losses := adapter.lost(choice.name):
+            runs = "as in these runs" if kernel.has_adapter else "which it had in these runs"
+            yield f"In the package, {choice.name} lacks {one_of(losses, 'and')}, {runs}."
+    elif choice.digest:
+        yield f"mptcplab scheduler package makes a package of {choice.name}, from its file."
+    elif choice.name != scheduler.DEFAULT:
+        why = refused_by_adapter().get(choice.name, f"{scheduler.RECOVERY.name} changes TCP")
+        yield f"{choice.label} needs the patches of kernel/patches/: {why}."
+    if congestion.find(congestion.name_of(candidate.cc)).file is not None:
+        yield f"{candidate.cc} needs our files in the kernel: Linux does not have it."
+
+
+def _endpoints(choice: Choice, base: Scenario) -> Iterator[str]:
+    """The client's endpoint for each path, the first one first also for who heeds backups."""
+    placed = any(each.name.startswith("place") for each in choice.changed)
+    for number, path in enumerate(base.paths):
+        backup = " backup" if number and choice.name in _HEED_BACKUPS and not placed else ""
+        yield f"  ip mptcp endpoint add ADDRESS dev DEVICE subflow{backup}  # {path.name}"
 
 
 def _sysctls(candidate: Candidate) -> list[str]:

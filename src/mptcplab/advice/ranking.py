@@ -157,12 +157,10 @@ def _sure(costs: Mapping[str, Any], chosen: str, scale: Scale) -> float:
     drawn = resamples(table.shape[1])
     # by resample and candidate; of those with the same median, the best is that with the best mean
     medians, means = np.median(table[:, drawn], axis=2).T, table[:, drawn].mean(axis=2).T
-    best = np.lexsort((means, medians), axis=1)[:, 0]
+    best = np.lexsort((means, medians))[:, 0]
     mine, others = table[names.index(chosen)][drawn], table[best[:, None], drawn]
     deficits = np.median(mine - others, axis=1)
-    margins = np.full(_RESAMPLES, scale.margin)
-    if not scale.absolute:
-        margins *= np.abs(medians.min(axis=1))
+    margins = scale.margin * (1 if scale.absolute else np.abs(medians.min(axis=1)))
     as_good = (deficits <= margins) & (_mean(mine, others, scale) <= scale.margin)
     return float(np.mean(as_good))
 

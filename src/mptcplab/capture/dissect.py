@@ -232,7 +232,7 @@ class _Table:
         target = heads.target << np.uint64(16) | u16[heads.at + 2]
         track = self._track(number, heads, source, target, content)
         found = {"track": track, "forward": source == self._sources[track], **columns}
-        none = np.zeros(len(track), np.uint8)
+        none = np.zeros(len(track))
         for name, kind in _COLUMNS.items():
             self._parts[name].append(found.get(name, none).astype(kind, copy=False))
         self.count += len(track)
@@ -286,14 +286,14 @@ class _Reader:
     def read(self, number: int, file: Path, progress: Progress) -> None:
         import cypcap
 
-        if file.is_dir():
-            raise _NoCaptureError("a directory; a capture file is expected (pcap or pcapng)")
         try:
             size = file.stat().st_size
         except FileNotFoundError:
             raise _NoCaptureError("there is no such file") from None
         except OSError as error:
             raise _NoCaptureError(f"cannot be read: {error.strerror}") from None
+        if file.is_dir():
+            raise _NoCaptureError("a directory; a capture file is expected (pcap or pcapng)")
         if not os.access(file, os.R_OK):
             raise _NoCaptureError("cannot be read: Permission denied")
         before = self._count
@@ -324,35 +324,31 @@ class _Reader:
         begin = np.cumsum(lengths + _RECORD_BYTES) - lengths + _FILE_HEADER_BYTES
         end = begin + lengths
         u8, u16, u32 = content, _unaligned(content, ">u2"), _unaligned(content, ">u4")
-        ip, family, place = _HEADERS[link](begin, end, u8, u16, u32)
+        ip, family, place = _HEADERS[link](begin, content)
 
         # IP: no later fragments. What was not captured is neither here, or cut off below
-        four, six = family == 4, family == 6
-        head_bytes = (u8[np.where(four, ip, 0)] & 15).astype(np.int64) * 4
-        protocol = u8[np.where(four, ip + 9, np.where(six, ip + 6, 0))]
+        head_bytes = (u8[ip] & 15).astype(np.int64) * 4
+        four, six = (family == 4) & (head_bytes >= 20), family == 6
+        protocol = u8[ip + np.where(four, 9, 6)]
         cut = six & (protocol == _FRAGMENT)
-        protocol = np.where(cut, u8[np.where(cut, ip + 40, 0)], protocol)
+        protocol = np.where(cut, u8[ip + 40], protocol)
         ours = (protocol == _TCP) | (protocol == _UDP)
-        four &= ours & (u16[np.where(four, ip + 6, 0)] & 0x1FFF == 0)
-        six &= ours & (~cut | (u16[np.where(cut, ip + 42, 0)] & 0xFFF8 == 0))
-        keep = np.flatnonzero(four | six)
+        place_in_whole = np.where(four, u16[ip + 6] & 0x1FFF, cut * (u16[ip + 42] & 0xFFF8))
+        keep = np.flatnonzero((four | six) & ours & (place_in_whole == 0))
         self._others += len(ip) - len(keep)
         if not len(keep):
             return
         begin, end, ip, place, four, cut, head_bytes, protocol = (
             each[keep] for each in (begin, end, ip, place, four, cut, head_bytes, protocol)
         )
-        source: Array
-        target: Array
-        ip_total: Array
         if four.all():
             source, target = u32[ip + 12].astype(np.uint64), u32[ip + 16].astype(np.uint64)
             ip_total = u16[ip + 2].astype(np.int64)
             ttl = u8[ip + 8]
         else:
             head_bytes = np.where(four, head_bytes, 40 + _FRAGMENT_HEAD_BYTES * cut)
-            source = np.where(four, u32[ip + 12], _fold(u32, np.where(four, 0, ip + 8)))
-            target = np.where(four, u32[ip + 16], _fold(u32, np.where(four, 0, ip + 24)))
+            source = np.where(four, u32[ip + 12], _fold(u32, ip + 8))
+            target = np.where(four, u32[ip + 16], _fold(u32, ip + 24))
             ip_total = np.where(four, u16[ip + 2], u16[ip + 4].astype(np.int64) + 40)
             ttl = np.where(four, u8[ip + 8], u8[ip + 7])
         # 0: to be segmented by the network card, or longer than IP's field can express
@@ -360,11 +356,9 @@ class _Reader:
         length = np.where(ip_total <= 40 * ~four, on_wire, ip_total) - head_bytes
         at = ip + head_bytes
         heads = _Heads(begin, end, ip, place, four, source, target, ttl, at, length)
-        # IP options can push the next header out of the captured bytes; all have a minimum size
-        tcp = (protocol == _TCP) & (end >= at + 20) & (head_bytes >= 20)
-        tcp &= u8[np.where(tcp, at + 12, 0)] >= 5 << 4
-        udp = (protocol == _UDP) & (end >= at + _UDP_HEAD_BYTES) & (head_bytes >= 20)
-        udp &= u16[np.where(udp, at + 4, 0)] >= _UDP_HEAD_BYTES
+        # IP options can push the next header out of the captured bytes; it has a minimum size
+        tcp = (protocol == _TCP) & (end >= at + 20) & (u8[at + 12] >= 5 << 4)
+        udp = (protocol == _UDP) & (end >= at + _UDP_HEAD_BYTES) & (u16[at + 4] >= _UDP_HEAD_BYTES)
         self._others += int((~tcp).sum())
         if tcp.any():
             self._add_tcp(number, heads if tcp.all() else heads.those(tcp), content)
@@ -539,8 +533,7 @@ def _print(heads: _Heads, content: Array) -> Array:
     end = np.minimum(heads.end, heads.at + u16[heads.at + 4])
     for word in range(_PRINT_WORDS):
         at = heads.at + _UDP_HEAD_BYTES + 4 * word
-        there = np.clip(end - at, 0, 4).astype(np.uint64)
-        behind = np.uint64(32) - np.uint64(8) * there
+        behind = np.uint64(8) * np.maximum(at + 4 - end, 0).astype(np.uint64)
         number = _mix(number ^ (u32[at].astype(np.uint64) >> behind << behind))
     return number
 
@@ -563,8 +556,8 @@ def _family(ethertype: Array) -> Array:
     return np.where(ethertype == _ETHERTYPE_IPV4, 4, np.where(ethertype == _ETHERTYPE_IPV6, 6, 0))
 
 
-def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del u8
+def _ethernet(begin: Array, content: Array) -> _Header:
+    u16, u32 = _unaligned(content, ">u2"), _unaligned(content, ">u4")
     ip = begin + 14
     kind = u16[begin + 12]
     for _ in range(2):
@@ -572,34 +565,32 @@ def _ethernet(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _H
         if not tagged.any():
             break
         ip = np.where(tagged, ip + 4, ip)
-        kind = u16[np.minimum(ip - 2, end)]
+        kind = u16[ip - 2]
     to = u32[begin].astype(np.uint64) << np.uint64(16) | u16[begin + 4]
     from_ = u32[begin + 6].astype(np.uint64) << np.uint64(16) | u16[begin + 10]
     # the product is the same in both directions, and rarely the product of two other addresses
     return ip, _family(kind), to * from_
 
 
-def _cooked(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del end, u8, u32
-    return begin + 16, _family(u16[begin + 14]), np.zeros_like(begin)
+def _cooked(begin: Array, content: Array) -> _Header:
+    return begin + 16, _family(_unaligned(content, ">u2")[begin + 14]), np.zeros_like(begin)
 
 
-def _cooked_2(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del end, u8
+def _cooked_2(begin: Array, content: Array) -> _Header:
+    u16, u32 = _unaligned(content, ">u2"), _unaligned(content, ">u4")
     return begin + 20, _family(u16[begin]), u32[begin + 4].astype(np.uint64)
 
 
-def _raw(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
-    del end, u16, u32
-    return begin, u8[begin] >> 4, np.zeros_like(begin)
+def _raw(begin: Array, content: Array) -> _Header:
+    return begin, content[begin] >> 4, np.zeros_like(begin)
 
 
-def _loopback(begin: Array, end: Array, u8: Array, u16: Array, u32: Array) -> _Header:
+def _loopback(begin: Array, content: Array) -> _Header:
     """The 4 bytes before IP are an address family, whose number differs between systems."""
-    return _raw(begin + 4, end, u8, u16, u32)
+    return _raw(begin + 4, content)
 
 
-_HEADERS: dict[int, Callable[[Array, Array, Array, Array, Array], _Header]] = {
+_HEADERS: dict[int, Callable[[Array, Array], _Header]] = {
     _ETHERNET: _ethernet,
     _COOKED: _cooked,
     _COOKED_2: _cooked_2,

@@ -39,7 +39,8 @@ def schedulers(_context: click.Context, _option: click.Parameter, incomplete: st
         return [_item(last, kind="file")] if not before else []
     known = scheduler.known()
     found = {
-        name: (each.summary, (*each.parameters, each.recovery)) for name, each in known.items()
+        name: (each.summary, (*each.parameters, *each.common_parameters))
+        for name, each in known.items()
     }
     return _choices(before, last, {**found, scheduler.ALL: ("all of these", ())})
 

@@ -74,6 +74,10 @@ _ENGINE_PATCHES, _OWN_FILES_PATCH = "engine", "-mptcp-build-the-files-"
 _FRAMEWORK_PATCHES = "-mptcp-sched-"
 _TESTS = "tests/"
 _FRAMEWORK_FILES = ("sched/", "parts/", _TESTS)
+# Or the adapter, which carries most schedulers without these patches; not all, as a file says. It
+# is tried with the series that we have patches for.
+_ADAPTER, _REFUSED = "adapter", "adapter/refused"
+_HAS_ADAPTER = "\nCONFIG_MPTCP_LAB_ADAPTER=y\n"
 # Beside a finished kernel, and beside a module.
 _ABOUT, OF_KERNEL = "about.json", "kernel"
 # Below kernel/mptcp: a run uses one or two of these files.
@@ -85,8 +89,9 @@ class Stock:
     """A distribution's kernel (stock_package.py): its package, and what it brings.
 
     `release` is the version that the kernel reports. `modules` are files, NAME.ko, and `ccs` the
-    congestion controls that it can have. In its virtual machine an instruction takes
-    `instruction_ns`. `packages` are the files that it was extracted from.
+    congestion controls that it can have; the modules of `schedulers` are beside `image`. In its
+    virtual machine an instruction takes `instruction_ns`. `packages` are the files that it was
+    extracted from.
     """
 
     package: str
@@ -94,6 +99,7 @@ class Stock:
     release: str
     modules: tuple[Path, ...] = ()
     ccs: tuple[str, ...] = ()
+    schedulers: tuple[str, ...] = ()
     instruction_ns: int = 1
     packages: tuple[Path, ...] = field(default=(), compare=False)
 
@@ -115,8 +121,16 @@ class KernelBuild:
 
     @property
     def has_framework(self) -> bool:
-        """Whether it can have other schedulers than upstream's own, `default`."""
+        """Whether it can have all our schedulers, not only upstream's own, `default`."""
         return self.stock is None and _has_framework(self.variant)
+
+    @property
+    def has_adapter(self) -> bool:
+        """Whether it can have those schedulers that need no patches for MPTCP."""
+        if self.stock:
+            return bool(self.stock.schedulers)
+        here = self.variant == ENGINE_ONLY and self.config.is_file()
+        return here and _HAS_ADAPTER in self.config.read_text()
 
     @property
     def flavour(self) -> str:
@@ -451,6 +465,12 @@ def schedulers() -> tuple[str, ...]:
     return ("default", *sorted(path.stem for path in own))
 
 
+def refused_by_adapter() -> dict[str, str]:
+    """The schedulers that need our patches for MPTCP, each with the reason."""
+    lines = (resources.KERNEL / "mptcp" / _REFUSED).read_text().splitlines()
+    return dict(line.split(": ", 1) for line in lines if not line.startswith("#"))
+
+
 def place() -> Path:
     """The directory of all kernels in the cache."""
     return doctor.cache_dir() / "kernel"
@@ -574,7 +594,13 @@ class _Inputs:
     @classmethod
     def read(cls, source: Source, variant: str, compiler: Compiler | None = None) -> Self:
         """Reads the files of the package; `compiler` is this machine's GCC unless given."""
-        fragments = [resources.KERNEL / f"{name}.config" for name in ("lab", *VARIANTS[variant])]
+        with_adapter = (
+            variant == ENGINE_ONLY
+            and source.commit is None
+            and kernel_tree.series_of(source.version) in kernel_tree.supported_series()
+        )
+        names = ("lab", *VARIANTS[variant], *([_ADAPTER] if with_adapter else []))
+        fragments = [resources.KERNEL / f"{name}.config" for name in names]
         for path in fragments:
             if not path.exists():
                 raise MptcplabError(
@@ -589,11 +615,11 @@ class _Inputs:
                 for path in patches
                 if path.parent.name == _ENGINE_PATCHES or _OWN_FILES_PATCH in path.name
             ]
+        left_out: tuple[str, ...] = (f"{_ADAPTER}/",)
         if not _has_framework(variant):
             patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
-            own = {
-                name: text for name, text in own.items() if not name.startswith(_FRAMEWORK_FILES)
-            }
+            left_out = (_TESTS,) if with_adapter else (*left_out, *_FRAMEWORK_FILES)
+        own = {name: text for name, text in own.items() if not name.startswith(left_out)}
         return cls(
             variant=variant,
             source=source,

@@ -18,25 +18,26 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
-from mptcplab.lab import doctor, engine
+from mptcplab.lab import doctor, engine, stock_package
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
 from mptcplab.plan import plan
+from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 from mptcplab.units import counted
 
 #: The guest uses 100 MiB of it; QEMU takes more beside it.
 MEMORY_MIB = 1024
 _QEMU_MIB = 400
-_IMAGE = "initramfs"
-_LINE = "line"
+#: In the directory of a run: what a machine is given, and what it sends over its second line.
+IMAGE, LINE = "initramfs", "line"
 _POLL_S = 0.1
 
 
@@ -80,9 +81,9 @@ def run(
     kernel, watch = rig.kernel, watch or Watch()
     assert kernel.stock is not None
     text = plan_text(scenario, kernel)
-    given = {f"lab/{file.name}": file.read_bytes() for file in kernel.stock.modules}
+    given = {f"lab/{file.name}": file.read_bytes() for file in _modules(scenario, kernel)}
     given[f"lab/{run_files.PLAN}"] = text.encode()
-    image, line = directory / _IMAGE, directory / _LINE
+    image, line = directory / IMAGE, directory / LINE
     try:
         (directory / run_files.PLAN).write_text(text)
         image.write_bytes(initramfs(rig.guest.program.read_bytes(), given))
@@ -117,7 +118,7 @@ def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
     """The plan of a run with a kernel; in a virtual machine if it is a distribution's."""
     if kernel.stock is None:
         return plan.render(scenario)
-    modules = [f"insmod {file.name}" for file in kernel.stock.modules]
+    modules = [f"insmod {file.name}" for file in _modules(scenario, kernel)]
     # captures take CPU time there: none but the client's
     lines = [
         line
@@ -127,12 +128,24 @@ def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
     return "\n".join([*modules, *lines, ""])
 
 
+def _modules(scenario: Scenario, kernel: KernelBuild) -> list[Path]:
+    """The modules of a run, in the order of loading."""
+    assert kernel.stock is not None
+    if scenario.transport == "tcp" or scenario.scheduler.name == scheduler.DEFAULT:
+        return [*kernel.stock.modules]
+    ours = (stock_package.ADAPTER, f"{stock_package.MODULE_PREFIX}{scenario.scheduler.name}")
+    return [*kernel.stock.modules, *(kernel.image.with_name(f"{name}.ko") for name in ours)]
+
+
 def initramfs(
     program: bytes, given: Mapping[str, bytes], programs: Mapping[str, bytes] | None = None
 ) -> bytes:
     """A newc archive with process 1, read-only files of the run, and further `programs`."""
+    names = [PurePosixPath(name) for name in (*given, *(programs or ()))]
+    places = (str(place) for name in names for place in reversed(name.parents))
+    directories = dict.fromkeys([*_DIRECTORIES, *places])
     entries = [
-        *((name, 0o040755, b"") for name in _DIRECTORIES),
+        *((name, 0o040755, b"") for name in directories if name != "."),
         ("dev/console", 0o020600, b""),
         ("init", 0o100755, program),
         *((name, 0o100444, content) for name, content in given.items()),
@@ -165,12 +178,25 @@ def received(line: bytes) -> dict[str, bytes]:
 
 
 def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
-    """QEMU's command line, in the directory of the run; setpriv makes it die with this thread."""
+    """QEMU's command line, in the directory of the run."""
     assert kernel.stock is not None
-    # QEMU takes a power of two
-    shift = kernel.stock.instruction_ns.bit_length() - 1
-    arguments = [*_ARGUMENTS, _NO_IPV6, f"LAB_SEED={seed}"]
     pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
+    arguments = [*_ARGUMENTS, _NO_IPV6, f"LAB_SEED={seed}"]
+    return counting(kernel.image, arguments, seed, kernel.stock.instruction_ns, pinned)
+
+
+def counting(
+    image: Path,
+    arguments: Sequence[str],
+    seed: int,
+    instruction_ns: int = 1,
+    pinned: Sequence[str] = (),
+) -> list[str]:
+    """The command line of a machine whose clock counts instructions; setpriv makes it die with this
+    thread. Its files are those of a run, in the working directory.
+    """
+    # QEMU takes a power of two
+    shift = instruction_ns.bit_length() - 1
     return [
         *("setpriv", "--pdeathsig", "KILL", *pinned, doctor.QEMU),
         *("-accel", "tcg,tb-size=256", "-icount", f"shift={shift},sleep=off,align=off"),
@@ -178,8 +204,8 @@ def _command(seed: int, kernel: KernelBuild, cpu: int | None) -> list[str]:
         # a kernel would choose these string instructions, which count as one for each byte
         *("-cpu", "max,la57=off,erms=off,fsrm=off", "-smp", "1", "-m", str(MEMORY_MIB)),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{_LINE}"),
-        *("-kernel", str(kernel.image), "-initrd", _IMAGE),
+        *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{LINE}"),
+        *("-kernel", str(image), "-initrd", IMAGE),
         *("-append", " ".join(arguments)),
     ]
 
@@ -232,7 +258,7 @@ def follow(
 
 def _left_bytes(directory: Path) -> int:
     """The bytes that a run has sent and printed until now."""
-    files = (directory / name for name in (_LINE, run_files.CONSOLE))
+    files = (directory / name for name in (LINE, run_files.CONSOLE))
     return sum(file.stat().st_size for file in files if file.exists())
 
 

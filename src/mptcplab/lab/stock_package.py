@@ -5,6 +5,9 @@ Such a kernel is named `stock:PACKAGE.deb`. Where a distribution has modules in 
 own, as Ubuntu, these follow: `stock:IMAGE.deb:MODULES.deb:EXTRA.deb`. Nothing is installed, and the
 kernel stays as it is: runs use its image and its modules, without their compression.
 
+The package of `make deb` may follow, with the kernel's packages of headers: its modules are then
+built for the kernel, as DKMS does it, so that runs can have our schedulers.
+
 Below `packages_dir()`: the downloads of `scripts/setup.sh --stock`, and, for each kernel, a
 directory with `vmlinuz`, `config`, NAME.ko, and `about.json`, which describes its origin.
 """
@@ -19,6 +22,7 @@ import lzma
 import re
 import subprocess
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +36,7 @@ from mptcplab.lab import doctor
 from mptcplab.lab.choices import DEBIAN_NAMES
 from mptcplab.lab.kernel import STOCK, KernelBuild, Stock
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, write_json
+from mptcplab.lab.package import NAME as OURS
 
 #: How the name of such a kernel begins.
 PREFIX = "stock:"
@@ -41,8 +46,11 @@ ACCEPTED = (
     "accepted is a kernel package of Debian or a distribution made from it, for amd64, "
     f"then the packages of its modules: {PREFIX}IMAGE.deb or {PREFIX}IMAGE.deb:MODULES.deb:..."
 )
+#: The module that carries our schedulers, each of which is a module NAME_PREFIX + its name.
+ADAPTER, MODULE_PREFIX = "mptcp_adapter", "mptcp_"
 
 _ABOUT = "about.json"
+_SAID_LINES = 20
 # The modules that every plan needs, and others that one may need, in an order of loading.
 _NEEDED = ("veth", "sch_netem")
 _CCS = ("cubic", "bbr", "vegas")
@@ -122,7 +130,7 @@ def control(package: Path, option: str = "--kernel") -> Control:
     if not all(_FIELD.fullmatch(each) for each in (found.package, found.version)):
         said = done.stderr.strip() or "without a name and a version"
         raise _bad(package, f"not a package of Debian ({said})", option)
-    if found.architecture != _ARCHITECTURE:
+    if found.architecture not in (_ARCHITECTURE, "all"):
         raise _bad(package, f"a package for {found.architecture or 'no machine'}", option)
     return found
 
@@ -198,6 +206,7 @@ def _made(place: Path) -> KernelBuild | None:
             version=about["version"],
             release=about["release"],
             modules=tuple(place / f"{name}.ko" for name in about["modules"]),
+            schedulers=tuple(about.get("schedulers", ())),
             ccs=tuple(about["ccs"]),
             packages=tuple(map(Path, about["packages"])),
         )
@@ -253,7 +262,46 @@ def _take(packages: Sequence[Path], directory: Path, option: str) -> dict[str, A
         what = f"without the module{'s' * (len(lacking) > 1)} {' and '.join(lacking)}"
         raise _bad(packages[0], f"{what}, which another package may have", option)
     ccs = [cc for cc in _CCS if f"tcp_{cc}" in (*modules, *built_in)]
-    return {"release": release, "modules": modules, "ccs": ["reno", *ccs]}
+    schedulers = _schedulers(packages, release, directory, option)
+    found = {"release": release, "modules": modules, "ccs": ["reno", *ccs]}
+    return {**found, "schedulers": schedulers} if schedulers else found
+
+
+def _schedulers(packages: Sequence[Path], release: str, directory: Path, option: str) -> list[str]:
+    """Build the modules of our package, if it is there, into a directory; returns the schedulers.
+
+    Raises MptcplabError with the end of the compiler's messages.
+    """
+    ours = [each for each in packages if control(each, option).package == f"{OURS}-dkms"]
+    if not ours:
+        return []
+    with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
+        for package in packages[1:]:
+            subprocess.run([_dpkg_deb(), "--extract", str(package), name], check=True)
+        kept = Path(name, "usr/src")
+        headers = kept / f"linux-headers-{release}"
+        if not (makefile := headers / "Makefile").is_file():
+            what = f"its modules need the kernel's headers: packages with /usr/src/{headers.name}"
+            raise _bad(ours[0], what, option)
+        makefile.write_text(makefile.read_text().replace(" /usr/src/", f" {kept}/"))
+        (source,) = kept.glob(f"{OURS}-*/")
+        make = doctor.require_tool("make", "make")
+        done = subprocess.run(
+            [make, "-C", str(source), f"KVER={release}", f"KDIR={headers}"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode:
+            said = "\n".join(done.stderr.splitlines()[-_SAID_LINES:])
+            raise MptcplabError(f"{ours[0]}: its modules cannot be built for {release}:\n{said}")
+        built = sorted(source.glob(f"{MODULE_PREFIX}*.ko"))
+        strip = [doctor.require_tool("strip", "binutils"), "--strip-debug"]
+        subprocess.run([*strip, *map(str, built)], check=True)
+        for module in built:
+            (directory / module.name).write_bytes(module.read_bytes())
+        return [each.stem.removeprefix(MODULE_PREFIX) for each in built if each.stem != ADAPTER]
 
 
 def _module(path: str) -> tuple[str, str]:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from mptcplab.errors import InputError, Problem
 from mptcplab.lab import stock_package
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.mistakes import one_of
 from mptcplab.scenario import congestion, scheduler
 from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.scheduler import Choice
 from mptcplab.scenario.workload import Program
 
 #: The first series of Linux that counts the bytes of an MPTCP connection for programs (MPTCP_INFO),
@@ -37,9 +39,16 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
         yield Problem("--connection", "", names, message)
         return
     if base.transport == "mptcp":
-        if ours := [each.label for each in request.schedulers if each.label != scheduler.DEFAULT]:
-            message = f"{what}, without our schedulers; accepted is {scheduler.DEFAULT}"
+        known = (scheduler.DEFAULT, *stock.schedulers)
+        if ours := [each.label for each in request.schedulers if not _runs_there(each, known)]:
+            without = (
+                "with some of our schedulers" if stock.schedulers else "without our schedulers"
+            )
+            message = f"{what}, {without}; accepted is {one_of(known)}"
             yield Problem("--scheduler", "", ", ".join(ours), f"{message}, and --transport tcp")
+        if base.trace or base.states:
+            message = f"{what}, which keeps no decisions; leave out decisions and states"
+            yield Problem("--kernel", "", kernel.name, message)
         if stock_package.series(stock) < FIRST_SERIES:
             least = ".".join(map(str, FIRST_SERIES))
             message = (
@@ -57,3 +66,9 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
                 if getattr(shape, key):
                     message = f"{what}, which cannot lose packets by their numbers; use loss"
                     yield Problem("--path", f"path.{link.name}.{direction}.{key}", "", message)
+
+
+def _runs_there(choice: Choice, known: Collection[str]) -> bool:
+    """Whether a kernel with these schedulers runs this one: `recovery` needs patches of TCP."""
+    recovers = any(each.name == scheduler.RECOVERY.name for each in choice.changed)
+    return choice.name in known and choice.digest is None and not recovers

@@ -164,9 +164,9 @@ def _decisions_per_s(sender: HostRecords) -> float | None:
     subflows, connections = _records(sender.subflows), sender.connections
     count = sum(_last_total(subflows, f) for f in ("new_segments", "duplicates", "reinjections"))
     count += sum(_last_total(connections, field) for field in ("waits", "refused"))
-    begin_ns = min((int(each["time_ns"][0]) for each in connections), default=0)
-    end_ns = max((int(each["time_ns"][-1]) for each in connections), default=0)
-    return count * NS_PER_S / (end_ns - begin_ns) if end_ns > begin_ns else None
+    ends_ns = [int(each["time_ns"][at]) for each in connections for at in (0, -1)]
+    length_ns = max(ends_ns) - min(ends_ns) if ends_ns else 0
+    return count * NS_PER_S / length_ns if length_ns else None
 
 
 def _longest_gap_s(flow: Flow) -> float | None:
@@ -179,11 +179,10 @@ def _longest_gap_s(flow: Flow) -> float | None:
         times = inside["time_ns"].astype(np.int64)
         written = recorded.latest(sending, "written_bytes", times)
         delivered = inside["delivered_bytes"].astype(np.int64)
-        begins = np.ones(len(times), bool)
-        begins[1:] = (np.diff(delivered) > 0) | (written[:-1] <= delivered[:-1])
-        since = np.maximum.accumulate(np.where(begins, np.arange(len(times)), 0))
+        begins = (np.diff(delivered) > 0) | (written[:-1] <= delivered[:-1])
+        since = np.maximum.accumulate(np.append(times[0], np.where(begins, times[1:], times[0])))
         # a gap ends with the sample at which something has arrived
-        gaps.append(int(np.max(times[1:] - times[since[:-1]], initial=0)))
+        gaps.append(int(np.max(times[1:] - since[:-1], initial=0)))
     return max(gaps) / NS_PER_S if gaps else None
 
 

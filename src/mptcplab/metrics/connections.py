@@ -102,7 +102,7 @@ def figures(
     """All figures of a run with several connections. Raises RunError as `run_metrics` does."""
     parts = connections(scenario, samples, guest, messages)
     of_each = [_of_one(part, queues) for part in parts]
-    times = recorded.sample_times(samples, queues)
+    times = recorded.sample_times(samples.values(), queues)
     whole = recorded.measured_interval(scenario, "run", times, guest)
     common = common_interval(parts, times)
     shares = [_bps(part, common) for part in parts]

@@ -8,7 +8,7 @@ the links are brought together here, for the figures and for what explains them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -101,8 +101,7 @@ def flow(
     """
     sides = [host_records(scenario, "client", client), host_records(scenario, "server", server)]
     sender, receiver = sides if direction == "up" else reversed(sides)
-    recorded = [client.connection, server.connection, *([] if queues is None else [queues])]
-    times = np.unique(np.concatenate([part["time_ns"] for part in recorded])).astype(np.int64)
+    times = sample_times((client, server), queues)
     interval = measured_interval(
         scenario, "server" if direction == "up" else "client", times, guest
     )
@@ -245,7 +244,7 @@ def at(flow: Flow, records: Records) -> npt.NDArray[np.int64]:
 def counted(records: Records, counter: str, times: Times) -> npt.NDArray[np.float64]:
     """A counter at any times: linear between two samples, 0 before the first."""
     # Differences first: below 2^53 they are exact as floats.
-    begin = int(times[0]) if len(times) else 0
+    begin = int(records["time_ns"][0])
     at_ns = (records["time_ns"].astype(np.int64) - begin).astype(np.float64)
     counts: npt.NDArray[np.float64] = np.interp(
         (times - begin).astype(np.float64), at_ns, records[counter], left=0.0
@@ -277,8 +276,7 @@ def _by_ports(host: HostRecords, own: str, other: str) -> dict[tuple[int, int], 
     found = {}
     for connection in host.connections:
         number = int(connection["connection"][0])
-        initial = [s.records for s in host.subflows if s.connection == number][:1]
-        for records in initial:
+        for records in [s.records for s in host.subflows if s.connection == number][:1]:
             found[int(records[own][0]), int(records[other][0])] = connection
     return found
 
@@ -331,9 +329,10 @@ def _queues(
             yield index, found
 
 
-def sample_times(samples: Mapping[str, Samples], queues: Records) -> Times:
+def sample_times(samples: Iterable[Samples], queues: Records | None) -> Times:
     """The times at which any host, or the links, were sampled."""
-    found = [queues["time_ns"], *(each.connection["time_ns"] for each in samples.values())]
+    found = [each.connection["time_ns"] for each in samples]
+    found += [] if queues is None else [queues["time_ns"]]
     return np.unique(np.concatenate(found)).astype(np.int64)
 
 

@@ -86,12 +86,12 @@ class Field:
 
 def _fields(text: str) -> tuple[Field, ...]:
     """The fields that a text declares, `TYPE NAME: MEANING` or `TYPE NAME [UNIT]: MEANING` each."""
-    declared = re.split(r"\n    (?=\S)", text.rstrip())[1:]
     found = []
-    for each in declared:
+    for each in re.split(r"\n    (?=\S)", text.rstrip())[1:]:
         head, _, meaning = each.partition(": ")
-        kind, name, *unit = head.split()
-        found.append(Field(name, kind, "".join(unit).strip("[]"), " ".join(meaning.split())))
+        declared, _, unit = head.partition(" [")
+        kind, name = declared.split()
+        found.append(Field(name, kind, unit[:-1], " ".join(meaning.split())))
     return tuple(found)
 
 
@@ -453,7 +453,7 @@ def _refuse_other_kinds(path: Path, records: Records, known: Mapping[int, str]) 
 def _refuse_backwards(path: Path, records: Records) -> None:
     times = records["time_ns"]
     text = "the record at offset {offset} is earlier than the one before it; records are in the "
-    _refuse(path, records, np.append(False, times[1:] < times[:-1]), f"{text}order of time")
+    _refuse(path, records, times < np.maximum.accumulate(times), f"{text}order of time")
 
 
 def _refuse(path: Path, records: Records, wrong: npt.NDArray[np.bool_], text: str) -> None:

@@ -60,7 +60,7 @@ def path_states(flow: Flow, scenario: Scenario) -> npt.NDArray[np.int8]:
         unsent = _unsent_bytes(connection)
         if scenario.transport == "tcp":
             # unsent data is in the queue of the subflow, not of the connection
-            unsent = np.zeros_like(unsent)
+            unsent[:] = 0
         of_subflow = _subflow_states(records, connection, unsent)
         times = at(flow, records)
         states[subflow.path, times] = np.minimum(states[subflow.path, times], of_subflow)

@@ -157,45 +157,37 @@ class Scope:
             **BASICS,
             "values": self._values,
             # over settings; a mean over few seeds says too little
-            "mean": self._over("mean", statistics.fmean, self._medians),
-            "median": self._over("median", statistics.median, self._values),
-            "lowest": self._over("lowest", min, self._values),
-            "highest": self._over("highest", max, self._values),
-            "sd": self._over("sd", standard_deviation, self._values),
+            "mean": self._over(statistics.fmean, self._medians),
+            "median": self._over(statistics.median, self._values),
+            "lowest": self._over(min, self._values),
+            "highest": self._over(max, self._values),
+            "sd": self._over(standard_deviation, self._values),
             "quantile": self._quantile,
         }
 
-    def take(self, draws: Mapping[str, Draw] | None) -> None:
-        """From now on, compute over these units of each part; None: over all, each once."""
+    def take(self, draws: Mapping[str, Draw]) -> None:
+        """From now on, compute over these units of each part."""
         self._draws = draws
         self._found.clear()
-        self.names = self._all_names
-        if draws is not None:
-            drawn = self._by_part[self._part].drawn_axes(draws[self._part])
-            self.names = {**self._all_names, **drawn}
+        drawn = self._by_part[self._part].drawn_axes(draws[self._part])
+        self.names = {**self._all_names, **drawn}
 
     def _over(
-        self,
-        name: str,
-        statistic: Callable[[Sequence[float]], float],
-        of: Callable[..., list[float]],
+        self, statistic: Callable[..., float], of: Callable[..., list[float]], *share: float
     ) -> Callable[..., float]:
         def applied(what: Any, **wanted: Any) -> float:
             if not isinstance(what, Column):
-                return _statistic(statistic, list(what))
-            key = name, what.name, _hashable(wanted)
+                return _statistic(statistic, list(what), *share)
+            key = statistic, share, what.name, _hashable(wanted)
             if key not in self._found:
-                self._found[key] = _statistic(statistic, of(what, **wanted))
+                self._found[key] = _statistic(statistic, of(what, **wanted), *share)
             found: float = self._found[key]
             return found
 
         return applied
 
     def _quantile(self, share: float, what: Any, **wanted: Any) -> float:
-        def statistic(found: Sequence[float]) -> float:
-            return quantile(found, share)
-
-        return self._over(f"quantile {share}", statistic, self._values)(what, **wanted)
+        return self._over(quantile, self._values, share)(what, **wanted)
 
     def _values(self, column: object, **wanted: Any) -> list[float]:
         return list(itertools.chain.from_iterable(self._by_setting(column, wanted)))
@@ -302,10 +294,10 @@ def results(own: Experiment, rows: Sequence[Row]) -> Results:
     return Results(own.axes(), metrics, rows, own.seed_axes(), design)
 
 
-def _statistic(of: Callable[[Sequence[float]], float], found: Sequence[float]) -> float:
+def _statistic(of: Callable[..., float], found: Sequence[float], *share: float) -> float:
     if not found:
         raise MissingError("nothing to take a statistic of")
-    return of(found)
+    return of(found, *share)
 
 
 def _hashable(wanted: Mapping[str, Any]) -> Any:
@@ -326,5 +318,5 @@ class _Figures(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
         if value is None:
-            raise MissingError(f"no {name}")
+            raise MissingError
         return value

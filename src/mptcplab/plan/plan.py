@@ -21,7 +21,7 @@ from mptcplab.plan.qdiscs import Spots
 from mptcplab.plan.testbed import End
 from mptcplab.plan.timeline import Instant
 from mptcplab.scenario import congestion, scheduler, workload
-from mptcplab.scenario.limits import NO_RATE_BPS, Direction, IpVersion
+from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS, Direction, IpVersion
 from mptcplab.scenario.model import PRIORITY, Link, Pair, Path, Scenario, Shape
 from mptcplab.scenario.workload import Message, Program, Video
 
@@ -268,7 +268,7 @@ def _veth(one: End, other: End) -> str:
     )
 
 
-def neighbour(of: End, other: End, version: IpVersion = "4") -> str:
+def neighbour(of: End, other: End, version: IpVersion) -> str:
     """The neighbour is configured, not resolved: the ARP reply would pass through netem, and the
     first RTT of each path, all that schedulers know at first, would be twice the true one.
     """
@@ -394,16 +394,16 @@ def _mesh(scenario: Scenario) -> Iterator[str]:
     numbers = _link_numbers(scenario)
     through = {i: [numbers[name] for name in path.links] for i, path in paths}
     routes = {i: testbed.ends(i, through[i]) for i, _ in paths}
-    known = {(end.namespace, i) for i, along in routes.items() for end in along}
+    known = {(end.namespace, i, v) for i, path in paths for end in routes[i] for v in path.versions}
     for (i, path), (j, other) in itertools.permutations(paths, 2):
         versions = [version for version in path.versions if version in other.versions]
         along = routes[i]
         hops = [(out.namespace, into) for out, into in zip(along[2::2], along[3::2], strict=True)]
         hops += [(testbed.near(m).namespace, testbed.far(m)) for m in through[i]]
         for namespace, via in hops:
-            if (namespace, j) not in known:
-                yield from _routes(namespace, testbed.server_network, j, via, versions)
-                known.add((namespace, j))
+            new = [version for version in versions if (namespace, j, version) not in known]
+            yield from _routes(namespace, testbed.server_network, j, via, new)
+            known |= {(namespace, j, version) for version in new}
         gateway, server = along[-2:]
         for version in versions:
             by = f"via {gateway.ip(version)} dev {server.device} table {j}"
@@ -638,34 +638,26 @@ def _commands(
 
     `end` is the hosts of a path and its number among theirs, from 1; None for a link.
     """
-    changed: tuple[tuple[Direction, Shape | None], ...] = (
-        ("up", instant.up),
-        ("down", instant.down),
-    )
-    for direction, link in changed:
+    for direction, link in zip(DIRECTIONS, (instant.up, instant.down), strict=True):
         if link is None:
             continue
         before = present[instant.path, direction]
         present[instant.path, direction] = link
         # each netem command sets all values: an omitted one would be reset
-        pairs = zip(
-            qdiscs.shaping(spots, direction, before),
-            qdiscs.shaping(spots, direction, link),
-            strict=True,
-        )
-        for old, new in pairs:
+        own = qdiscs.shaping(spots, direction, before), qdiscs.shaping(spots, direction, link)
+        for old, new in zip(*own, strict=True):
             if new != old and new.kind != "red":
                 yield new.command("change")
         if end and link.cross_bps != before.cross_bps:
             yield _cross(*end, direction, link)
-    if end and instant.act:
+    if end:
         yield from _acts(*end, instant)
 
 
 def _acts(pair: Pair, number: int, instant: Instant) -> Iterator[str]:
     """What an instant does to a path, of this number among its hosts', besides its shape."""
     i, path = pair.numbered[number - 1]
-    port, client = testbed.router_to_client(i), testbed.client(i, pair.client)
+    port, client = testbed.router_to_client(i), testbed.client(i)
     match instant.act:
         case "backup" | "regular":
             flag = "backup" if instant.act == "backup" else "nobackup"

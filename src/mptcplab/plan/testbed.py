@@ -95,11 +95,11 @@ def far_port(m: int, i: int, link: int | None = None) -> End:
     return End(f"f{m}p{i}", f"far{m}", _onward(i, link))
 
 
-def client_network(i: int, version: IpVersion = "4") -> str:
+def client_network(i: int, version: IpVersion) -> str:
     return _end_network(CLIENT_END, i, version)
 
 
-def server_network(i: int, version: IpVersion = "4") -> str:
+def server_network(i: int, version: IpVersion) -> str:
     return _end_network(SERVER_END, i, version)
 
 

@@ -148,10 +148,9 @@ def lowest(rates: Sequence[Steps]) -> Steps:
     changes = [
         (at_ns, number, rate_bps) for number, each in enumerate(rates) for at_ns, rate_bps in each
     ]
-    changes.sort(key=lambda change: change[0])
     present = dict.fromkeys(range(len(rates)), NO_RATE_BPS)
     found: dict[int, int] = {}
-    for at_ns, number, rate_bps in changes:
+    for at_ns, number, rate_bps in sorted(changes, key=lambda change: change[0]):
         present[number] = rate_bps
         found[at_ns] = min(present.values())
     return list(found.items())
@@ -162,7 +161,7 @@ def total(rates: Sequence[Steps]) -> Steps:
     changes = [
         (at_ns, rate_bps - before)
         for each in rates
-        for (at_ns, rate_bps), before in zip(each, [0, *(r for _, r in each)], strict=False)
+        for (at_ns, rate_bps), before in zip(each, [0, *(r for _, r in each[:-1])], strict=True)
     ]
     sum_bps, found = 0, dict[int, int]()
     for at_ns, change in sorted(changes):
@@ -250,7 +249,7 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
     active: list[Occurrence] = []
     times = {o.begin_ns for o in occurrences} | {step[0] for t in traces.values() for step in t}
     times |= {o.end_ns for o in occurrences if o.end_ns is not None}
-    opened = False
+    again = False
     for at_ns in sorted(times):
         active = [o for o in active if o.end_ns is None or o.end_ns > at_ns]
         ends = False
@@ -281,9 +280,8 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
         if state.unplugged != before.unplugged:
             yield Instant(at_ns, link.name, act="unplug" if state.unplugged else "plug")
         if state.closed != before.closed:
-            act: Literal["close", "open"] = "close" if state.closed else "open"
-            yield Instant(at_ns, link.name, act=act, again=opened)
-            opened |= not state.closed
+            yield Instant(at_ns, link.name, act="close" if state.closed else "open", again=again)
+            again = True
         if ends:
             return
         before, before_up, before_down = state, up, down

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import (
+    adapter,
     choices,
     doctor,
     guest,
@@ -111,15 +112,58 @@ def require_able(request: Request, build: KernelBuild) -> None:
     if build.stock:
         stock_scenario.require(request, build)
         return
-    if build.has_framework or (base.transport == "tcp" and not base.connections):
+    if base.transport == "tcp" and not base.connections:
         return
-    asked = {choice.label for each in request.schedulers for choice in (each, *base.choices())}
-    if ours := sorted(asked - {scheduler.DEFAULT}):
+    asked = {
+        choice.label: choice for each in request.schedulers for choice in (each, *base.choices())
+    }
+    if build.has_framework:
+        _require_no_grain(asked, build)
+    elif build.has_adapter:
+        _require_without_patches(asked, build)
+    elif ours := sorted(asked.keys() - {scheduler.DEFAULT}):
         message = (
             f"{build.name} is built without our schedulers; with it, only {scheduler.DEFAULT} and "
             "plain TCP can be run"
         )
         raise InputError([Problem("--scheduler", "", ", ".join(ours), message)])
+
+
+def schedulers_of(build: KernelBuild) -> tuple[str, ...]:
+    """The schedulers of the lab that a kernel can have."""
+    if build.has_framework:
+        return kernel.schedulers()
+    return (scheduler.DEFAULT, *(adapter.carried() if build.has_adapter else ()))
+
+
+def _require_no_grain(asked: Mapping[str, scheduler.Choice], build: KernelBuild) -> None:
+    """Raises InputError for the grain of choices, where a choice is for a segment."""
+    grain = scheduler.GRAIN.name
+    message = (
+        f"{grain} is for kernels without our patches for MPTCP (mptcplab kernel build "
+        f"--engine-only); in {build.name or 'the lab'}, a choice is for one segment"
+    )
+    problems = [
+        Problem("--scheduler", "", label, message)
+        for label, choice in asked.items()
+        if any(setting.name == grain for setting in choice.changed)
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _require_without_patches(asked: Mapping[str, scheduler.Choice], build: KernelBuild) -> None:
+    """Raises InputError for schedulers and parameters that need our patches for MPTCP."""
+    refused, problems = kernel.refused_by_adapter(), []
+    for label, choice in asked.items():
+        why = refused.get(choice.name) if choice.digest is None else None
+        if any(setting.name == scheduler.RECOVERY.name for setting in choice.changed):
+            why = f"{scheduler.RECOVERY.name} changes TCP"
+        if why:
+            message = f"{build.name} is built without our patches for MPTCP, which it needs: {why}"
+            problems.append(Problem("--scheduler", "", label, message))
+    if problems:
+        raise InputError(problems)
 
 
 def modules(request: Request, built: KernelBuild, commit: Commit | None = None) -> dict[str, Path]:

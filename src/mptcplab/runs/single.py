@@ -119,7 +119,7 @@ def _link_figures(
                 links.append(path)
     elif not links:
         return ()
-    times = recorded.sample_times(samples, queues)
+    times = recorded.sample_times(samples.values(), queues)
     interval = recorded.measured_interval(scenario, "run", times, outcome.guest)
     if interval.length_ns <= 0:
         raise RunError("the run ended before it started")

@@ -55,8 +55,8 @@ _PARAMETER_NAME_ACCEPTED = "a parameter's name is up to 255 letters, digits and 
 _NAME_ACCEPTED = "a scheduler's name is a letter, then up to 14 of a-z, 0-9 and _"
 # sysctls of net.mptcp, which the directory of a scheduler's parameters would clash with
 _RESERVED_NAMES = (
-    *("close_timeout", "enabled", "mptcpize", "pm_type", "recovery", "scheduler"),
-    "stale_loss_cnt",
+    *("close_timeout", "enabled", "grain_bytes", "mptcpize", "path_manager", "pm_type"),
+    *("recovery", "scheduler", "scheduler_for", "stale_loss_cnt"),
 )
 
 # Parameters that have become schedulers of their own, by scheduler and parameter.
@@ -116,6 +116,12 @@ RECOVERY = Parameter(
     *("recovery", "bool", 0, 1, 0, ""),
     "back on a path within a second after an outage, and late data on another one at once",
 )
+#: The same of the adapter, kernel/mptcp/adapter/: the sysctl net.mptcp.grain_bytes.
+GRAIN = Parameter(
+    *("grain_bytes", "uint", 0, 1048576, 0, "bytes"),
+    "without our patches: the data of a choice, at least a segment; 0: a fragment of up to 32 KiB",
+)
+_COMMON = (RECOVERY.name, GRAIN.name)
 
 
 @dataclass(frozen=True)
@@ -151,9 +157,10 @@ class Scheduler(Algorithm):
     recovers: bool = False
 
     @property
-    def recovery(self) -> Parameter:
-        """RECOVERY, with its default."""
-        return replace(RECOVERY, default=int(self.recovers))
+    def common_parameters(self) -> tuple[Parameter, ...]:
+        """Those that are not of its file, with its defaults."""
+        recovery = replace(RECOVERY, default=int(self.recovers))
+        return (recovery,) if self.name == DEFAULT else (recovery, GRAIN)
 
 
 class _Frozen(BaseModel):
@@ -199,7 +206,7 @@ class Choice(_Frozen):
 
 
 def _key(scheduler: str, parameter: str) -> str:
-    return parameter if parameter == RECOVERY.name else f"{scheduler}.{parameter}"
+    return parameter if parameter in _COMMON else f"{scheduler}.{parameter}"
 
 
 def _value_text(kind: str, value: int) -> str:
@@ -317,11 +324,13 @@ def choose(spec: str, known: Mapping[str, Scheduler], folder: Path) -> tuple[Cho
         message = f"unknown scheduler{hint} known: {', '.join(sorted(known))}"
         raise SpecError([f"{message}; a file of your own ends in .c, e.g. ./mine.c"])
 
-    settings = settings_of(scheduler.name, (*scheduler.parameters, scheduler.recovery), assignments)
-    if settings[-1].value == settings[-1].default:
-        settings = settings[:-1]
+    parameters = (*scheduler.parameters, *scheduler.common_parameters)
+    settings = settings_of(scheduler.name, parameters, assignments)
     choice = Choice(
-        name=scheduler.name, settings=settings, digest=scheduler.digest, units=scheduler.units
+        name=scheduler.name,
+        settings=tuple(s for s in settings if s.name not in _COMMON or s.value != s.default),
+        digest=scheduler.digest,
+        units=scheduler.units,
     )
     return choice, scheduler
 
@@ -448,7 +457,7 @@ def _parameter(kind: str, arguments: Sequence[str], macros: Mapping[str, str]) -
             parameter = Parameter(name, "uint", low, high, default, unit, meaning)
         case _:
             raise ValueError(_ENTRY_EXPECTED)
-    if name == RECOVERY.name:
+    if name in _COMMON:
         raise ValueError(f"{name} is a parameter that all schedulers have")
     if not _PARAMETER_NAME.fullmatch(name):
         raise ValueError(f"{shown(name)} is no name; {_PARAMETER_NAME_ACCEPTED}")

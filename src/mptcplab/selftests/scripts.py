@@ -19,7 +19,7 @@ from mptcplab import files, resources
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel import KernelBuild, compiler_version
+from mptcplab.lab.kernel import KernelBuild, Source, compiler_version
 from mptcplab.lab.kernel_make import MAKE_ENVIRONMENT
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, series_of
 
@@ -84,14 +84,20 @@ class Tools:
 
 
 def prepare(build: KernelBuild) -> Tools:
+    """The tools for a kernel, by of_source(). Raises MptcplabError, too, if its source has changed
+    since it was built.
+    """
+    doctor.require(*doctor.SELFTEST_CHECKS)
+    return of_source(kernel.source_of(build))
+
+
+def of_source(source: Source) -> Tools:
     """Takes the scripts from the source of a kernel and compiles their programs, once.
 
     The programs need the headers of the same kernel: the system's are older. Raises MachineError if
-    the machine lacks something, and MptcplabError if the source has no such scripts, or has changed
-    since the kernel was built.
+    the machine lacks something, and MptcplabError if the source has no such scripts.
     """
-    doctor.require(*doctor.SELFTEST_CHECKS, *doctor.BUILD_CHECKS)
-    source = kernel.source_of(build)
+    doctor.require(*doctor.BUILD_CHECKS)
     inputs = [source.digest, compiler_version()]
     if source.path.is_dir():
         # the digest of a directory leaves its tests out

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from rich.console import Console
 
 from mptcplab.advice import advise, advise_report
 from mptcplab.cli.actions import common
-from mptcplab.runs import experiment
+from mptcplab.errors import InputError, Problem
+from mptcplab.lab import stock_package
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.runs import cost, experiment
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
 
@@ -28,18 +32,27 @@ def advise_on(file: Path | None, options: Mapping[str, Any]) -> None:
         wanted["direction"] = options["direction"] or "down"
     request = common.request(file, wanted, single=False)
     advise.check(request)
-    common.require_no_kernels(request, "advice is for the current kernel")
+    ccs = request.ccs if options["cc"] else congestion.names()
+    if request.kernels:
+        kernel = _kernel(request.kernels)
+        if not options["scheduler"]:
+            possible = experiment.schedulers_of(kernel)
+            known = [each for each in request.schedulers if each.name in possible]
+            request = replace(request, schedulers=tuple(known))
+        if not options["cc"] and not kernel.has_framework:
+            # others are files of the lab, which such a machine lacks
+            ccs = tuple(name for name in ccs if congestion.find(name).file is None)
     known_to = uncertainty.parse(options["uncertain"], request.base)
     timed = file is not None or any(options[name] is not None for name in _TIMES)
     timed = timed or (options["workload"] or "").partition(":")[0] == WORKLOADS[0]
     effort = advise.effort(
         request.base, quick=options["quick"], count=options["count"], is_timed=timed
     )
-    ccs = request.ccs if options["cc"] else congestion.names()
     question = advise.Question(request, ccs, known_to, effort, options["goals"], options["give_up"])
     most_runs = advise.most_runs(question)
 
     (rig,) = experiment.rigs(request, common.limits(options))
+    common.say_losses(request, [rig.kernel])
     out: Path = options["out"]
     common.say(
         f"schedulers: {len(request.schedulers)}, congestion controls: {len(ccs)}, variations: "
@@ -57,6 +70,20 @@ def advise_on(file: Path | None, options: Mapping[str, Any]) -> None:
     click.echo(advise_report.use(advice) + "\n")
     click.echo(f"picture:  {pictures[0]}")
     click.echo(f"document: {out / advise_report.DOCUMENT}")
+
+
+def _kernel(names: Sequence[str]) -> KernelBuild:
+    """The kernel that advice is for. Raises InputError for several, or a distribution's."""
+    name, *others = names
+    if others or stock_package.is_stock(name):
+        message = "advice is for one kernel; name one"
+        if not others:
+            message = (
+                f"a run in a virtual machine takes about {cost.TIMES_AS_LONG:g} times as long, and "
+                "advice needs hundreds; accepted is a name of mptcplab kernel list"
+            )
+        raise InputError([Problem("--kernel", "", ", ".join(names), message)])
+    return experiment.kernel_by_name(name)
 
 
 def _has_direction(workload: str | None) -> bool:

@@ -110,6 +110,20 @@ def say_slow(kernels: Iterable[KernelBuild]) -> None:
         )
 
 
+def say_losses(request: Request, kernels: Iterable[KernelBuild]) -> None:
+    """Before runs: what is left of schedulers on kernels without our patches for MPTCP."""
+    from mptcplab.lab import adapter
+
+    carried = adapter.carried()
+    names = dict.fromkeys(
+        each.name for each in request.schedulers if each.digest is None and each.name in carried
+    )
+    for build in (each for each in kernels if each.has_adapter):
+        for name in names:
+            if (described := adapter.described(name)) != name:
+                say(f"{build.name}: {described}")
+
+
 def make_way(file: Path) -> None:
     """Remove a report that an earlier call wrote: see `files.make_way`.
 

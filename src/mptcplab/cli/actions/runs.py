@@ -44,6 +44,7 @@ def make(
     rigs = experiment.rigs(request, common.limits(options), options["kernel_like"], address)
     out: Path = options["out"]
     common.say_slow(rig.kernel for rig in rigs)
+    common.say_losses(request, [rig.kernel for rig in rigs])
     with common.running(options, show=common.progress) as runner:
         document = experiment.compare(request, rigs, runner, baseline=baseline)
     found = expectations.judge(wanted.expected, document.runs, document.baselines)

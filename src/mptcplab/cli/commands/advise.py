@@ -8,6 +8,9 @@ mptcplab runs the catalogue on variations of the paths, since nobody knows paths
 ignores the scheduler, the congestion control and the number of seeds of a FILE. Without a FILE,
 data flows to the client: --direction down.
 
+With a --kernel of kernel build --engine-only, it tries the schedulers that run without our patches,
+as the package of make deb has them.
+
 \b
 mptcplab advise --path dsl:50mbit,10ms --path lte:30mbit,30ms,loss=0.1% --direction down
 mptcplab advise --path dsl --path lte --uncertain 10%,lte=40% --workload video --quick
@@ -91,7 +94,7 @@ from mptcplab.scenario import option_keys
 @options.scenario_option("direction", default="down, or as in FILE")
 @options.scenario_options(
     *("start", "duration", "warmup"),
-    *("send_buffer", "receive_buffer", "seed_delay", "sample_interval"),
+    *("send_buffer", "receive_buffer", "seed_delay", "sample_interval", "kernel"),
     *("jobs", "wall_limit", "disk_limit", "as_json"),
 )
 def command(file: Path | None, **given: Any) -> None:

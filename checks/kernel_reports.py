@@ -2,7 +2,7 @@
 """What a kernel that looks after itself has said: its reports, in the text of a console.
 
 Several CPUs speak at once, a line at a time. CONFIG_PRINTK_CALLER says of each line who speaks, a
-task or a CPU: so reports are put together for each of them.
+task or a CPU: so reports are put together for each of them. Without it, all lines have one speaker.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_LINE = re.compile(r"\[ *\d+\.\d+\]\[ *([TC]\d+)\] ?(.*)")
+_LINE = re.compile(r"\[ *\d+\.\d+\](?:\[ *([TC]\d+)\])? ?(.*)")
 #: Begins a report; its group is the title.
 _TITLE = re.compile(
-    r"((?:BUG|WARNING|UBSAN|INFO|ODEBUG|Oops|refcount_t|Kernel panic - not syncing)\b.*"
-    r"|general protection fault.*|list_(?:add|del) corruption.*|.*\bkernel BUG at .*"
+    r"((?:(?:watchdog: )?BUG|WARNING|UBSAN|INFO|ODEBUG|Oops|refcount_t)\b.*"
+    r"|Kernel panic - not syncing\b.*|general protection fault.*"
+    r"|list_(?:add|del) corruption.*|.*\bkernel BUG at .*"
     r"|(?:\w+ )?Unable to handle .*|stack segment.*|rcu: INFO: .*|unregister_netdevice: .*)"
 )
 # Lines that begin like one and are none.
@@ -82,7 +83,7 @@ def _lines(console: str) -> Iterator[tuple[str, str]]:
     """Who says what."""
     for line in console.replace("\r", "").splitlines():
         if found := _LINE.match(line):
-            yield found[1], found[2].rstrip()
+            yield found[1] or "", found[2].rstrip()
 
 
 def _has_frames(lines: Sequence[str]) -> bool:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The bounds of what a scheduler may cost, and the table (checks/vm/cost.py)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from checks.vm import cost, machine
+from checks.vm.cost import Transfer
+
+
+def transfers(name: str, *figures: tuple[float, float]) -> list[Transfer]:
+    """Pairs, whose second takes so many times the instructions and the packets of `default`."""
+    made = []
+    for busy, packets in figures:
+        for scheduler, times, more in (("default", 1.0, 1.0), (name, busy, packets)):
+            ns, count = round(times * 50_000_000), round(more * 2000)
+            made.append(
+                Transfer(scheduler=scheduler, busy_ns=ns, idle_ns=0, packets=count, acks=700)
+            )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("figures", "name", "beyond", "other"),
+    [
+        # one pair of three may be beyond both bounds
+        ([(1.04, 1.4), (0.9, 0.5), (2, 3)], "ecf", "none", "none"),
+        ([(1.06, 1.4), (0.9, 0.5), (2, 3)], "ecf", "ecf", "ecf"),
+        ([(1.04, 1.6), (0.9, 0.5), (2, 3)], "ecf", "ecf", "ecf"),
+        # known to be beyond
+        ([(1.04, 1.6), (0.9, 0.5), (2, 3)], "weighted", "weighted", "none"),
+        ([(1.04, 1.4), (0.9, 0.5), (2, 3)], "weighted", "none", "weighted"),
+    ],
+)
+def test_medians_decide(
+    figures: list[tuple[float, float]],
+    name: str,
+    beyond: str,
+    other: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(machine, "require", lambda: None)
+    monkeypatch.setattr(machine, "parts", lambda series: SimpleNamespace(release=f"{series}.1"))
+    monkeypatch.setattr(cost, "measure", lambda *_: transfers(name, *figures))
+    assert cost.main(["--megabytes", "50", "--scheduler", name]) == (other != "none")
+    said = capsys.readouterr()
+    assert said.err == f"beyond the bounds: {beyond}\nother than known: {other}\n"
+    middle, packets = sorted(figures)[1]
+    row = f"| `{name}` | {middle:.3f} | {middle:.2f} | 0.90 | 2.00 | {packets:.2f} | 0.50 | 3.00 |"
+    assert said.out.splitlines()[-1] == row

@@ -75,13 +75,14 @@ class Weighted(Model):
             return
         path = self.paths[done.subflow]
         path.bytes += done.bytes
+        before = path.turn
         path.turn += Fraction(done.bytes, self._share(done.subflow))
         path.sent_ns = done.time_ns
         for other in self.present:
             if other.id == done.subflow or (self.strict and other.usable):
                 continue
             least = path.turn - Fraction(_CATCH_UP_BYTES, self._share(other.id))
-            self._path(other).turn = max(self._path(other).turn, least)
+            self._path(other).turn = max(self._path(other).turn, min(least, before))
 
     def why(self) -> str:
         turns = {number: float(path.turn) for number, path in self.paths.items()}

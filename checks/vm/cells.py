@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from random import Random
 
 from checks.troubles import BOUND_US, Connection, End, TortureCase
-from mptcplab.lab import kernel
+from mptcplab.lab import adapter
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.scheduler import DEFAULT
 
@@ -32,8 +32,7 @@ SOAK_S = 1800
 
 def schedulers() -> tuple[str, ...]:
     """`default`, and those that the adapter carries."""
-    carried = {*kernel.schedulers()} - {*kernel.refused_by_adapter(), DEFAULT}
-    return (DEFAULT, *sorted(carried))
+    return (DEFAULT, *adapter.carried())
 
 
 def _both(at_us: int, path: int, end: End) -> Connection:

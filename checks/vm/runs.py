@@ -25,15 +25,18 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Watch
 from mptcplab.metrics import run_files
 
-# A kernel that hangs reports it and ends: a CPU after twice 60 s, a task after 300 s. A host whose
-# CPUs are busy with other work does not hold up one of ours for as long.
+# A busy host may hold up the timer that a kernel tries out. A kernel that hangs reports it and
+# ends: a CPU after twice 60 s, a task after 300 s, which a busy host does not take from ours.
 _ARGUMENTS = (
-    *("watchdog_thresh=60", "softlockup_panic=1", "sysctl.kernel.panic_on_rcu_stall=1"),
-    *("hung_task_panic=1", "sysctl.kernel.hung_task_timeout_secs=300"),
+    *("no_timer_check", "watchdog_thresh=60", "softlockup_panic=1"),
+    *("sysctl.kernel.panic_on_rcu_stall=1", "hung_task_panic=1"),
+    "sysctl.kernel.hung_task_timeout_secs=300",
 )
 # To boot, and to set up a cell, on a busy host.
 _SET_UP_S = 120
 _TAIL_LINES = 12
+#: What a console has before a cell's number.
+BEGINS = "vm: begin "
 
 
 @dataclass
@@ -90,8 +93,8 @@ class Boot:
 
 
 def perform(boot: Boot, watch: Watch) -> None:
-    """Boots machines until each cell has a result: a machine may break down. Raises
-    RunCancelledError and MachineError.
+    """Boots machines until each cell has a result: a machine may break down. Raises RunError if no
+    cell began, RunCancelledError and MachineError.
     """
     boot.out.mkdir(parents=True, exist_ok=True)
     while cells := boot.missing():
@@ -116,6 +119,8 @@ def perform(boot: Boot, watch: Watch) -> None:
                 ended = list(results(cells, sent, console))
                 for result in ended:
                     boot.keep(result)
+            if BEGINS not in console:
+                raise RunError(f"no cell began: {why}", _tail(console))
             if len(ended) < len(cells):
                 failures = [why, *reports_of(console, len(ended) + 1), _tail(console)]
                 boot.keep(Result(cells[len(ended)], failures=failures))
@@ -165,7 +170,7 @@ def _judge(lines: Sequence[str], found: Result) -> None:
 
 def reports_of(console: str, number: int) -> list[str]:
     """What the kernel reported during a cell; what came before the first one counts for it."""
-    parts = re.split(r"(?m)^.*vm: begin \d+$", console)
+    parts = re.split(rf"(?m)^.*{BEGINS}\d+$", console)
     during = "".join(parts[:2]) if number == 1 else "".join(parts[number : number + 1])
     return [report.text for report in kernel_reports.parse(during)]
 

@@ -26,6 +26,7 @@ from mptcplab.metrics import run_files
 CELL, END = Cell("minrtt", "bulk", "6.12", 2), Cell("-", cells.UNLOAD, "6.12", 2)
 BYTES = 2_000_000
 COUNTS = "end ms=1500 forced=2 refused=0 lacking=0"
+BEGUN = "[    0.500000] vm: begin 1\n"
 PARTS = Parts("parts", "6.12.1", Path("vmlinuz"), {}, {})
 WARNING = "[    2.000000] WARNING: CPU: 0 PID: 9 at net/mptcp/protocol.c:1 f+0x1/0x2"
 
@@ -109,14 +110,14 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> Machines:
     """Has each machine in turn send a text and end in a way; returns what they were given."""
     seen: list[str] = []
 
-    def play(*texts: str | tuple[str, Exception]) -> list[str]:
+    def play(*texts: str | tuple[str, Exception], began: str = BEGUN) -> list[str]:
         left = iter(texts)
 
         def boot(_image: Path, initramfs: bytes, directory: Path, **_how: Any) -> None:
             seen.append(initramfs.decode())
             text = next(left)
             (directory / qemu.LINE).write_text(text if isinstance(text, str) else text[0])
-            (directory / run_files.CONSOLE).write_text("[    1.000000] the end\n")
+            (directory / run_files.CONSOLE).write_text(f"{began}[    1.000000] the end\n")
             if not isinstance(text, str):
                 raise text[1]
 
@@ -151,6 +152,13 @@ def test_a_machine_that_breaks_down_fails_its_cell(machines: Machines, tmp_path:
     assert "the end" in first.failures[-1]
     assert end.failures == []
     assert seen[1] == "1 - unload\n"
+
+
+def test_a_machine_that_does_not_start_fails_no_cell(machines: Machines, tmp_path: Path) -> None:
+    machines(("", RunError("panic")), began="")
+    with pytest.raises(RunError, match="no cell began: the machine ended: panic"):
+        performed(tmp_path)
+    assert Boot(PARTS, [CELL, END], tmp_path).kept() == []
 
 
 def test_an_interrupt_keeps_what_has_ended(machines: Machines, tmp_path: Path) -> None:

@@ -28,15 +28,14 @@
  * with mps_peek(), and writes none. Of net/mptcp, it writes three fields that belong to the
  * owner, snd_burst, timer_ival and `scheduled`, and, under the spinlock, wnd_end.
  *
- * LIFETIME. The first question after that creates the state of a connection, since most
- * sockets never send with MPTCP. A hash table finds it by the socket's address. release(),
- * which net/mptcp calls with the socket locked, ends it; no question follows. A disconnected
- * socket is not released: its next connection has another key, and starts again, with the same
- * scheduler. net/mptcp does not announce the end of a subflow: the next question finds it
- * missing in the list, before anything looks at its socket. Subflows are identified by a
- * number that is unique in the connection, so reused memory does no harm. A timer's work holds
- * references to the state and the socket. Sockets hold the module of their scheduler, which
- * needs this one.
+ * LIFETIME. The first question after that creates the state of a connection, since most sockets
+ * never send with MPTCP. A hash table finds it by the socket's address. release(), which
+ * net/mptcp calls with the socket locked, ends it; no question follows. A disconnected socket is
+ * not released: its next connection has another key, and starts again, with the same scheduler.
+ * net/mptcp does not announce the end of a subflow: the next question finds it missing in the
+ * list, before anything looks at its socket. Subflows are identified by a number that is unique
+ * in the connection, so reused memory does no harm. A timer's work holds references to the state
+ * and the socket. Sockets hold the module of their scheduler, which needs this one.
  */
 
 #include "adapter.h"

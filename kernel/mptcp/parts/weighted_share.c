@@ -15,19 +15,22 @@ static u32 weighted_share(const struct mps_conn *conn, const struct mps_subflow 
 	return max(weighted_path_param(conn, subflow, SHARE), 1U);
 }
 
-/* The other paths fall behind the sender by no more than they may catch up with; with
- * strict, this holds for paths that cannot send. Such a path then counts from where the
+/* The other paths fall behind the sender by no more than they may catch up with, or than this
+ * pick is ahead, which may be more for a small share or, without our patches, a large fragment.
+ * With strict, this holds for paths that cannot send. Such a path then counts from where the
  * sender is. The rest of the sender's division is dropped: it is in other parts.
  */
 void weighted_count_sent(struct mps_conn *conn, const struct mps_pick *pick, u32 bytes)
 {
 	struct weighted_subflow *sent = weighted_state(pick->subflow);
+	u32 step_rest, share_sent = weighted_share(conn, pick->subflow);
+	u64 step = div_u64_rem(bytes * SCALE, share_sent, &step_rest);
+	u64 before = sent->turn;
 	struct mps_subflow *subflow;
 
 	sent->sent_ns = mps_clock_ns();
 	sent->bytes += bytes;
-	sent->turn += div_u64_rem(bytes * SCALE + sent->rest, weighted_share(conn, pick->subflow),
-				  &sent->rest);
+	sent->turn += div_u64_rem(bytes * SCALE + sent->rest, share_sent, &sent->rest);
 	mps_for_each_subflow(conn, subflow) {
 		struct weighted_subflow *state = weighted_state(subflow);
 		u32 share = weighted_share(conn, subflow), rest;
@@ -35,8 +38,15 @@ void weighted_count_sent(struct mps_conn *conn, const struct mps_pick *pick, u32
 
 		if (subflow == pick->subflow || (mps_param(conn, STRICT) && subflow->usable))
 			continue;
-		if (state->turn + behind >= sent->turn)
+		if (state->turn >= before || state->turn + behind >= sent->turn)
 			continue;
+		if (behind < step) {
+			state->turn = before;
+			state->rest = 0;
+			sent->turn = before + step;
+			sent->rest = step_rest;
+			continue;
+		}
 		sent->rest = 0;
 		state->turn = sent->turn - behind - !!rest;
 		state->rest = rest ? share - rest : 0;

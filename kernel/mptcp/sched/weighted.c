@@ -31,8 +31,9 @@
  * room for its own; with bulk data the ACKs dictate them.
  *
  * A path that had no room, or was not usable, catches up with at most 64 KiB of
- * its share (with strict, a usable one with all of it). Reinjected data counts
- * on its new path; TCP's retransmissions do not count.
+ * its share, or with the latest pick of another path if that is more (with strict,
+ * a usable one with all of it). Reinjected data counts on its new path; TCP's
+ * retransmissions do not count.
  *
  * Costs are in parts/weighted_cost.c, shares in parts/weighted_share.c.
  *

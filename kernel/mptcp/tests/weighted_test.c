@@ -35,6 +35,23 @@ static void weighted_divides_by_shares(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sent[3], 60U);
 }
 
+/* A segment of the path with the smaller share is more than the 64 KiB of the other's share that
+ * paths may catch up with.
+ */
+static void weighted_divides_by_shares_that_differ_much(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "weighted");
+	u32 sent[9];
+
+	mps_test_param(conn, "share1", 1);
+	mps_test_param(conn, "share2", 999);
+	mps_test_subflow(conn, .cwnd_pkts = 5000);
+	mps_test_subflow(conn, .cwnd_pkts = 5000);
+	send(test, conn, 3000, sent);
+	KUNIT_EXPECT_EQ(test, sent[1], 3U);
+	KUNIT_EXPECT_EQ(test, sent[2], 2997U);
+}
+
 /* 1448 bytes are no whole number of sevenths or thirds: after 7 and 3 segments both
  * paths are where their shares want them, and the first one is next, each time.
  */
@@ -321,6 +338,7 @@ static void weighted_smooths_losses_over_rounds(struct kunit *test)
 
 static struct kunit_case weighted_cases[] = {
 	KUNIT_CASE(weighted_divides_by_shares),
+	KUNIT_CASE(weighted_divides_by_shares_that_differ_much),
 	KUNIT_CASE(weighted_loses_nothing_by_rounding),
 	KUNIT_CASE(weighted_counts_bytes_and_not_segments),
 	KUNIT_CASE(weighted_passes_over_a_full_path_unless_strict),

@@ -26,7 +26,7 @@ from mptcplab.advice.advise import (
     Overall,
 )
 from mptcplab.advice.goals import Goal
-from mptcplab.lab import adapter
+from mptcplab.lab import adapter, package
 from mptcplab.lab.kernel import KernelBuild, refused_by_adapter
 from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_direction
@@ -51,7 +51,7 @@ PICTURE = "advice"
 _SURE, _LIKELY = 0.95, 0.8
 _MOST_NAMED = 4  # in a sentence
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-_PACKAGE = f"mptcplab-schedulers-dkms_{__version__}_all.deb"
+_PACKAGE = f"{package.NAME}-dkms_{__version__}_all.deb"
 _SENDERS = {"up": ("client",), "down": ("server",), "both": ("server", "client")}
 # Their order of paths is that of the scenario if all but the first are backups, whichever subflow
 # is created first.
@@ -139,7 +139,9 @@ def use(advice: Advice) -> str:
         (other,) = {"client", "server"}.difference(senders)
         about.append(f"The sender decides: to send as well, the {other} needs the same lines.")
     if packaged:
-        about.append("make deb makes the package; it is for Debian, with Linux 6.6 or newer.")
+        about.append(
+            "mptcplab scheduler package makes the package, for Debian with Linux 6.6 or newer."
+        )
     about += _unpackaged(candidate, advice.kernel)
     lines.append(textwrap.fill(" ".join(about), width=80, break_on_hyphens=False))
     if candidate.scheduler.name != scheduler.DEFAULT and not advice.kernel.has_adapter:

@@ -36,6 +36,7 @@ from mptcplab.lab import doctor
 from mptcplab.lab.choices import DEBIAN_NAMES
 from mptcplab.lab.kernel import STOCK, KernelBuild, Stock
 from mptcplab.lab.kernel_tree import KERNEL_VERSION, write_json
+from mptcplab.lab.package import NAME as OURS
 
 #: How the name of such a kernel begins.
 PREFIX = "stock:"
@@ -49,7 +50,6 @@ ACCEPTED = (
 ADAPTER, MODULE_PREFIX = "mptcp_adapter", "mptcp_"
 
 _ABOUT = "about.json"
-_OURS = "mptcplab-schedulers-dkms"
 _SAID_LINES = 20
 # The modules that every plan needs, and others that one may need, in an order of loading.
 _NEEDED = ("veth", "sch_netem")
@@ -272,7 +272,7 @@ def _schedulers(packages: Sequence[Path], release: str, directory: Path, option:
 
     Raises MptcplabError with the end of the compiler's messages.
     """
-    ours = [each for each in packages if control(each, option).package == _OURS]
+    ours = [each for each in packages if control(each, option).package == f"{OURS}-dkms"]
     if not ours:
         return []
     with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
@@ -284,7 +284,7 @@ def _schedulers(packages: Sequence[Path], release: str, directory: Path, option:
             what = f"its modules need the kernel's headers: packages with /usr/src/{headers.name}"
             raise _bad(ours[0], what, option)
         makefile.write_text(makefile.read_text().replace(" /usr/src/", f" {kept}/"))
-        (source,) = kept.glob("mptcplab-schedulers-*/")
+        (source,) = kept.glob(f"{OURS}-*/")
         make = doctor.require_tool("make", "make")
         done = subprocess.run(
             [make, "-C", str(source), f"KVER={release}", f"KDIR={headers}"],

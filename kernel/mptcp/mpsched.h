@@ -53,7 +53,9 @@ struct mps_segment;
 
 /* A subflow, as it was at the question. */
 struct mps_subflow {
-	u32	id;			/* 1, 2, ... in the order of creation */
+	u32	id;			/* 1, 2, ... in the order of creation; 0: the first
+					 * one of a socket's second connection
+					 */
 	bool	usable;			/* may carry data: established, not closing, and heard
 					 * of since its last timeout
 					 */

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 import numpy as np
 import pytest
 
@@ -203,14 +205,19 @@ def test_transfers_on_paths_without_faults_are_no_later(
     # while the receive window is full. What is sent again then must leave at once: when the window
     # opens, the second path has repeated it, and new data would wait behind it.
     def longest_ms(recovery: str) -> float:
-        run = run_scenario(
-            *PATHS,
-            scheduler=f"default:recovery={recovery}",
-            cc="bbr",
-            workload="transfers:size=5MB,count=3,interval=11s",
-            start="at-once",
+        # BBR draws at random, in each build of a kernel anew
+        runs = (
+            run_scenario(
+                *PATHS,
+                scheduler=f"default:recovery={recovery}",
+                cc="bbr",
+                workload="transfers:size=5MB,count=3,interval=11s",
+                start="at-once",
+                seed=str(seed),
+            )
+            for seed in (1, 2, 3)
         )
-        return run.metric("completion_ms_max")
+        return median(run.metric("completion_ms_max") for run in runs)
 
     # In 7.3 the copies open the window while the second path still repeats, and `default` chooses
     # it for new data, which waits there behind a window at most, a round trip of 50 ms. Without the

@@ -57,10 +57,14 @@ struct overflow_subflow {
 	u32	rounds;		/* the round trip of the latest limit */
 };
 
-/* Paths beyond the last parameter come last. */
+/* Paths beyond the last parameter come last. The first subflow of a socket's second connection
+ * has the id 0.
+ */
 static u32 overflow_place(const struct mps_conn *conn, const struct mps_subflow *subflow)
 {
-	return subflow->id <= PLACES ? mps_param(conn, PLACE1 + subflow->id - 1) : U32_MAX;
+	u32 path = max(subflow->id, 1U);
+
+	return path <= PLACES ? mps_param(conn, PLACE1 + path - 1) : U32_MAX;
 }
 
 static bool overflow_is_before(const struct mps_conn *conn, const struct mps_subflow *one,

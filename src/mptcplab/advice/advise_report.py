@@ -396,7 +396,7 @@ def _is_packaged(candidate: Candidate) -> bool:
     """Whether the package has what this candidate needs besides Linux."""
     choice = candidate.scheduler
     ours = choice.digest is None and choice.name in adapter.carried()
-    return ours and all(each.name != scheduler.RECOVERY.name for each in choice.changed)
+    return ours and not choice.changes(scheduler.RECOVERY)
 
 
 def _unpackaged(candidate: Candidate, kernel: KernelBuild) -> Iterator[str]:

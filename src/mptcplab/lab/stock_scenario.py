@@ -70,5 +70,5 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
 
 def _runs_there(choice: Choice, known: Collection[str]) -> bool:
     """Whether a kernel with these schedulers runs this one: `recovery` needs patches of TCP."""
-    recovers = any(each.name == scheduler.RECOVERY.name for each in choice.changed)
+    recovers = choice.changes(scheduler.RECOVERY)
     return choice.name in known and choice.digest is None and not recovers

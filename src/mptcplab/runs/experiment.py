@@ -146,7 +146,7 @@ def _require_no_grain(asked: Mapping[str, scheduler.Choice], build: KernelBuild)
     problems = [
         Problem("--scheduler", "", label, message)
         for label, choice in asked.items()
-        if any(setting.name == grain for setting in choice.changed)
+        if choice.changes(scheduler.GRAIN)
     ]
     if problems:
         raise InputError(problems)
@@ -157,7 +157,7 @@ def _require_without_patches(asked: Mapping[str, scheduler.Choice], build: Kerne
     refused, problems = kernel.refused_by_adapter(), []
     for label, choice in asked.items():
         why = refused.get(choice.name) if choice.digest is None else None
-        if any(setting.name == scheduler.RECOVERY.name for setting in choice.changed):
+        if choice.changes(scheduler.RECOVERY):
             why = f"{scheduler.RECOVERY.name} changes TCP"
         if why:
             message = f"{build.name} is built without our patches for MPTCP, which it needs: {why}"

@@ -190,6 +190,10 @@ class Choice(_Frozen):
         """The parameters whose value is not the default."""
         return tuple(setting for setting in self.settings if setting.value != setting.default)
 
+    def changes(self, parameter: Parameter) -> bool:
+        """Whether this parameter has another value than its default."""
+        return any(setting.name == parameter.name for setting in self.changed)
+
     @property
     def sysctls(self) -> tuple[str, ...]:
         """The settings KEY=VALUE that choose it, without defaults."""

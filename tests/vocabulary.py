@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 from rich.console import Console, RenderableType
 
+from mptcplab.lab import kernel
 from mptcplab.lab.engine import Rig, RunOutcome
+from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import records, run_files
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.records import Records, Samples
@@ -205,6 +207,16 @@ def in_namespace(kind: str, script: str) -> subprocess.CompletedProcess[str]:
     if allowed.returncode:
         pytest.skip(f"no {kind} namespace can be made here")
     return subprocess.run([*command, script], capture_output=True, text=True, check=False)
+
+
+def without_patches(lab_kernel: KernelBuild) -> KernelBuild:
+    """The kernel without our patches for MPTCP, where the adapter carries schedulers.
+
+    Skips the test with any other variant than the lab's.
+    """
+    if lab_kernel.variant != "lab":
+        pytest.skip("the adapter has no other variant")
+    return kernel.build(variant=kernel.ENGINE_ONLY)
 
 
 def ours(cc: str) -> str:

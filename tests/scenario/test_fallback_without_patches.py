@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from mptcplab.lab import kernel
 from mptcplab.lab.kernel import KernelBuild
-from tests.vocabulary import RunProgram, output
+from tests.vocabulary import RunProgram, output, without_patches
 
 COUNT, PORT = 60, 5201
 #: Of each connection, in the order of its writes: more than the first congestion window takes.
@@ -46,9 +45,7 @@ for line in open("/proc/net/netstat"):
 @pytest.fixture(scope="module")
 def lab_kernel(lab_kernel: KernelBuild) -> KernelBuild:
     """A kernel without our patches takes the place of the lab's."""
-    if lab_kernel.variant != "lab":
-        pytest.skip("the adapter has no other variant")
-    return kernel.build(variant=kernel.ENGINE_ONLY)
+    return without_patches(lab_kernel)
 
 
 @pytest.mark.parametrize("scheduler", ["default", "minrtt", "overflow", "overflow:grain_bytes=1"])

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import kernel
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
-from tests.vocabulary import RunProgram, output, received_bytes
+from tests.vocabulary import RunProgram, output, received_bytes, without_patches
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "two-uplinks"
 PORT, DESTINATION = "5201", "198.51.100.2"
@@ -26,9 +25,7 @@ STREAM_BPS = 8e6
 @pytest.fixture(scope="module")
 def lab_kernel(lab_kernel: KernelBuild) -> KernelBuild:
     """The kernel that the package is for takes the place of the lab's."""
-    if lab_kernel.variant != "lab":
-        pytest.skip("the adapter has no other variant")
-    return kernel.build(variant=kernel.ENGINE_ONLY)
+    return without_patches(lab_kernel)
 
 
 @pytest.mark.parametrize(

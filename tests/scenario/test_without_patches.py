@@ -19,7 +19,7 @@ from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.plan import plan
-from tests.vocabulary import Run, scenario_of
+from tests.vocabulary import Run, scenario_of, without_patches
 
 CARRIED = sorted({*kernel.schedulers()} - {*kernel.refused_by_adapter(), "default"})
 PATHS = ("a:20mbit,10ms", "b:10mbit,25ms")
@@ -51,9 +51,7 @@ class Outage:
 
 @pytest.fixture(scope="session")
 def plain(lab_kernel: KernelBuild) -> KernelBuild:
-    if lab_kernel.variant != "lab":
-        pytest.skip("the adapter has no other variant")
-    return kernel.build(variant=kernel.ENGINE_ONLY)
+    return without_patches(lab_kernel)
 
 
 @pytest.fixture(scope="session")

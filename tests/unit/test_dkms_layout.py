@@ -94,8 +94,8 @@ struct sample {
 """
 
 
-def made(tmp_path: Path, *wanted: str) -> subprocess.CompletedProcess[str]:
-    (tmp_path / "layout").write_text("# a comment\nsample\t" + " ".join(wanted) + "\n")
+def made(tmp_path: Path, *wanted: str, struct: str = "sample") -> subprocess.CompletedProcess[str]:
+    (tmp_path / "layout").write_text(f"# a comment\n{struct}\t{' '.join(wanted)}\n")
     (tmp_path / "layout.txt").write_text(PAHOLE)
     return subprocess.run(
         ["awk", "-f", LAYOUT, "layout", "layout.txt"], cwd=tmp_path, capture_output=True, text=True
@@ -142,11 +142,7 @@ def test_a_bit_field_in_two_bytes_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_kernel_without_the_struct_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "layout").write_text("mptcp_sock sched\n")
-    (tmp_path / "layout.txt").write_text(PAHOLE)
-    said = subprocess.run(
-        ["awk", "-f", LAYOUT, "layout", "layout.txt"], cwd=tmp_path, capture_output=True, text=True
-    )
+    said = made(tmp_path, "sched", struct="mptcp_sock")
     assert said.returncode == 1
     assert said.stderr == (
         "layout.awk: this kernel has no struct mptcp_sock: it is built without MPTCP\n"

@@ -256,6 +256,14 @@ static inline struct mptcp_subflow_context *mps_ctx(const struct mps_subflow *su
 	return mptcp_subflow_ctx(subflow_core(subflow)->ssk);
 }
 
+/* net/mptcp gives the first subflow of a socket's second connection the number 0. The next ones
+ * count on from the first connection's.
+ */
+static inline u32 mps_id_of(const struct mptcp_subflow_context *ctx)
+{
+	return max(mps_peek(ctx->subflow_id), 1U);
+}
+
 #define mps_first(_list, _node) \
 	(list_empty(_list) ? NULL : list_entry((_list)->next, struct mps_segment, _node))
 #define mps_next(_list, _seg, _node) \

@@ -53,9 +53,7 @@ struct mps_segment;
 
 /* A subflow, as it was at the question. */
 struct mps_subflow {
-	u32	id;			/* 1, 2, ... in the order of creation; 0: the first
-					 * one of a socket's second connection
-					 */
+	u32	id;			/* 1, 2, ... in the order of creation */
 	bool	usable;			/* may carry data: established, not closing, and heard
 					 * of since its last timeout
 					 */
@@ -233,10 +231,10 @@ struct mps_ops {
 	/* The default of net.mptcp.recovery for its connections, where the user has set none. */
 	bool			recovers;
 
-	/* Without an event, it picks the same subflow as before while that one has room. On a
-	 * kernel without our patches, it is then asked less often.
+	/* On a kernel without our patches, a pick holds for this much data while the subflow has
+	 * room. 0: for a fragment, as net/mptcp has them.
 	 */
-	bool			fills;
+	u32			choice_bytes;
 
 	char			name[MPTCP_SCHED_NAME_MAX];
 	struct module		*owner;

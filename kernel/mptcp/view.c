@@ -192,7 +192,7 @@ struct mps_subflow_core *mps_take_slot(struct mps_conn *conn,
 		core->slots[slot] = sub;
 	}
 	memset(sub, 0, struct_size(sub, pub.priv, 0) + core->ops->subflow_size);
-	sub->pub.id = ctx->subflow_id;
+	sub->pub.id = mps_id_of(ctx);
 	sub->slot = slot;
 	sub->conn = conn;
 	sub->ssk = mptcp_subflow_tcp_sock(ctx);

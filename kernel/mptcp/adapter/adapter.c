@@ -198,7 +198,7 @@ static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 	own->picked = subflow;
 	own->pick_seq = mps_adapter_next_seq(msk);
 	msk->snd_burst = adapter_burst(own, subflow);
-	mps_adapter_cut(own, own->pick_seq);
+	mps_adapter_cut(own);
 	return mps_ctx(subflow);
 }
 

@@ -40,8 +40,8 @@ struct adapter_conn *mps_adapter_conn(struct mptcp_sock *msk);
 struct adapter_conn *mps_adapter_lookup(struct mptcp_sock *msk);
 /* Reports what was sent since the latest question, and brings the view up to date. */
 void mps_adapter_refresh(struct adapter_conn *own);
-/* Ends the window of net/mptcp with the choice that begins at `seq`, if there is a grain. */
-void mps_adapter_cut(struct adapter_conn *own, u64 seq);
+/* Ends the window of net/mptcp with the latest choice, if there is a grain. */
+void mps_adapter_cut(struct adapter_conn *own);
 /* The bytes of the choice that the first unsent fragment is next, or begins with. */
 u32 mps_adapter_choice_bytes(const struct adapter_conn *own, const struct mptcp_data_frag *frag);
 /* Where the next data begins, as a data sequence number. Behind it, all is unsent. */

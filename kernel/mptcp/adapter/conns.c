@@ -54,7 +54,7 @@ static struct mps_subflow *adapter_find(const struct mps_conn *conn,
 	struct mps_subflow *subflow;
 
 	mps_for_each_subflow(conn, subflow)
-		if (subflow->id == mps_peek(ctx->subflow_id) &&
+		if (subflow->id == mps_id_of(ctx) &&
 		    subflow_core(subflow)->ssk == mptcp_subflow_tcp_sock(ctx))
 			return subflow;
 	return NULL;
@@ -210,19 +210,18 @@ static void adapter_begin_grain(struct adapter_conn *own, u32 bytes)
 {
 	own->grain_bytes = bytes > FRAGMENT_BYTES ? 0 : bytes;
 	own->burst_bytes = bytes > FRAGMENT_BYTES ? bytes : 0;
-	/* as much as the default scheduler sends on a subflow before it chooses again */
-	if (!bytes && own->core.ops->fills)
-		own->burst_bytes = SZ_64K;
+	if (!bytes)
+		own->burst_bytes = own->core.ops->choice_bytes;
 }
 
-void mps_adapter_cut(struct adapter_conn *own, u64 seq)
+void mps_adapter_cut(struct adapter_conn *own)
 {
 	struct mptcp_sock *msk = own->msk;
 	u64 end;
 
 	if (!own->grain_bytes)
 		return;
-	end = seq + mps_adapter_choice_bytes(own, msk->first_pending);
+	end = own->pick_seq + mps_adapter_choice_bytes(own, msk->first_pending);
 	adapter_lock((struct sock *)msk);
 	own->wnd_end = READ_ONCE(msk->wnd_end);
 	own->cut = after64(own->wnd_end, end);

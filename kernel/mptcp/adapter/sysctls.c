@@ -2,7 +2,7 @@
 /* Sysctls of each network namespace for all schedulers of the adapter.
  *
  * net.mptcp.grain_bytes: the bytes of a choice, at least a segment; 0: a whole fragment, or
- * some if the scheduler `fills`. Beyond a fragment, a choice is for no more than the subflow
+ * the scheduler's choice_bytes. Beyond a fragment, a choice is for no more than the subflow
  * has room for. Connections that begin read it.
  *
  * net.mptcp.scheduler_for: schedulers by the mark or port of a socket, such as

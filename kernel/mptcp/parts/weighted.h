@@ -30,7 +30,7 @@ static inline struct weighted_subflow *weighted_state(struct mps_subflow *subflo
 static inline u32 weighted_path_param(const struct mps_conn *conn,
 				      const struct mps_subflow *subflow, u32 group)
 {
-	return mps_param(conn, group + clamp(subflow->id, 1U, 8U) - 1);
+	return mps_param(conn, group + min(subflow->id, 8U) - 1);
 }
 
 /* --- costs: parts/weighted_cost.c */

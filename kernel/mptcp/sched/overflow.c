@@ -57,14 +57,10 @@ struct overflow_subflow {
 	u32	rounds;		/* the round trip of the latest limit */
 };
 
-/* Paths beyond the last parameter come last. The first subflow of a socket's second connection
- * has the id 0.
- */
+/* Paths beyond the last parameter come last. */
 static u32 overflow_place(const struct mps_conn *conn, const struct mps_subflow *subflow)
 {
-	u32 path = max(subflow->id, 1U);
-
-	return path <= PLACES ? mps_param(conn, PLACE1 + path - 1) : U32_MAX;
+	return subflow->id <= PLACES ? mps_param(conn, PLACE1 + subflow->id - 1) : U32_MAX;
 }
 
 static bool overflow_is_before(const struct mps_conn *conn, const struct mps_subflow *one,
@@ -140,7 +136,8 @@ static struct mps_ops overflow = {
 	.on_ack		= overflow_on_ack,
 	.name		= "overflow",
 	.owner		= THIS_MODULE,
-	.fills		= true,
+	/* it picks the same subflow again while that one has room */
+	.choice_bytes	= SZ_64K,
 	.subflow_size	= sizeof(struct overflow_subflow),
 	.params		= overflow_params,
 	.num_params	= ARRAY_SIZE(overflow_params),

@@ -238,6 +238,8 @@ static struct mps_ops weighted_ops = {
 	.on_ack		= weighted_count_losses,
 	.name		= "weighted",
 	.owner		= THIS_MODULE,
+	/* with two turns of 32 KiB, fragments would never leave as one packet */
+	.choice_bytes	= SZ_64K,
 	.conn_size	= sizeof(struct weighted_conn),
 	.subflow_size	= sizeof(struct weighted_subflow),
 	.params		= weighted_params,

@@ -272,6 +272,16 @@ static void picks_of_no_kind_are_refused(struct kunit *test)
 	EXPECT_REFUSED(test, conn, MPS_DUPLICATE + 1, one, seq);
 }
 
+static void the_number_0_of_a_second_connection_is_the_first_subflow(struct kunit *test)
+{
+	struct mptcp_subflow_context *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	KUNIT_EXPECT_EQ(test, mps_id_of(ctx), 1);
+	for (ctx->subflow_id = 1; ctx->subflow_id < 4; ctx->subflow_id++)
+		KUNIT_EXPECT_EQ(test, mps_id_of(ctx), ctx->subflow_id);
+}
+
 /* --- segments */
 
 static void unsent_segments_are_listed_in_order(struct kunit *test)
@@ -1834,6 +1844,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(picks_of_a_segment_that_is_not_there_are_refused),
 	KUNIT_CASE(duplicates_on_a_subflow_that_carried_the_segment_are_refused),
 	KUNIT_CASE(picks_of_no_kind_are_refused),
+	KUNIT_CASE(the_number_0_of_a_second_connection_is_the_first_subflow),
 	KUNIT_CASE(unsent_segments_are_listed_in_order),
 	KUNIT_CASE(unsent_segments_are_counted_from_the_first),
 	KUNIT_CASE(a_short_last_segment_waits_while_a_short_one_is_on_its_way),

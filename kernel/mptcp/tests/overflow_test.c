@@ -44,23 +44,6 @@ static void overflow_takes_places_in_the_order_of_their_numbers(struct kunit *te
 	EXPECT_SENT(test, conn, MPS_NEW, backup, mps_head(conn));
 }
 
-/* The first subflow of a socket's second connection has the id 0. */
-static void overflow_takes_the_id_0_for_the_first_path(struct kunit *test)
-{
-	struct mps_conn *conn = mps_test_conn(test, "overflow");
-	struct mps_subflow *first, *second;
-
-	mps_test_param(conn, "place1", 2);
-	mps_test_param(conn, "place2", 1);
-	first = mps_test_subflow(conn, .cwnd_pkts = 1);
-	second = mps_test_subflow(conn, .cwnd_pkts = 1);
-	first->id = 0;
-	mps_test_unsent_pkts(conn, 9);
-	EXPECT_SENT(test, conn, MPS_NEW, second, mps_head(conn));
-	EXPECT_SENT(test, conn, MPS_NEW, first, mps_head(conn));
-	EXPECT_WAIT(test, conn);
-}
-
 static void overflow_spares_backups_if_it_is_to(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "overflow");
@@ -172,7 +155,6 @@ static void overflow_sends_again_where_it_was_not_sent(struct kunit *test)
 static struct kunit_case overflow_cases[] = {
 	KUNIT_CASE(overflow_uses_the_next_path_only_when_the_first_is_full),
 	KUNIT_CASE(overflow_takes_places_in_the_order_of_their_numbers),
-	KUNIT_CASE(overflow_takes_the_id_0_for_the_first_path),
 	KUNIT_CASE(overflow_spares_backups_if_it_is_to),
 	KUNIT_CASE(overflow_puts_paths_without_a_place_last),
 	KUNIT_CASE(overflow_limits_the_queue_once_in_a_round),

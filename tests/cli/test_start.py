@@ -7,11 +7,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from mptcplab.cli import cli
+from mptcplab.cli.actions import runs
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.runs.entries import Document
 
 #: Each takes longer to import than a short run of the kernel, or brings such a one along.
 SLOW = frozenset(
@@ -103,3 +107,34 @@ def test_a_run_imports_only_what_draws_it(lab_kernel: KernelBuild, tmp_path: Pat
     found, text = imported(tmp_path, *command)
     assert found & SLOW == {"matplotlib"}
     assert f"picture:  {tmp_path / 'out' / 'goodput.png'}\n" in text
+
+
+def test_matplotlib_starts_without_docstrings_of_properties(tmp_path: Path) -> None:
+    call = (
+        "from mptcplab.report import draw\n"
+        "with draw.drawing():\n"
+        "    from matplotlib import artist, lines\n"
+        "    print('agg_filter' in lines.Line2D.set.__doc__, artist.kwdoc.__module__)\n"
+    )
+    found = subprocess.check_output([sys.executable, "-c", call], cwd=tmp_path, text=True)
+    assert found == "False matplotlib.artist\n"
+
+
+def test_the_table_does_not_wait_for_the_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = []
+
+    def write(_document: object, out: Path) -> list[Path]:
+        shown.append(capsys.readouterr().out)
+        return [out / "goodput.png"]
+
+    monkeypatch.setattr(runs.tables, "comparison_table", lambda _document: "a table")
+    monkeypatch.setattr(runs.comparison_chart, "write", write)
+    document = SimpleNamespace(runs=[], expectations=())
+    runs._show(cast(Document, document), tmp_path, as_json=False)
+    assert shown == ["a table\n"]
+    assert capsys.readouterr().out.splitlines() == [
+        f"picture:  {tmp_path}/goodput.png",
+        f"document: {tmp_path}/comparison.json",
+    ]

@@ -107,12 +107,18 @@ class NamedRows:
 
 
 def _matplotlib() -> ModuleType:
-    """Import matplotlib, which takes a second; its font cache goes into the cache of mptcplab."""
+    """Import matplotlib, which takes long; its font cache goes into the cache of mptcplab."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("MPLCONFIGDIR", str(cache / "mptcplab" / "matplotlib"))
     # hide the warning about a read-only cache
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib as module
+    from matplotlib import artist
 
+    # nobody reads the lists of properties in docstrings, which take a third of this import
+    made, artist.kwdoc = artist.kwdoc, lambda artist: ""  # noqa: ARG005
+    import matplotlib.figure
+
+    artist.kwdoc = made
     module.use("agg")
     return module

@@ -54,19 +54,24 @@ def make(
     try:
         wanted.write(found)
     finally:
-        _show(document, comparison_chart.write(document, out), out, as_json=options["as_json"])
+        _show(document, out, as_json=options["as_json"])
     entries = (*document.runs, *document.baselines)
     if any(entry.status != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
     expect_option.require(found)
 
 
-def _show(document: Document, pictures: list[Path], out: Path, *, as_json: bool) -> None:
+def _show(document: Document, out: Path, *, as_json: bool) -> None:
+    # it does not wait for the pictures, which take as long as a short run with all else
+    try:
+        if as_json:
+            click.echo(json.dumps(document.model_dump(mode="json"), indent=1))
+        else:
+            Console().print(tables.comparison_table(document))
+    finally:
+        pictures = comparison_chart.write(document, out)
     if as_json:
-        click.echo(json.dumps(document.model_dump(mode="json"), indent=1))
         return
-    console = Console()
-    console.print(tables.comparison_table(document))
     # rich would wrap a long path, which could then not be copied
     for picture in pictures:
         if picture.suffix == ".png":

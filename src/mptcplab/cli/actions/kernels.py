@@ -39,7 +39,7 @@ def compare_kernels(
     but = _fields(options["but"])
     wanted = _chosen(cases.of_files(files) if files else cases.own_set(), options["only"])
     doctor.require(*doctor.RUN_CHECKS)
-    a, b = (_kernel(name, which) for name, which in zip(names, "AB", strict=True))
+    a, b = (named(name, which) for name, which in zip(names, "AB", strict=True))
     out = Store(options["out"])
     pairs = compare.pairs(wanted, a, b, common.limits(options), common.runner(options))
     todo = compare.missing(pairs, out)
@@ -107,7 +107,7 @@ def _fields(text: str | None) -> list[str]:
     return [name for name in difference.FIELDS if name in asked]
 
 
-def _kernel(text: str, which: str) -> Kernel:
+def named(text: str, which: str) -> Kernel:
     """A kernel by its name or id, with the guest program of now or, after a `+`, an old one."""
     # the names of packages have a + in their versions, too
     name, plus, guest_id = (text, "", "") if stock_package.is_stock(text) else text.partition("+")

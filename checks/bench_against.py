@@ -31,7 +31,9 @@ from typing import IO, NamedTuple
 
 from checks.command_line import chosen, natural, parser_of, say
 from checks.same_commands import ROOT, git, tree_of
+from mptcplab.cli.actions import kernels
 from mptcplab.errors import MptcplabError, status_of
+from mptcplab.lab import kernel
 from mptcplab.runs.bench import BENCH, LONG
 
 #: A median above it shows a slower version.
@@ -88,9 +90,9 @@ class Version:
                     said.seek(0)
                     raise MptcplabError(f"{case}: {said.read().decode(errors='replace')}")
             (run,) = out.glob("runs/*")
-            kernel = json.loads((run / "cost.json").read_bytes())
+            cost = json.loads((run / "cost.json").read_bytes())
             packets = json.loads((run / "result.json").read_bytes())["data_packets"]
-        whole_s, kernel_s = used.ru_utime + used.ru_stime, kernel["user_s"] + kernel["system_s"]
+        whole_s, kernel_s = used.ru_utime + used.ru_stime, cost["user_s"] + cost["system_s"]
         return Cost(whole_s if case == _START else kernel_s, packets)
 
     @cached_property
@@ -108,8 +110,11 @@ class Version:
 
 @contextmanager
 def version_of(text: str) -> Iterator[Version]:
-    """The version that OLD names. A revision is unpacked while it is needed."""
-    if _ID.fullmatch(text):
+    """The version that OLD names. A revision, also one that looks like an id, is unpacked while it
+    is needed. Raises InputError if there is no guest program of that id.
+    """
+    if _ID.fullmatch(text) and text[:12] in {each.id for each in kernel.built()}:
+        kernels.named(text, "OLD")
         yield Version(ROOT / "src", _KEPT.format(text=text) + _MAIN)
         return
     repository, tree = tree_of(text)

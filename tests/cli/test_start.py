@@ -15,6 +15,7 @@ import pytest
 from mptcplab.cli import cli
 from mptcplab.cli.actions import runs
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.report import comparison_chart, tables
 from mptcplab.runs.entries import Document
 
 #: Each takes longer to import than a short run of the kernel, or brings such a one along.
@@ -129,8 +130,8 @@ def test_the_table_does_not_wait_for_the_pictures(
         shown.append(capsys.readouterr().out)
         return [out / "goodput.png"]
 
-    monkeypatch.setattr(runs.tables, "comparison_table", lambda _document: "a table")
-    monkeypatch.setattr(runs.comparison_chart, "write", write)
+    monkeypatch.setattr(tables, "comparison_table", lambda _document: "a table")
+    monkeypatch.setattr(comparison_chart, "write", write)
     document = SimpleNamespace(runs=[], expectations=())
     runs._show(cast(Document, document), tmp_path, as_json=False)
     assert shown == ["a table\n"]

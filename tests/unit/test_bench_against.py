@@ -6,13 +6,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from checks import bench_against
 from checks.bench_against import Cost, Version, interval, main, row, version_of
 from checks.same_commands import ROOT
-from mptcplab.errors import MptcplabError
+from mptcplab.cli.actions import kernels
+from mptcplab.errors import InputError, MptcplabError
+from mptcplab.lab import kernel
 
 
 # With n values, the k-th from either end leaves out the median with a probability of twice the
@@ -64,7 +67,9 @@ def test_versions_alternate_and_the_first_pair_does_not_count(
     assert [(old.cpu_s, new.cpu_s) for old, new in pairs] == [(4, 3), (5, 6), (8, 7)]
 
 
-def test_a_revision_runs_its_own_code_and_an_id_that_of_now() -> None:
+def test_a_revision_runs_its_own_code_and_an_id_that_of_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def path_of(version: Version) -> Path:
         found = "import mptcplab; print(mptcplab.__file__)"
         command = [sys.executable, "-c", found]
@@ -73,10 +78,21 @@ def test_a_revision_runs_its_own_code_and_an_id_that_of_now() -> None:
 
     with version_of("HEAD") as old:
         assert path_of(old) == old.source.parent != ROOT
+    kept = SimpleNamespace(id="0123456789ab")
+    monkeypatch.setattr(kernel, "built", lambda: [kept])
+    monkeypatch.setattr(kernels, "named", lambda *_: kept)
     with version_of("0123456789ab+ba9876543210") as old:
         assert path_of(old) == ROOT
         assert '"0123456789ab+ba9876543210"' in old.program.replace("'", '"')
-    with pytest.raises(SystemExit, match="no-such-revision"), version_of("no-such-revision"):
+    for neither in ("no-such-revision", "0123456789ac"):
+        with pytest.raises(SystemExit, match=neither), version_of(neither):
+            pass
+
+
+def test_an_id_of_no_guest_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = SimpleNamespace(id="0123456789ab")
+    monkeypatch.setattr(kernel, "built", lambda: [kept])
+    with pytest.raises(InputError, match="OLD"), version_of("0123456789ab+ba9876543210"):
         pass
 
 

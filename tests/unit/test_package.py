@@ -87,9 +87,29 @@ def test_the_package_of_a_users_scheduler_installs_it_alone(tmp_path: Path) -> N
     assert [each.name for each in (source / "lab/sched").iterdir()] == ["my_own.c"]
     assert (source / "lab/sched/my_own.c").read_bytes() == file.read_bytes()
     assert (source / "lab/adapter/adapter.c").exists()
-    assert not (source / "lab/parts").exists()
+    assert not list(source.glob("lab/parts/*.c"))
     uses = own(tmp_path, text=TEMPLATE.replace('"mpsched.h"', '"parts/turns.h"'))
-    assert list(unpacked(package.make(tmp_path, uses)).glob("usr/src/*/lab/parts/turns.h"))
+    assert list(unpacked(package.make(tmp_path, uses)).glob("usr/src/*/lab/parts/watch.c"))
+
+
+def registration(tree: Path) -> str:
+    """The function that registers schedulers with the adapter, as Kbuild names it."""
+    (source,) = tree.glob("usr/src/*")
+    shows = f"include {source}/Kbuild\nall: ; @echo $(filter -Dmps_register=%,$(ccflags-y))"
+    make = ["make", "-s", "-f", "-", f"src={source}", f"objtree={source}", f"srctree={source}"]
+    done = subprocess.run(make, input=shows, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"-Dmps_register=mps_register_\d+\n", done.stdout)
+    return done.stdout
+
+
+@pytest.mark.parametrize("changed", ["mpsched.h", "parts/watch.h"])
+def test_an_adapter_with_other_headers_is_refused(tmp_path: Path, changed: str) -> None:
+    ours = unpacked(package.make(tmp_path))
+    users = unpacked(package.make(tmp_path, own(tmp_path)))
+    assert registration(users) == registration(ours)
+    (header,) = users.glob(f"usr/src/*/lab/{changed}")
+    header.write_text(header.read_text().replace("u32", "u64", 1))
+    assert registration(users) != registration(ours)
 
 
 @pytest.mark.parametrize("of_a_user", [False, True])

@@ -33,6 +33,11 @@ SECURE_BOOT = (
     f"{OURS}Secure Boot is on: the kernel loads only modules that are signed with a key it trusts."
     f"\n{OURS}To have it trust DKMS' key: mokutil --import {KEY}, then restart and confirm.\n"
 )
+SIGNATURES = (
+    f"{OURS}module.sig_enforce is on: the kernel loads only modules that are signed with a key it "
+    f"trusts.\n{OURS}With Secure Boot it can trust DKMS' key: turn that on, or "
+    "module.sig_enforce off.\n"
+)
 NOT_LOADED = f"{OURS}a module was not loaded; see: journalctl -u systemd-modules-load\n"
 
 
@@ -252,6 +257,20 @@ def test_the_installation_says_what_is_left_to_do(
     installation.program(f"bin/{program}", text)
     assert installation.says("postinst", "configure", "") == BUILDS + expected
     assert installation.says("postinst", "abort-upgrade", __version__) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "boot", "expected"),
+    [("N", "disabled", ""), ("Y", "disabled", SIGNATURES), ("Y", "enabled", SECURE_BOOT)],
+)
+def test_a_kernel_may_want_signatures_without_secure_boot(
+    installation: Installation, value: str, boot: str, expected: str
+) -> None:
+    parameters = installation.root / "sys/module/module/parameters"
+    parameters.mkdir(parents=True)
+    (parameters / "sig_enforce").write_text(f"{value}\n")
+    installation.program("bin/mokutil", mokutil(boot, "not enrolled"))
+    assert installation.says("postinst", "configure", "") == BUILDS + expected + SETS
 
 
 def test_an_image_loads_no_module(installation: Installation) -> None:

@@ -98,10 +98,15 @@ class Run:
         return found[connection]
 
     def draw(self, file: FilePath, formats: Sequence[str] = ("png",)) -> list[Path]:
-        """Draw the picture of `mptcplab show`, as FILE.png and so on; returns the files."""
-        from mptcplab.report import run_chart
+        """Draw the picture of `mptcplab show`, as FILE.png and so on; returns the files.
+
+        A FILE that ends in .png, .svg or .pdf is the picture, and `formats` has no effect.
+        """
+        from mptcplab.report import palette, run_chart
 
         target = Path(file)
+        if one := palette.format_of(target):
+            target, formats = target.with_suffix(""), (one,)
         store.make_directory(target.parent)
         drawn = store.read_series(self.directory)
         return run_chart.write(self.scenario, drawn, target, tuple(formats))

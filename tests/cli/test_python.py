@@ -50,6 +50,7 @@ def test_a_run_has_figures_series_and_a_picture(tmp_path: Path) -> None:
         one.explain("x")
     (picture,) = one.draw(tmp_path / "picture")
     assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert one.draw(tmp_path / "figure.pdf") == [tmp_path / "figure.pdf"]
     again = lab.open_run(one.directory)
     assert again.metrics == one.metrics
     assert again.scenario == one.scenario

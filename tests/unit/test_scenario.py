@@ -720,7 +720,7 @@ def test_a_file_that_is_no_toml_is_told_with_the_line(file: Path, text: str, lin
 
 
 def test_a_scheduler_is_no_scenario(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a scheduler, where .* --scheduler takes it"):
+    with pytest.raises(InputError, match=r"a scheduler, where .* --scheduler takes it"):
         load_file(tmp_path / "mine.c", known=KNOWN)
 
 

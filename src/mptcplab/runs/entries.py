@@ -68,7 +68,7 @@ class Entry(Stored):
     flows of UDP. `directory` has the files of the run, relative to the document. If programs ran,
     their exit statuses are here, and `no_figures` says why figures of connections are missing.
     `kernel` is the name under which the kernel was chosen. Only `wall_s` and `kernel` may differ
-    between two runs of the same key.
+    between two runs of the same key; `wall_s` is null if the run was stored before.
     """
 
     scheduler: str | None

@@ -33,6 +33,11 @@ SECURE_BOOT = (
     f"{OURS}Secure Boot is on: the kernel loads only modules that are signed with a key it trusts."
     f"\n{OURS}To have it trust DKMS' key: mokutil --import {KEY}, then restart and confirm.\n"
 )
+SIGNATURES = (
+    f"{OURS}module.sig_enforce is on: the kernel loads only modules that are signed with a key it "
+    f"trusts.\n{OURS}With Secure Boot it can trust DKMS' key: turn that on, or "
+    "module.sig_enforce off.\n"
+)
 NOT_LOADED = f"{OURS}a module was not loaded; see: journalctl -u systemd-modules-load\n"
 
 
@@ -87,9 +92,29 @@ def test_the_package_of_a_users_scheduler_installs_it_alone(tmp_path: Path) -> N
     assert [each.name for each in (source / "lab/sched").iterdir()] == ["my_own.c"]
     assert (source / "lab/sched/my_own.c").read_bytes() == file.read_bytes()
     assert (source / "lab/adapter/adapter.c").exists()
-    assert not (source / "lab/parts").exists()
+    assert not list(source.glob("lab/parts/*.c"))
     uses = own(tmp_path, text=TEMPLATE.replace('"mpsched.h"', '"parts/turns.h"'))
-    assert list(unpacked(package.make(tmp_path, uses)).glob("usr/src/*/lab/parts/turns.h"))
+    assert list(unpacked(package.make(tmp_path, uses)).glob("usr/src/*/lab/parts/watch.c"))
+
+
+def registration(tree: Path) -> str:
+    """The function that registers schedulers with the adapter, as Kbuild names it."""
+    (source,) = tree.glob("usr/src/*")
+    shows = f"include {source}/Kbuild\nall: ; @echo $(filter -Dmps_register=%,$(ccflags-y))"
+    make = ["make", "-s", "-f", "-", f"src={source}", f"objtree={source}", f"srctree={source}"]
+    done = subprocess.run(make, input=shows, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"-Dmps_register=mps_register_\d+\n", done.stdout)
+    return done.stdout
+
+
+@pytest.mark.parametrize("changed", ["mpsched.h", "parts/watch.h"])
+def test_an_adapter_with_other_headers_is_refused(tmp_path: Path, changed: str) -> None:
+    ours = unpacked(package.make(tmp_path))
+    users = unpacked(package.make(tmp_path, own(tmp_path)))
+    assert registration(users) == registration(ours)
+    (header,) = users.glob(f"usr/src/*/lab/{changed}")
+    header.write_text(header.read_text().replace("u32", "u64", 1))
+    assert registration(users) != registration(ours)
 
 
 @pytest.mark.parametrize("of_a_user", [False, True])
@@ -232,6 +257,20 @@ def test_the_installation_says_what_is_left_to_do(
     installation.program(f"bin/{program}", text)
     assert installation.says("postinst", "configure", "") == BUILDS + expected
     assert installation.says("postinst", "abort-upgrade", __version__) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "boot", "expected"),
+    [("N", "disabled", ""), ("Y", "disabled", SIGNATURES), ("Y", "enabled", SECURE_BOOT)],
+)
+def test_a_kernel_may_want_signatures_without_secure_boot(
+    installation: Installation, value: str, boot: str, expected: str
+) -> None:
+    parameters = installation.root / "sys/module/module/parameters"
+    parameters.mkdir(parents=True)
+    (parameters / "sig_enforce").write_text(f"{value}\n")
+    installation.program("bin/mokutil", mokutil(boot, "not enrolled"))
+    assert installation.says("postinst", "configure", "") == BUILDS + expected + SETS
 
 
 def test_an_image_loads_no_module(installation: Installation) -> None:

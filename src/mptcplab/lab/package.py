@@ -29,7 +29,7 @@ _SCRIPTS = ("postinst", "prerm")
 _FOR_DPKG = ("control", *_SCRIPTS)
 # Below kernel/mptcp.
 _ADAPTER = (
-    *("adapter/*", "compat.h", "framework.h", "mpsched.h", "params.h"),
+    *("adapter/*", "compat.h", "framework.h", "mpsched.h", "params.h", "parts/*.h"),
     *("helpers.c", "params.c", "registry.c", "view.c"),
 )
 # The adapter, and the kernel's own modules with such names.
@@ -95,7 +95,7 @@ def _fill(
     modules = [f"mptcp_{file.stem}" for file in schedulers]
     files = {source / "lab" / "sched" / file.name: file.read_bytes() for file in schedulers}
     # compiled in vain unless a scheduler includes them
-    parts = ["parts/*"] if any(b'"parts/' in content for content in files.values()) else []
+    parts = ["parts/*.c"] if any(b'"parts/' in content for content in files.values()) else []
     for path in (file for pattern in (*_ADAPTER, *parts) for file in lab.glob(pattern)):
         files[source / "lab" / path.relative_to(lab)] = path.read_bytes()
     values = {

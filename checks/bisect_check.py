@@ -27,7 +27,7 @@ from mptcplab.errors import MptcplabError, status_of
 from mptcplab.lab import doctor, guest, kernel, kernel_tree
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.git import Repository
-from mptcplab.lab.kernel_commit import Commit
+from mptcplab.lab.kernel_files import Commit
 from mptcplab.runs.runner import Runner
 from mptcplab.scenario import resolve
 from mptcplab.scenario.flags import Flags

@@ -5,7 +5,7 @@ It has variants, and modules: the user's own schedulers. Below `cache_dir()/kern
 
 - `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `about.json`,
   its source and variant; `modules`, KUnit and our tests, once somebody asked for them;
-- `trees/KEY/`: one per source, or repository of sources (kernel_commit.py), and set of patches:
+- `trees/KEY/`: one per source, or repository of sources (kernel_files.py), and set of patches:
   `src` (unpacked, patched, with our files), `originals` (the files that our patches change, as they
   were), and one directory per variant, and per compiler other than gcc, with `obj` (make's output),
   `build.log`, and `built` (the kernel that `obj` corresponds to);
@@ -39,9 +39,9 @@ from typing import Any, Self
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, remove_abandoned
-from mptcplab.lab import doctor, kernel_commit, kernel_module, kernel_tree, module_kit, prebuilt
+from mptcplab.lab import doctor, kernel_files, kernel_module, kernel_tree, module_kit, prebuilt
 from mptcplab.lab.doctor import Check
-from mptcplab.lab.kernel_commit import Commit
+from mptcplab.lab.kernel_files import Commit
 from mptcplab.lab.kernel_make import (
     GCC,
     MAKE_ENVIRONMENT,
@@ -763,10 +763,10 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
     # also the old tree of a build that was killed while it removed it: it is half a gigabyte
     remove_abandoned(tree.parent)
     if source.commit:
-        if not kernel_commit.is_checked_out(tree):
+        if not kernel_files.is_checked_out(tree):
             doctor.require_disk()
         progress.step("check out", source.commit.id[:12])
-        kernel_commit.check_out(source.commit, tree)
+        kernel_files.check_out(source.commit, tree)
     elif not kernel_tree.is_unpacked(tree, source.digest):
         doctor.require_disk()
         progress.step("unpack", str(source.path))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ import pytest
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MachineError, MptcplabError
-from mptcplab.lab import doctor, kernel, kernel_make, kernel_tree
+from mptcplab.lab import doctor, kernel, kernel_make, kernel_names, kernel_tree
 from mptcplab.lab.doctor import Check
+from mptcplab.lab.kernel_names import Named
 from tests.vocabulary import until
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n"
@@ -149,7 +151,9 @@ class Repository:
         """Everything in the cache that looks like a finished kernel."""
         return sorted(self.cache.glob("*/linux"))
 
-    def start(self, do: str = "print(build.id)") -> subprocess.Popen[str]:
+    def start(
+        self, do: str = "print(build.id)", source: Path | None = None
+    ) -> subprocess.Popen[str]:
         """The same build in a process of its own, with its progress on standard error; then `do`
         something with it.
         """
@@ -157,7 +161,7 @@ class Repository:
             "from pathlib import Path; from mptcplab import resources;"
             "from mptcplab.lab import kernel;"
             f"resources.KERNEL = Path({str(self.root / 'kernel')!r});"
-            f"build = kernel.build(Path({str(self.source)!r})); {do}"
+            f"build = kernel.build(Path({str(source or self.source)!r})); {do}"
         )
         pipe = subprocess.PIPE
         return subprocess.Popen(
@@ -249,11 +253,19 @@ def test_only_files_that_changed_are_written(repository: Repository) -> None:
     repository.build()
     assert (lab / "probe.c").stat().st_mtime > 1
     assert [path.stat().st_mtime for path in others] == [1, 1]
-    # a source that was unpacked in part is unpacked anew
-    (repository.tree / "source.json").unlink()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_source_that_was_unpacked_in_part_is_unpacked_anew(
+    repository: Repository, packed: bool
+) -> None:
+    source = repository.packed() if packed else repository.source
+    kernel.build(source, quiet=True)
+    (repository.tree / ("source.json" if packed else "files.json")).unlink()
     (repository.tree / "src/Makefile").unlink()
-    repository.write("kernel/mptcp/probe.c", "a third\n")
-    assert "a third" in repository.build().image.read_text()
+    repository.write("kernel/mptcp/probe.c", "another\n")
+    assert "another" in kernel.build(source, quiet=True).image.read_text()
+    assert (repository.tree / "src/Makefile").exists()
 
 
 def test_a_cache_that_was_moved_is_built_in(
@@ -715,10 +727,33 @@ def test_two_builds_at_once_are_one(repository: Repository) -> None:
     first, pids = repository.start_and_hang()
     second = repository.start()
     assert second.stderr is not None
-    assert second.stderr.readline() == "kernel: wait: another build is at work\n"
+    line = "kernel: wait: another build of this source is at work\n"
+    assert second.stderr.readline() == line
     # The compiler of the first ends; then the second finds the kernel built.
     os.kill(pids[1], signal.SIGTERM)
     ids = {process.communicate()[0] for process in (first, second)}
     assert (first.returncode, second.returncode) == (0, 0)
     assert len(ids) == 1
     assert repository.calls().count("linux") == 1
+
+
+def test_a_build_of_one_source_delays_no_other(repository: Repository) -> None:
+    """Neither its kernel nor a module for it, nor a name; but nothing is removed meanwhile."""
+    built = repository.build()
+    theirs = repository.root / "theirs"
+    shutil.copytree(repository.source, theirs)
+    (theirs / "net/mptcp/protocol.c").write_text("one\ntwo\nthree\nfour\n")
+    mine, repository.source = repository.source, theirs
+    process, pids = repository.start_and_hang()
+    repository.mend()
+    assert kernel.module(built, repository.write("mine.c", SCHEDULER), quiet=True).path.exists()
+    (mine / "net/mptcp/protocol.c").write_text("one\ntwo\nthree\nfive\n")
+    assert "five" in kernel.build(mine, quiet=True).image.read_text()
+    kernel_names.keep(Named("mine", mine))
+    assert "mine" in kernel_names.known()
+    with pytest.raises(MptcplabError, match="a kernel is being built"):
+        kernel_names.prune()
+    os.kill(pids[1], signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 0
+    assert len(kernel_names.prune()) > 0

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Self
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel_tree import (
     OWN_DIRECTORY,
+    Locks,
     SourceError,
     digests,
     ending_with_us,
@@ -196,7 +197,7 @@ def _gcc(make: Make, command: Sequence[str]) -> str:
         capture_output=True,
         text=True,
         check=False,
-        pass_fds=[make.lock],
+        pass_fds=make.locks,
     )
     if done.returncode != 0:
         make.log.write_text(done.stderr)
@@ -241,7 +242,7 @@ class Make:
     """
 
     def __init__(
-        self, source: Path, directory: Path, lock: int, arguments: Sequence[str] = ()
+        self, source: Path, directory: Path, locks: Locks, arguments: Sequence[str] = ()
     ) -> None:
         self.source = source
         self.directory = directory
@@ -250,7 +251,7 @@ class Make:
         self.precompiled_note = self.obj / "precompiled"
         self._marker = directory / "building"
         self._objects_note = directory / "objects"
-        self.lock = lock
+        self.locks = locks
         self._arguments = arguments
 
     def was_killed(self) -> bool:
@@ -346,8 +347,8 @@ class Make:
                 stderr=subprocess.STDOUT,
                 # Ctrl-C reaches only this process, which then ends make in an orderly way.
                 start_new_session=True,
-                # Any process that outlives this one still holds the lock: nobody else can build.
-                pass_fds=[self.lock],
+                # A process that outlives this one still holds the locks: nobody else builds there.
+                pass_fds=self.locks,
             ) as running,
         ):
             try:

@@ -827,7 +827,9 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
     source.lay_out(tree, progress, locks)
     compiler = inputs.compiler.name
     suffix = "" if compiler == GCC else f"-{compiler}"
-    make = Make(tree / "src", tree / f"{inputs.variant}{suffix}", locks, arguments_of(compiler))
+    origin = source.path if isinstance(source.files, Directory) else None
+    directory, arguments = tree / f"{inputs.variant}{suffix}", arguments_of(compiler)
+    make = Make(tree / "src", directory, locks, arguments, origin)
     note = make.directory / "built"
     built = note.exists() and note.read_text() == inputs.id
     if make.was_killed() or (not built and make.is_from_the_future()):

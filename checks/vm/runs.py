@@ -25,12 +25,11 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Watch
 from mptcplab.metrics import run_files
 
-# A busy host may hold up the timer that a kernel tries out. A kernel that hangs reports it and
-# ends: a CPU after twice 60 s, a task after 300 s, which a busy host does not take from ours.
+# A kernel that hangs reports it and ends: a CPU after twice 60 s, a task after 300 s, which a busy
+# host does not take from ours.
 _ARGUMENTS = (
-    *("no_timer_check", "watchdog_thresh=60", "softlockup_panic=1"),
-    *("sysctl.kernel.panic_on_rcu_stall=1", "hung_task_panic=1"),
-    "sysctl.kernel.hung_task_timeout_secs=300",
+    *("watchdog_thresh=60", "softlockup_panic=1", "sysctl.kernel.panic_on_rcu_stall=1"),
+    *("hung_task_panic=1", "sysctl.kernel.hung_task_timeout_secs=300"),
 )
 # To boot, and to set up a cell, on a busy host.
 _SET_UP_S = 120

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -23,6 +23,7 @@ from mptcplab.errors import InputError, MptcplabError, Problem, RunError
 from mptcplab.lab import choices, guest
 from mptcplab.lab.choices import Limits
 from mptcplab.metrics import series
+from mptcplab.mistakes import suggestion
 from mptcplab.report import explain, tables
 from mptcplab.runs import archive, documents, experiment, index, single, store, sweep, tls
 from mptcplab.runs.entries import Document, Entry, ended_well
@@ -98,10 +99,15 @@ class Run:
         return found[connection]
 
     def draw(self, file: FilePath, formats: Sequence[str] = ("png",)) -> list[Path]:
-        """Draw the picture of `mptcplab show`, as FILE.png and so on; returns the files."""
-        from mptcplab.report import run_chart
+        """Draw the picture of `mptcplab show`, as FILE.png and so on; returns the files.
+
+        A FILE that ends in .png, .svg or .pdf is the picture, and `formats` has no effect.
+        """
+        from mptcplab.report import palette, run_chart
 
         target = Path(file)
+        if one := palette.format_of(target):
+            target, formats = target.with_suffix(""), (one,)
         store.make_directory(target.parent)
         drawn = store.read_series(self.directory)
         return run_chart.write(self.scenario, drawn, target, tuple(formats))
@@ -174,6 +180,11 @@ def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) ->
     """
     if "trace" in flags:
         raise TypeError("trace is decisions now")
+    known = [field.name for field in fields(Flags)]
+    for name in flags:
+        if name not in known:
+            hint = suggestion(name, known) or f"; accepted: {', '.join(known)}"
+            raise TypeError(f"unknown flag {name}{hint}")
     given = Flags(**{name: _as_flag(name, value) for name, value in flags.items()})
     if isinstance(source, Mapping):
         if flags:

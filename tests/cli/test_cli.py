@@ -243,11 +243,45 @@ def test_show_draws_a_run_with_its_trace_and_writes_its_data(tmp_path: Path) -> 
     assert sorted(each.name for each in pictures.iterdir()) == sorted(names)
     drawn = (pictures / names[1]).read_text()
     for text in ("minrtt, seed 1: bulk up 2s, cubic", "down", "dB", "Mbit/s", "5g-mmwave"):
-        assert f"<!-- {text}" in drawn
+        assert f">{text}" in drawn
+
+    figure = tmp_path / "new" / "fig.pdf"
+    assert mptcplab("show", first, "-o", figure).stdout.endswith(f": {figure}\n")
+    assert figure.read_bytes().startswith(b"%PDF")
+    assert [each.name for each in figure.parent.iterdir()] == ["fig.pdf"]
+    several = mptcplab("show", out, "-o", figure, status=2)
+    assert f"--out {figure} is one file; with 2 runs, it takes a directory" in several.stderr
 
     (first / "client.samples").unlink()
     gone = mptcplab("show", first, status=1)
     assert f"{first / 'client.samples'}: cannot be read" in gone.stderr
+
+
+@pytest.mark.usefixtures("lab_kernel")
+def test_a_comparison_makes_the_missing_runs_alone(tmp_path: Path) -> None:
+    given = ("compare", *PATHS, "--duration", "1s", "--repeat", "1", "--no-baseline")
+
+    def made(schedulers: str, *more: str) -> tuple[str, list[dict[str, Any]]]:
+        done = mptcplab(*given, "-s", schedulers, "--out", tmp_path, *more)
+        runs = json.loads((tmp_path / "comparison.json").read_text())["runs"]
+        return done.stderr.partition("[")[0], runs
+
+    said, (first,) = made("default")
+    assert "stored" not in said
+    result = tmp_path / first["directory"] / "result.json"
+    kept = result.stat().st_ino
+    said, both = made("minrtt,default")
+    assert said == "1 of 2 runs are stored already; --no-cache repeats them\n"
+    assert (both[1], result.stat().st_ino) == ({**first, "wall_s": None}, kept)
+    assert [run["scheduler"] for run in both] == ["minrtt", "default"]
+    said, again = made("minrtt,default", "--no-cache")
+    assert said == ""
+    assert result.stat().st_ino != kept
+    assert [run["metrics"] for run in again] == [run["metrics"] for run in both]
+    # a run without its records is not whole
+    (tmp_path / both[0]["directory"] / "client.samples").unlink()
+    said, _ = made("minrtt")
+    assert said == ""
 
 
 def test_a_preset_is_planned_with_its_numbers() -> None:

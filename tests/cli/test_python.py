@@ -50,6 +50,7 @@ def test_a_run_has_figures_series_and_a_picture(tmp_path: Path) -> None:
         one.explain("x")
     (picture,) = one.draw(tmp_path / "picture")
     assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert one.draw(tmp_path / "figure.pdf") == [tmp_path / "figure.pdf"]
     again = lab.open_run(one.directory)
     assert again.metrics == one.metrics
     assert again.scenario == one.scenario
@@ -73,8 +74,10 @@ def test_a_comparison_is_a_table_and_a_document(tmp_path: Path) -> None:
 def test_errors_are_reported_as_they_are(tmp_path: Path) -> None:
     with pytest.raises(lab.InputError, match=r"path\[1\].rate|slow"):
         lab.request(path=["a:slow,10ms"])
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match='unknown flag paths; did you mean "path"'):
         lab.request(paths=PATHS)
+    with pytest.raises(TypeError, match="unknown flag x; accepted: path, link"):
+        lab.request(path=PATHS, x=1)
     with pytest.raises(TypeError, match="unknown options: jbos"):
         lab.compare(lab.request(path=PATHS), jbos=2)  # type: ignore[call-arg]
     with pytest.raises(lab.MptcplabError, match=r"2 runs; compare\(\) makes several"):

@@ -249,7 +249,8 @@ def test_a_scheduler_with_other_parameters_is_another_row() -> None:
     off = Choice(name="minrtt", settings=(rp,))
     on = Choice(name="minrtt", settings=(rp.model_copy(update={"value": 1}),))
     runs = [ok(synthetic.scenario().with_(scheduler=each), FAST, SLOW) for each in (on, off)]
-    rows = [line.split()[0] for line in table(document(runs)).splitlines() if "minrtt" in line]
+    lines = table(document(runs)).splitlines()
+    rows = [line.split()[0] for line in lines if line.startswith("minrtt")]
     assert rows == ["minrtt", "minrtt:rp=off"]
 
 
@@ -438,6 +439,41 @@ def test_the_table_has_differences_from_the_first_on_the_same_seeds() -> None:
         document([*mptcp([4000, 3000, 2000]), *mptcp([4500, 3600, 2000], scheduler="blest")])
     )
     assert "Difference from default with the same seed, Mbit/s" in text
-    # of the two differences that are not 0 both are above it: p = 2 / 2^2
-    assert "blest +4 (+0..+4.8), effect +1.00, p 0.5" in text
+    # of the two differences that are not 0 both are above it: p = 2 / 2^2; 4 of 32 are 12.5 %
+    assert "blest +4.0 (+12 %), +0.0..+4.8, p 0.5" in text
     assert "Difference from" not in table(document([*mptcp([4]), *mptcp([5], scheduler="blest")]))
+
+
+def test_no_test_is_made_where_seeds_change_nothing() -> None:
+    still = [*mptcp([4000, 4001]), *mptcp([3000, 3001], scheduler="blest")]
+    # 8 of 40 Mbit/s
+    assert "\n  blest -8.00 (-20 %); seeds change nothing: no test\n" in table(document(still))
+    near = [*mptcp([4000, 3000]), *mptcp([4004, 3003], scheduler="blest")]
+    assert "\n  blest: the same, within 0.1 %\n" in table(document(near))
+
+
+def test_a_median_of_differences_that_contradicts_the_medians_is_explained() -> None:
+    # medians of 24 and 23.2 Mbit/s, differences of -0.8, +8 and +0.8
+    text = table(document([*mptcp([2000, 900, 3000]), *mptcp([1900, 1900, 3100], scheduler="ecf")]))
+    assert "\n  ecf +0.8 (+3.3 %), -0.8..+8.0, p" in text
+    assert "\n    the medians above differ by -0.8: they are of different seeds\n" in text
+
+
+def test_schedulers_that_sent_the_same_are_named() -> None:
+    made = [
+        *mptcp([4000, 3000]),
+        *mptcp([4000, 3000], scheduler="ecf"),
+        *mptcp([4, 5], scheduler="a"),
+    ]
+    assert "Sent the same: default, ecf.\n" in table(document(made))
+    assert "leaves them no choice" not in table(document(made))
+    full = [
+        each.model_copy(
+            update={
+                "paths": tuple(p.model_copy(update={"limited_by_cwnd": 1.0}) for p in each.paths)
+            }
+        )
+        for each in made
+    ]
+    assert "leaves them no choice" in table(document(full))
+    assert "Sent the same" not in table(document([*mptcp([40]), *mptcp([50], scheduler="ecf")]))

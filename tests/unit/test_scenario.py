@@ -719,6 +719,11 @@ def test_a_file_that_is_no_toml_is_told_with_the_line(file: Path, text: str, lin
     assert str(found).startswith(line)
 
 
+def test_a_scheduler_is_no_scenario(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a scheduler, where .* --scheduler takes it"):
+        load_file(tmp_path / "mine.c", known=KNOWN)
+
+
 def test_a_file_that_is_not_utf_8_is_told_with_the_line(file: Path) -> None:
     file.write_bytes(b'# M\xc3\xbcnchen\nname = "M\xfcnchen"\n')
     with pytest.raises(InputError, match=r"line 2: not UTF-8 text \(byte 0xfc\)"):

@@ -393,6 +393,7 @@ def test_flags_make_the_same_sweep_as_a_file(tmp_path: Path) -> None:
         ("rate = [5", "rate = [7, 7.0, 5", r"grid\.rate = 7: named twice"),
         ("[grid]", '[grid]\n"path.dsl.delay" = ["1ms"]', "the scenario has no path.dsl"),
         ("[grid]", '[grid]\nscheduler = ["mintt"]', '"mintt".*minrtt'),
+        ("[grid]", '[grid]\n"lte.delay" = ["1ms"]', 'did you mean "path.lte.delay"'),
     ],
 )
 def test_mistakes_are_reported_with_their_place(

@@ -540,6 +540,11 @@ def test_a_flag_that_the_kind_has_no_use_for_is_named_as_such() -> None:
     assert problem("video", direction="up").startswith('--direction: "up": a video workload has')
 
 
+@pytest.mark.parametrize("kind", ["requests", "web", "video"])
+def test_down_is_the_direction_of_data_that_is_asked_for(kind: str) -> None:
+    assert scenario(kind, direction="down") == scenario(kind)
+
+
 def test_the_workload_flag_is_the_table_that_the_file_would_hold() -> None:
     assert parse_workload_flag("cbr:size=8KB, rate=500kbit") == {
         "kind": "cbr",

@@ -113,6 +113,9 @@ storage_option = click.option(
     help="Keep records at this address, one object per run, and only their series in --out; "
     "mptcplab results fetch brings them back.",
 )
+no_cache_option = click.option(
+    "--no-cache", "again", is_flag=True, help="Repeat runs that are stored already."
+)
 dry_run_option = click.option(
     "--dry-run",
     is_flag=True,

@@ -78,9 +78,7 @@ def styles(everything: Iterable[Experiment]) -> dict[str, Style]:
 def drawn(content: Content, form: str) -> bytes:
     """The chart as the content of a file, svg, png or pdf: the same for the same content."""
     over_time = content.found.published.experiment.chart.kind == "time"
-    with draw.drawing() as settings:
-        # text as text: smaller, and searchable
-        settings["svg.fonttype"] = "none"
+    with draw.drawing():
         figure = _over_time(content) if over_time else _figure(content)
         return draw.drawn(figure, form, draw.DOTS_PER_INCH)
 

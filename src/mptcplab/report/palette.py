@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 #: Formats of pictures; the first is the default.
 FORMATS = ("png", "svg", "pdf")
@@ -25,6 +26,14 @@ PATH_COLOURS = (
 )  # fmt: skip
 #: Of what belongs to no path alone, such as a connection.
 TOTAL_COLOUR = "#000000"
+
+
+def format_of(file: Path) -> str | None:
+    """The format that the name of a file ends with, in small letters; None for other names, and
+    for directories.
+    """
+    form = file.suffix[1:]
+    return form if form in FORMATS and not file.is_dir() else None
 
 
 @dataclass(frozen=True)

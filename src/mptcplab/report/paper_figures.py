@@ -56,7 +56,6 @@ def write(
 def preview(chart: Chart, looks: Mapping[str, Style]) -> bytes:
     """A chart as SVG without title and background, which the page has, light or dark."""
     with draw.drawing() as settings:
-        settings["svg.fonttype"] = "none"
         settings.update(dict.fromkeys(_INK, _GREY))
         drawn = figure(chart, looks)
         drawn.set_size_inches(*_PREVIEW)

@@ -7,6 +7,7 @@ again from the store.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, UdpFigu
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
 from mptcplab.report.catalogue_tables import RULE, add_numbers, ruled
 from mptcplab.runs.entries import (
+    SAME,
     Document,
     Entry,
     by_seed,
@@ -33,6 +35,8 @@ from mptcplab.units import counted, format_time
 
 # A direction of a link that is used less than this carries only acknowledgments.
 _WORTH_TELLING = 0.1
+# Part of the time from which on it counts as all of it.
+_ALWAYS = 0.99
 
 
 def headline(kind: str, entry: Entry) -> str:
@@ -336,7 +340,7 @@ def _notes(document: Document, view: View) -> list[str]:
             alone.append(f"\n  {name} {spread}")
     if alone:
         notes.append(f"Plain TCP over one path alone, {view.text}: {''.join(alone)}")
-    notes += _differences(runs, first, view)
+    notes += [*_alike(runs), *_differences(runs, first, view)]
     notes += _one_sample_note(runs, first.metric, view)
     notes += [*_overruled(runs), *_failures(runs, "scheduler", "")]
     return [*notes, *_failures(baselines, "path", "plain TCP, ")]
@@ -377,30 +381,69 @@ def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str
     ]
 
 
+def _alike(runs: Sequence[Entry]) -> Iterator[str]:
+    """Schedulers that sent the same with every seed, and why, if the windows of paths say it."""
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for name, own in compared(ended_well(runs)).items():
+        groups.setdefault(tuple(map(_sent, own)), []).append(name)
+    for names in groups.values():
+        if len(names) < 2:
+            continue
+        yield f"Sent the same: {', '.join(names)}."
+        paths = [path for run in runs if run.label in names for path in run.paths]
+        if all((path.limited_by_cwnd or 0) > _ALWAYS for path in paths):
+            yield (
+                "Every congestion window was full, which leaves them no choice. Messages do:\n"
+                "--workload cbr:size=8KB,rate=5mbit, for one."
+            )
+
+
+def _sent(run: Entry) -> tuple[object, ...]:
+    """Figures that are equal to the last digit only if the packets are the same."""
+    own = run.metrics
+    paths = [(each.share, each.srtt_ms_mean, each.in_flight_mean) for each in run.paths]
+    return (run.seed, run.data_packets, own.ofo_bytes_mean, own.send_buffer_bytes_mean, *paths)
+
+
 def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]:
-    """The main figure of each scheduler minus the figure of the first one, on the same seeds."""
+    """The main figure of each scheduler minus the figure of the first one, on the same seeds.
+
+    No test is made where seeds change nothing: a deterministic run has no sampling error.
+    """
     values = by_seed(runs, column.metric)
+    known = {name: _known(list(own.values())) for name, own in values.items()}
     reference = next(iter(values), None)
     lines = []
     for (first, second), each in inference.differences(values).items():
         if first != reference or each.low is None or each.high is None:
             continue
+        base, own = (statistics.median(known[name]) for name in (first, second))
+        if max(abs(each.low), abs(each.high)) <= SAME * abs(base):
+            lines.append(f"\n  {second}: the same, within 0.1 %")
+            continue
+        decimals = _decimals((each.high - each.low) / column.unit)
         median, low, high = (
-            f"{value / column.unit:+.{column.digits - 1}g}"
-            for value in (each.median, each.low, each.high)
+            f"{value / column.unit:+.{decimals}f}" for value in (each.median, each.low, each.high)
         )
-        lines.append(
-            f"\n  {second} {median} ({low}..{high}), effect {each.effect:+.2f}, "
-            f"p {each.p_adjusted:.2g}"
-        )
+        part = f" ({100 * each.median / base:+.2g} %)" if base else ""
+        if seeds_changed_nothing(known[first]) and seeds_changed_nothing(known[second]):
+            lines.append(f"\n  {second} {median}{part}; seeds change nothing: no test")
+            continue
+        lines.append(f"\n  {second} {median}{part}, {low}..{high}, p {each.p_adjusted:.2g}")
+        if each.median * (own - base) < 0:
+            shown = f"{(own - base) / column.unit:+.{decimals}f}"
+            lines.append(f"\n    the medians above differ by {shown}: they are of different seeds")
     if not lines:
         return []
     return [
-        f"Difference from {reference} with the same seed, {view.text}: median and its 95 %\n"
-        "bootstrap interval, rank-biserial correlation, Wilcoxon's p adjusted for all\n"
-        "pairs:"
-        f"{''.join(lines)}"
+        f"Difference from {reference} with the same seed, {view.text}: median, 95 % bootstrap\n"
+        f"interval, Wilcoxon's p adjusted for all pairs:{''.join(lines)}"
     ]
+
+
+def _decimals(width: float) -> int:
+    """How many decimals show two digits of the width of an interval."""
+    return min(9, max(0, 1 - math.floor(math.log10(width)))) if width > 0 else 2
 
 
 def _overruled(runs: Sequence[Entry]) -> Iterator[str]:

@@ -34,7 +34,8 @@ Count = Annotated[int, Field(ge=0, le=MOST)]
 #: What stands for a scheduler where plain TCP is compared.
 PLAIN_TCP = "plain TCP"
 
-_SAME = 1e-3
+#: Figures within a thousandth are the same.
+SAME = 1e-3
 
 
 def wrong(message: str) -> PydanticCustomError:
@@ -67,7 +68,7 @@ class Entry(Stored):
     flows of UDP. `directory` has the files of the run, relative to the document. If programs ran,
     their exit statuses are here, and `no_figures` says why figures of connections are missing.
     `kernel` is the name under which the kernel was chosen. Only `wall_s` and `kernel` may differ
-    between two runs of the same key.
+    between two runs of the same key; `wall_s` is null if the run was stored before.
     """
 
     scheduler: str | None
@@ -281,7 +282,7 @@ def seeds_changed_nothing(values: Sequence[float]) -> bool:
 
     Then they are one sample, and their range says nothing.
     """
-    return len(values) > 1 and max(values) - min(values) <= _SAME * abs(statistics.median(values))
+    return len(values) > 1 and max(values) - min(values) <= SAME * abs(statistics.median(values))
 
 
 def ended_well(entries: Sequence[Entry]) -> list[Entry]:

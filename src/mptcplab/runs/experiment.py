@@ -31,6 +31,7 @@ from mptcplab.runs.entries import Document, document
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.single import builds
 from mptcplab.runs.store import DOCUMENT, write_json
+from mptcplab.runs.tasks import Task
 from mptcplab.runs.workers import Workers
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.resolve import Request
@@ -213,21 +214,25 @@ def on_cluster(
         yield workers
 
 
+def tasks(request: Request, rigs: Sequence[Rig], runner: Runner, *, baseline: bool) -> list[Task]:
+    """The baselines and then the runs of a request, with each rig."""
+    alone = request.baselines() if baseline else []
+    return [
+        runner.task(scenario, rig)
+        for scenarios in (alone, request.runs())
+        for rig in rigs
+        for scenario in scenarios
+    ]
+
+
 def compare(
     request: Request, rigs: Sequence[Rig], runner: Runner, *, baseline: bool = True
 ) -> Document:
     """Make all runs and baselines of a request with each rig, in their order; returns the document,
     also put beside the runs.
     """
-    alone = request.baselines() if baseline else []
-    tasks = [
-        runner.task(scenario, rig)
-        for scenarios in (alone, request.runs())
-        for rig in rigs
-        for scenario in scenarios
-    ]
-    made = list(runner.perform(tasks))
-    first = len(alone) * len(rigs)
+    made = list(runner.perform(tasks(request, rigs, runner, baseline=baseline)))
+    first = len(made) - len(request.runs()) * len(rigs)
     compared = document(made[first:], made[:first], _builds_of_all(rigs), request.base)
     write_json(runner.out / DOCUMENT, compared)
     return compared

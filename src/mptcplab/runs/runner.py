@@ -15,7 +15,7 @@ from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cost
 from mptcplab.runs.entries import Entry
-from mptcplab.runs.store import Store
+from mptcplab.runs.store import Store, keeps_records
 from mptcplab.runs.tasks import Done, Task
 from mptcplab.runs.workers import Workers, local, performed
 from mptcplab.scenario.model import Scenario
@@ -51,7 +51,8 @@ class Runner:
     `keep_records` the store keeps only their series; with `storage`, a URL, it keeps the records
     there (see `archive`). `show` shows the progress. Setting `cancel` ends the running runs, keeps
     the ended ones, and raises RunCancelledError. With `strict`, OutsideError is raised for the
-    first run that is missing for a reason outside of its scenario, such as a full disk.
+    first run that is missing for a reason outside of its scenario, such as a full disk. With
+    `reuse`, successful runs that the store has whole are not made again.
     """
 
     out: Path
@@ -62,6 +63,7 @@ class Runner:
     show: Show = QUIET
     cancel: threading.Event = field(default_factory=threading.Event)
     strict: bool = False
+    reuse: bool = False
 
     def run(self, scenarios: Iterable[Scenario], rig: Rig) -> list[Entry]:
         """Runs scenarios; returns their entries, in the same order.
@@ -86,14 +88,16 @@ class Runner:
             task.key: cost.times_as_long(task.rig.kernel) * cost.expected_virtual_s(task.scenario)
             for task in tasks
         }
-        all_s, ended_s = sum(expected_s[task.key] for task in tasks), 0.0
-        count, yielded = 0, 0
-        entries: dict[int, Entry] = {}
-        with self.working(len(tasks)) as workers, self.show(len(tasks)) as (progress, ended):
-            for each in performed(tasks, workers, self.cancel):
+        entries = self.stored(tasks)
+        missing = [number for number in range(len(tasks)) if number not in entries]
+        wanted = [tasks[number] for number in missing]
+        all_s, ended_s = sum(expected_s[task.key] for task in wanted), 0.0
+        count, yielded = len(entries), 0
+        with self.working(len(wanted)) as workers, self.show(len(tasks)) as (progress, ended):
+            for each in performed(wanted, workers, self.cancel):
                 if each is not None:
-                    number, done = each
-                    task = tasks[number]
+                    place, done = each
+                    number, task = missing[place], wanted[place]
                     entries[number] = self._stored(done, task, store)
                     ended_s += expected_s[done.key]
                     count += 1
@@ -105,12 +109,26 @@ class Runner:
                 while yielded in entries:
                     yield entries.pop(yielded)
                     yielded += 1
+        # those behind the last one that was made
+        yield from (entries[number] for number in sorted(entries))
+
+    def stored(self, tasks: Sequence[Task]) -> dict[int, Entry]:
+        """The entries of the tasks that are not performed again, by their places."""
+        if not self.reuse:
+            return {}
+        store = Store(self.out)
+        return {
+            number: _named(entry, task)
+            for number, task in enumerate(tasks)
+            if keeps_records(store.directory(task.key))
+            and (entry := store.result(task.key)) is not None
+        }
 
     def _stored(self, done: Done, task: Task, store: Store) -> Entry:
         reason = done.entry.reason
         if self.strict and reason is not None and (done.outside or store.is_full(reason)):
             raise OutsideError(reason)
-        return done.entry.model_copy(update={"kernel": task.rig.kernel.name or None})
+        return _named(done.entry, task)
 
     def working(self, count: int) -> AbstractContextManager[Workers]:
         """The workers for a number of runs."""
@@ -128,3 +146,7 @@ class Runner:
         """
         if stock := sum(kernel.stock is not None for kernel in kernels):
             stock_machine.require(min(self.jobs, stock))
+
+
+def _named(entry: Entry, task: Task) -> Entry:
+    return entry.model_copy(update={"kernel": task.rig.kernel.name or None})

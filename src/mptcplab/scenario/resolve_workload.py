@@ -84,6 +84,9 @@ def resolve(
     if mistakes.spoiled(("workload", "kind")):
         return None
     kind = literal.kind or "bulk"
+    if literal.direction == "down" and "direction" not in WORKLOAD_KEYS[kind]:
+        # the data of these kinds goes down anyway
+        literal = literal.model_copy(update={"direction": None})
     own = ("kind", *WORKLOAD_KEYS[kind])
     foreign = [key for key, value in literal if value is not None and key not in own]
     for key in foreign:

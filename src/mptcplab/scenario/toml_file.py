@@ -18,6 +18,9 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 def read(file: Path, mistakes: Mistakes) -> dict[str, Any]:
     """The content of a file as a table; an empty one, after reporting why, if it is unreadable."""
+    if file.suffix == ".c":
+        mistakes.add((), "a scheduler, where a scenario is expected; --scheduler takes it")
+        return {}
     try:
         text = read_text(file, 1, "a short TOML file is expected")
     except ValueError as error:

@@ -224,7 +224,7 @@ def interruptible() -> Iterator[threading.Event]:
     try:
         yield cancel
     except RunCancelledError:
-        say(from_program("interrupted; finished runs are kept"))
+        say(from_program("interrupted; finished runs are kept, and the same command continues"))
         sys.exit(128 + received[0])
     finally:
         for number, handler in former.items():

@@ -45,7 +45,11 @@ def make(
     out: Path = options["out"]
     common.say_slow(rig.kernel for rig in rigs)
     common.say_losses(request, [rig.kernel for rig in rigs])
-    with common.running(options, show=common.progress) as runner:
+    reuse = not options.get("again", True)
+    with common.running(options, show=common.progress, reuse=reuse) as runner:
+        tasks = experiment.tasks(request, rigs, runner, baseline=baseline)
+        if kept := len(runner.stored(tasks)):
+            common.say(f"{kept} of {len(tasks)} runs are stored already; --no-cache repeats them")
         document = experiment.compare(request, rigs, runner, baseline=baseline)
     found = expectations.judge(wanted.expected, document.runs, document.baselines)
     if found:

@@ -19,15 +19,21 @@ from mptcplab.runs.collection import collect, run_directories, successful
 
 
 def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, data: bool) -> None:
-    """Draw runs."""
+    """Draw runs. Raises click.UsageError if `out` is a file for several runs or formats."""
     from mptcplab.report import run_chart
 
     directories = run_directories(places)
+    form = None if out is None else palette.format_of(out)
+    if form and (len(directories) > 1 or formats):
+        given = "--format" if formats else f"{len(directories)} runs"
+        raise click.UsageError(f"--out {out} is one file; with {given}, it takes a directory")
     if out is not None:
-        store.make_directory(out)
+        store.make_directory(out.parent if form else out)
     for directory in directories:
         item, drawn = store.read_scenario(directory), store.read_series(directory)
         file = directory / "run" if out is None else out / directory.resolve().name
+        if out is not None and form:
+            file, formats = out.with_suffix(""), (form,)
         with documents.contradictions_reported(directory):
             written = run_chart.write(item, drawn, file, formats or palette.FORMATS[:1])
             if data:

@@ -53,8 +53,7 @@ def compare(
 ) -> None:
     """A comparison at each value of some keys; without keys, the list of its runs."""
     given = sweep.from_flags(file, common.flags(options), axes, baselines=baseline)
-    # a comparison of a single setting makes all of its runs
-    how = How(again=not axes, limits=common.limits(options))
+    how = How(again=options["again"], limits=common.limits(options))
     _sweep(given, how, options, dry_run=dry_run)
 
 

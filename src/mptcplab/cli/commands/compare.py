@@ -54,6 +54,7 @@ from mptcplab.scenario import option_keys
 @options.expect_options
 @options.cluster_options
 @options.storage_option
+@options.no_cache_option
 def command(
     file: Path | None, baseline: bool, axes: tuple[str, ...], dry_run: bool, **given: Any
 ) -> None:

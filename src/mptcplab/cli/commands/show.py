@@ -30,8 +30,9 @@ from mptcplab.report import palette
 @click.option(
     "--out",
     "-o",
-    type=options.DIRECTORY,
-    help="Directory for the pictures, as KEY.png.  [run.png in the directory of each run]",
+    type=options.PLACE,
+    help="Directory for the pictures, as KEY.png, or the file of one picture, such as fig.pdf.  "
+    "[run.png in the directory of each run]",
 )
 def command(
     places: tuple[Path, ...], formats: tuple[str, ...], data: bool, out: Path | None

@@ -31,7 +31,7 @@ from mptcplab.cli import options
     "'rate >= 20 and scheduler == \"blest\"'.",
 )
 @options.dry_run_option
-@click.option("--no-cache", "again", is_flag=True, help="Repeat runs that are stored already.")
+@options.no_cache_option
 @click.option("--retry-failed", is_flag=True, help="Repeat runs that failed before.")
 @click.option(
     "--fail-fast/--keep-going",

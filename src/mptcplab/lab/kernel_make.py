@@ -448,14 +448,14 @@ class Places:
         if not original.is_file():
             return number
         if name not in self._numbers:
-            texts = [
+            patched, its_own = (
                 path.read_text(errors="replace").splitlines()
                 for path in (self._source / name, original)
-            ]
-            blocks = difflib.SequenceMatcher(None, *texts, autojunk=False).get_matching_blocks()
+            )
+            matcher = difflib.SequenceMatcher(None, patched, its_own, autojunk=False)
             self._numbers[name] = {
                 now + offset + 1: before + offset + 1
-                for now, before, size in blocks
+                for now, before, size in matcher.get_matching_blocks()
                 for offset in range(size)
             }
         return self._numbers[name].get(number)

@@ -24,10 +24,11 @@ from checks.command_line import natural, parser_of
 from checks.histories import Content, Made, ancestors, commit_all, join_heads
 from mptcplab.bisection.document import DOCUMENT, UndecidedError
 from mptcplab.errors import MptcplabError, status_of
-from mptcplab.lab import doctor, guest, kernel, kernel_tree
+from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.git import Repository
-from mptcplab.lab.kernel_commit import Commit
+from mptcplab.lab.kernel_files import Commit
+from mptcplab.lab.kernel_make import BuildProgress
 from mptcplab.runs.runner import Runner
 from mptcplab.scenario import resolve
 from mptcplab.scenario.flags import Flags
@@ -168,7 +169,7 @@ class Linux:
         source = kernel.Source.chosen()
         self.path = doctor.cache_dir() / "bisect-check" / f"{source.digest[:12]}.git"
         if not self.path.exists():
-            self._make(source.path, source.digest)
+            self._make(source)
         self.repository = Repository(self.path)
         base = self.repository.commit("base")
         assert base
@@ -178,12 +179,11 @@ class Linux:
         wanted = {name: about for name, about in files.items() if name in named}
         self.texts = {name: content.decode() for name, content in self.repository.contents(wanted)}
 
-    def _make(self, source: Path, digest: str) -> None:
+    def _make(self, source: kernel.Source) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.path.parent) as scratch:
             tree, made = Path(scratch) / "tree", Path(scratch) / "linux.git"
-            with (Path(scratch) / "lock").open("w") as lock:
-                kernel_tree.unpack(source, digest, tree, lock.fileno())
+            source.lay_out(tree, BuildProgress(quiet=True), [])
             subprocess.run(["git", "init", "--quiet", "--bare", str(made)], check=True)
             everything = sorted((tree / "src").rglob("*"))
             files: dict[str, Content] = {

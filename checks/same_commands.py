@@ -244,7 +244,7 @@ class Version:
             # schedulers of users are compiled there, while nobody else does
             source = json.loads((own / "kernel" / kernel / "about.json").read_bytes())["source"]
             tree = hashlib.sha256(source.encode()).hexdigest()[:12]
-            shared += [f"kernel/trees/{tree}", "kernel/lock"]
+            shared += [f"kernel/trees/{tree}", "kernel/lock", "kernel/locks"]
         for each in shared:
             (cache / each).parent.mkdir(parents=True, exist_ok=True)
             if (own / each).exists():

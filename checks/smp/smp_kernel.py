@@ -31,12 +31,10 @@ from mptcplab.lab.kernel_tree import (
     OWN_DIRECTORY,
     config_files,
     digests,
-    is_unpacked,
     patch,
     patch_files,
     read_patched,
     synchronise,
-    unpack,
     write_json,
 )
 
@@ -123,16 +121,13 @@ def build(kind: str, form: str, *, planted: bool = False) -> SmpKernel:
     found = SmpKernel(identity, kind, form, planted, place / _IMAGE.name, place / "vmlinux")
     if found.image.exists():
         return found
-    with BuildProgress(quiet=False) as progress, kernel.building(progress) as lock:
-        tree = kernel.place() / "trees" / f"{source.digest[:12]}-smp"
-        if not is_unpacked(tree, source.digest):
-            doctor.require_disk()
-            progress.step("unpack", str(source.path))
-            unpack(source.path, source.digest, tree, lock)
+    tree = kernel.place() / "trees" / f"{source.digest[:12]}-smp"
+    with BuildProgress(quiet=False) as progress, kernel.building(tree, progress) as locks:
+        source.lay_out(tree, progress, locks)
         progress.step("patch", f"{len(patches)} patches")
-        patch(tree, patches, lock)
+        patch(tree, patches, locks)
         synchronise(tree / "src" / OWN_DIRECTORY, own)
-        make = Make(tree / "src", tree / kind, lock, _ARGUMENTS)
+        make = Make(tree / "src", tree / kind, locks, _ARGUMENTS)
         if make.was_killed() or make.is_from_the_future():
             make.discard_objects()
         progress.step("configure")

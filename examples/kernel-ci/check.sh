@@ -94,12 +94,19 @@ checks()
 checks
 forget selftests
 
-# under a name: the kernel that is used without one stays what it is
-mptcplab kernel build --source "$tree" --name $kernel >"$out/build.txt" 2>&1
-status=$?
-if [ $status -ne 0 ]; then
-	tail -n 30 "$out/build.txt" >&2
-	exit $status
+# under a name: the kernel that is used without one stays what it is; its output is seen at once, and its
+# status, which a pipe loses, goes around it: nothing comes there if Ctrl-C ends all
+echo "build   $tree" >&2
+status=$(
+	{
+		{
+			mptcplab kernel build --source "$tree" --name $kernel 2>&1
+			echo $? >&3
+		} | tee -i "$out/build.txt" >&2
+	} 3>&1
+)
+if [ "${status:=130}" -ne 0 ]; then
+	exit "$status"
 fi
 built=yes
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,8 +15,10 @@ import pytest
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MachineError, MptcplabError
-from mptcplab.lab import doctor, kernel, kernel_make, kernel_tree
+from mptcplab.lab import doctor, kernel, kernel_make, kernel_names, kernel_tree
 from mptcplab.lab.doctor import Check
+from mptcplab.lab.kernel_make import Places
+from mptcplab.lab.kernel_names import Named
 from tests.vocabulary import until
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n"
@@ -58,6 +61,12 @@ case $target in
             exit 2
         fi
         echo "  CC      net/mptcp/protocol.o"
+        if [ -e "$lab/broken.c" ]; then
+            echo "$lab/broken.c: In function 'f':"
+            echo "$lab/broken.c:3:5: error: 'x' undeclared"
+            echo "    3 |     x = 1;"
+            echo "make[1]: *** [net/mptcp/lab/broken.o] Error 1"
+        fi
         if [ -e "$lab/slow.c" ]; then
             sh -c "sleep 600 & trap 'sleep 0.3; kill \\$!; exit' TERM; wait" & # a little later
             trap 'kill $!; echo "make: *** Deleting file"; exit 2' TERM
@@ -65,12 +74,7 @@ case $target in
             # not `wait`, which can miss a signal that comes as it begins
             while kill -0 $! 2>/dev/null; do sleep 0.1; done
         fi
-        if [ -e "$lab/broken.c" ]; then
-            echo "$lab/broken.c: In function 'f':"
-            echo "$lab/broken.c:3:5: error: 'x' undeclared"
-            echo "    3 |     x = 1;"
-            exit 2
-        fi
+        if [ -e "$lab/broken.c" ]; then exit 2; fi
         if [ "$(find "$source/net/mptcp" "$obj/.config" -newer "$obj/linux" 2>&1)" ]; then
             cat "$source/net/mptcp/protocol.c" "$lab"/*.c >"$obj/linux"
         fi
@@ -149,7 +153,9 @@ class Repository:
         """Everything in the cache that looks like a finished kernel."""
         return sorted(self.cache.glob("*/linux"))
 
-    def start(self, do: str = "print(build.id)") -> subprocess.Popen[str]:
+    def start(
+        self, do: str = "print(build.id)", source: Path | None = None
+    ) -> subprocess.Popen[str]:
         """The same build in a process of its own, with its progress on standard error; then `do`
         something with it.
         """
@@ -157,7 +163,7 @@ class Repository:
             "from pathlib import Path; from mptcplab import resources;"
             "from mptcplab.lab import kernel;"
             f"resources.KERNEL = Path({str(self.root / 'kernel')!r});"
-            f"build = kernel.build(Path({str(self.source)!r})); {do}"
+            f"build = kernel.build(Path({str(source or self.source)!r})); {do}"
         )
         pipe = subprocess.PIPE
         return subprocess.Popen(
@@ -249,11 +255,19 @@ def test_only_files_that_changed_are_written(repository: Repository) -> None:
     repository.build()
     assert (lab / "probe.c").stat().st_mtime > 1
     assert [path.stat().st_mtime for path in others] == [1, 1]
-    # a source that was unpacked in part is unpacked anew
-    (repository.tree / "source.json").unlink()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_source_that_was_unpacked_in_part_is_unpacked_anew(
+    repository: Repository, packed: bool
+) -> None:
+    source = repository.packed() if packed else repository.source
+    kernel.build(source, quiet=True)
+    (repository.tree / ("source.json" if packed else "files.json")).unlink()
     (repository.tree / "src/Makefile").unlink()
-    repository.write("kernel/mptcp/probe.c", "a third\n")
-    assert "a third" in repository.build().image.read_text()
+    repository.write("kernel/mptcp/probe.c", "another\n")
+    assert "another" in kernel.build(source, quiet=True).image.read_text()
+    assert (repository.tree / "src/Makefile").exists()
 
 
 def test_a_cache_that_was_moved_is_built_in(
@@ -666,14 +680,103 @@ make[4]: *** Waiting for unfinished jobs....
     ],
 )
 def test_the_first_error_is_found(log: str, first: str) -> None:
-    assert kernel_make.first_error(log, Path("/cache/src"))[0] == first
+    assert kernel_make.first_error(log, Places(Path("/cache/src")))[0] == first
 
 
 def test_an_error_of_the_compiler_is_found_with_its_place() -> None:
-    assert kernel_make.first_error(LOG_OF_TWO_COMPILERS, Path("/cache/src")) == [
+    assert kernel_make.first_error(LOG_OF_TWO_COMPILERS, Places(Path("/cache/src"))) == [
         "kernel/mptcp/probe.c:12:3: error: 'x' undeclared (first use in this function)",
         "   12 |   x = 1;",
         "      |   ^",
+    ]
+
+
+def test_an_error_is_said_when_it_occurs_and_once(repository: Repository) -> None:
+    repository.write("kernel/mptcp/broken.c", "broken\n")
+    process, pids = repository.start_and_hang()
+    assert process.stderr is not None
+    lines = [process.stderr.readline() for _ in range(7)]
+    assert lines[4:] == [
+        "kernel/mptcp/broken.c: In function 'f':\n",
+        "kernel/mptcp/broken.c:3:5: error: 'x' undeclared\n",
+        "    3 |     x = 1;\n",
+    ]
+    assert is_running(pids[0])
+    os.kill(pids[1], signal.SIGTERM)
+    *_, last, log = process.communicate()[1].splitlines()
+    assert last == "mptcplab.lab.kernel_make.MakeFailedError: the kernel build failed"
+    assert log == f"  log: {repository.tree / 'lab/build.log'}"
+
+
+def test_places_are_those_of_the_users_files(tmp_path: Path) -> None:
+    """Our patches add lines, and a line of theirs is in no file of the user."""
+    source = tmp_path / "tree/src"
+    for name, text in {
+        "tree/originals/net/a.c": "1\n2\n3\n4\n",
+        "tree/src/net/a.c": "1\nours\nours\n2\n3\nours\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    log = f"""\
+In file included from {source}/net/a.c:4,
+                 from {source}/net/b.c:7:
+{source}/net/a.c:5:9: error: no
+    4 | 2
+    5 | 3
+      | ^
+{source}/net/a.c:2:1: note: ours
+    2 | ours
+{source}/net/mptcp/lab/probe.c:8:1: note: our own file
+"""
+    wanted = f"""\
+In file included from /home/me/linux/net/a.c:2,
+                 from /home/me/linux/net/b.c:7:
+/home/me/linux/net/a.c:3:9: error: no
+    2 | 2
+    3 | 3
+      | ^
+{source}/net/a.c:2:1: note: ours
+    2 | ours
+kernel/mptcp/probe.c:8:1: note: our own file
+"""
+    shown = Places(source, Path("/home/me/linux")).shown(log.splitlines())
+    assert shown == wanted.splitlines()
+    # of an archive, or a commit
+    assert Places(source).shown([f"{source}/net/a.c:5:9: error: no"]) == ["net/a.c:3:9: error: no"]
+
+
+LOG_OF_WARNINGS = """\
+a.c:7: warning: "pr_fmt" redefined
+    7 | #define pr_fmt(fmt) "a: " fmt
+In file included from printk.h:1,
+                 from /cache/obj/precompiled-0123/headers.h:5:
+printk.h:4: note: this is the location of the previous definition
+a.c: In function 'f':
+a.c:9:3: warning: unused variable 'x'
+    9 |   int x;
+      |       ^
+a.c:9:3: note: somewhere
+b.c:1:1: fatal error: no
+"""
+
+
+def test_messages_of_the_compiler_are_told_apart() -> None:
+    found = kernel_make.messages(LOG_OF_WARNINGS.splitlines())
+    assert [len(each) for each in found] == [5, 5, 1]
+    assert list(map(kernel_make.is_of_precompiled, found)) == [True, False, False]
+
+
+def test_progress_never_passes_its_total(capfd: pytest.CaptureFixture[str]) -> None:
+    with kernel_make.BuildProgress(quiet=False) as progress:
+        for done in range(1, 951):
+            progress.advance(done, 690)
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[8:] == [
+        "kernel: compile: 621 of about 690 files",
+        "kernel: compile: 690 of about 690 files",
+        "kernel: compile: 700 files",
+        "kernel: compile: 800 files",
+        "kernel: compile: 900 files",
     ]
 
 
@@ -715,10 +818,33 @@ def test_two_builds_at_once_are_one(repository: Repository) -> None:
     first, pids = repository.start_and_hang()
     second = repository.start()
     assert second.stderr is not None
-    assert second.stderr.readline() == "kernel: wait: another build is at work\n"
+    line = "kernel: wait: another build of this source is at work\n"
+    assert second.stderr.readline() == line
     # The compiler of the first ends; then the second finds the kernel built.
     os.kill(pids[1], signal.SIGTERM)
     ids = {process.communicate()[0] for process in (first, second)}
     assert (first.returncode, second.returncode) == (0, 0)
     assert len(ids) == 1
     assert repository.calls().count("linux") == 1
+
+
+def test_a_build_of_one_source_delays_no_other(repository: Repository) -> None:
+    """Neither its kernel nor a module for it, nor a name; but nothing is removed meanwhile."""
+    built = repository.build()
+    theirs = repository.root / "theirs"
+    shutil.copytree(repository.source, theirs)
+    (theirs / "net/mptcp/protocol.c").write_text("one\ntwo\nthree\nfour\n")
+    mine, repository.source = repository.source, theirs
+    process, pids = repository.start_and_hang()
+    repository.mend()
+    assert kernel.module(built, repository.write("mine.c", SCHEDULER), quiet=True).path.exists()
+    (mine / "net/mptcp/protocol.c").write_text("one\ntwo\nthree\nfive\n")
+    assert "five" in kernel.build(mine, quiet=True).image.read_text()
+    kernel_names.keep(Named("mine", mine))
+    assert "mine" in kernel_names.known()
+    with pytest.raises(MptcplabError, match="a kernel is being built"):
+        kernel_names.prune()
+    os.kill(pids[1], signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 0
+    assert len(kernel_names.prune()) > 0

@@ -91,6 +91,12 @@ def fresh(repository: Repository) -> Callable[[], object]:
     return repository.build
 
 
+def archive(repository: Repository) -> Callable[[], object]:
+    """The first build of an archive."""
+    packed = repository.packed()
+    return lambda: kernel.build(packed, quiet=True)
+
+
 def changed(repository: Repository) -> Callable[[], object]:
     """A build after which the configuration, a patch and files of ours change."""
     repository.build()
@@ -127,7 +133,7 @@ _STEP = int(os.environ.get("MPTCPLAB_KILL_STEP", "23"))
 
 
 @pytest.mark.parametrize("everything", [False, True])
-@pytest.mark.parametrize("case", [fresh, changed, replaced, module, modules])
+@pytest.mark.parametrize("case", [fresh, archive, changed, replaced, module, modules])
 def test_a_build_that_is_killed_anywhere_is_made_right_by_the_next_call(
     repository: Repository,
     tmp_path: Path,
@@ -197,12 +203,13 @@ def hanging(repository: Repository, name: str, work: str) -> tuple[Path, Path]:
 def test_tar_ends_with_a_killed_build(repository: Repository) -> None:
     """Else it would write into what the next build unpacks."""
     tar, pid = hanging(repository, "tar", "--extract")
-    process = repository.start()
+    archive = repository.packed()
+    process = repository.start(source=archive)
     until(lambda: pid.exists() and pid.read_text() != "")
     process.kill()
     process.wait()
     tar.unlink()
-    assert repository.build().image.exists()
+    assert kernel.build(archive, quiet=True).image.exists()
     assert not is_running(int(pid.read_text()))
     process.communicate()
 

@@ -27,7 +27,7 @@ find "$TREE" | sort | cksum >>"$NOTES/trees"
 for last; do :; done
 name=$(basename "$last" .xml)
 case "$1" in
-kernel) name=build ;;
+kernel) name=build && echo "it compiles" >&2 ;;
 compare | selftests) touch "$last" && mkdir -p "${last%.xml}/runs" ;;
 report) touch "$last" ;;
 esac
@@ -128,6 +128,30 @@ def test_the_exit_status_is_the_first_or_else_that_something_failed(
 ) -> None:
     assert checking.run(statuses) == ends_with
     assert [call.split()[0] for call in checking.calls()].count("compare") == len(CHECKS)
+
+
+def test_the_build_is_seen_while_it_works(checking: Checking) -> None:
+    """Two minutes of silence look like a script that hangs."""
+    os.mkfifo(checking.place / "go on")
+    slow = NOTING.replace("exit ", f"[ $1 = kernel ] && cat '{checking.place}/go on'\nexit ")
+    checking.program("mptcplab", slow)
+    checking.notes.mkdir()
+    (checking.notes / "build").write_text("1")
+    environment = {**os.environ, "NOTES": str(checking.notes), "TREE": str(checking.tree)}
+    environment["PATH"] = f"{checking.bin}:{os.environ['PATH']}"
+    with subprocess.Popen(
+        ["timeout", "60", SCRIPT, checking.tree, checking.out],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stderr is not None
+        lines = [running.stderr.readline() for _ in range(2)]
+        assert lines == [f"build   {checking.tree}\n", "it compiles\n"]
+        assert running.poll() is None
+        (checking.place / "go on").write_text("")
+    assert running.returncode == 1
+    assert (checking.out / "build.txt").read_text() == "it compiles\n"
 
 
 @pytest.mark.parametrize("status", [130, 143])

@@ -14,7 +14,7 @@ import pytest
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.git import Repository as Git
-from mptcplab.lab.kernel_commit import Commit
+from mptcplab.lab.kernel_files import Commit
 from mptcplab.lab.kernel_tree import OWN_DIRECTORY, SourceError, is_unpacked_name
 from tests.histories import Made, commit_all, git
 from tests.histories import repository as empty_repository

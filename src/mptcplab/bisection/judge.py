@@ -21,7 +21,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.git import Repository
 from mptcplab.lab.guest import Guest
-from mptcplab.lab.kernel_commit import Commit
+from mptcplab.lab.kernel_files import Commit
 from mptcplab.lab.kernel_tree import SourceError
 from mptcplab.report import expectation_verdicts
 from mptcplab.runs import expectations, experiment

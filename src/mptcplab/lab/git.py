@@ -22,8 +22,8 @@ from mptcplab.lab.kernel_tree import ending_with_us
 
 # They would name another repository.
 _PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-#: The modes of a file that is a program, and of a link, whose content is where it leads.
-PROGRAM, LINK = "100755", "120000"
+#: The modes of a file, of one that is a program, and of a link, whose content is where it leads.
+FILE, PROGRAM, LINK = "100644", "100755", "120000"
 _SUBMODULE = "160000"
 
 

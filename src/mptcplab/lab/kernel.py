@@ -5,15 +5,17 @@ It has variants, and modules: the user's own schedulers. Below `cache_dir()/kern
 
 - `BUILD-ID/{linux,config,build.json}`: a finished kernel, put there by one rename; `about.json`,
   its source and variant; `modules`, KUnit and our tests, once somebody asked for them;
-- `trees/KEY/`: one per source, or repository of sources (kernel_commit.py), and set of patches:
+- `trees/KEY/`: one per source, or repository of sources (kernel_files.py), and set of patches:
   `src` (unpacked, patched, with our files), `originals` (the files that our patches change, as they
   were), and one directory per variant, and per compiler other than gcc, with `obj` (make's output),
   `build.log`, and `built` (the kernel that `obj` corresponds to);
 - `modules/DIGEST/NAME.ko`: a scheduler, compiled for one of the kernels, with its NAME.c; `kernel`,
   the id of the kernel;
-- `lock`: held by the build in progress; `source.json`: the latest choice of `--source`;
+- `locks/KEY`: held by the build in progress in a tree; `lock`: shared by all builds, and held alone
+  by removals; `source.json`: the latest choice of `--source`;
 - `names.json`: the names that the user gave to kernels (kernel_names.py);
-- `digests.json`: SHA-256 and version of source archives: each is read only once.
+- `digests.json`: SHA-256 and version of source archives, `directories/KEY.json`: the times and
+  hashes of the files of a directory: each is read only once.
 
 A build id identifies everything that determines the kernel: the source, the configuration, the
 patches, our files, the compiler and its flags. The version of the source decides on the patches.
@@ -34,14 +36,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.files import new_directory, remove_abandoned
-from mptcplab.lab import doctor, kernel_commit, kernel_module, kernel_tree, module_kit, prebuilt
+from mptcplab.files import locked, new_directory, remove_abandoned
+from mptcplab.lab import doctor, kernel_files, kernel_module, kernel_tree, module_kit, prebuilt
 from mptcplab.lab.doctor import Check
-from mptcplab.lab.kernel_commit import Commit
+from mptcplab.lab.kernel_files import Commit, Directory, Files
 from mptcplab.lab.kernel_make import (
     GCC,
     MAKE_ENVIRONMENT,
@@ -52,6 +54,7 @@ from mptcplab.lab.kernel_make import (
     configure,
 )
 from mptcplab.lab.kernel_module import Scheduler
+from mptcplab.lab.kernel_tree import Locks
 
 #: The variants of the kernel: for each, the fragments kernel/NAME.config on top of lab.config.
 VARIANTS: Mapping[str, tuple[str, ...]] = {
@@ -277,12 +280,28 @@ def tree_of(source: Path, variant: str, *, commits: bool = False) -> Path:
 
 
 @contextmanager
-def locked(*, wait: bool) -> Iterator[None]:
-    """Keeps everybody else from building. Raises MptcplabError if the cache cannot be written, or,
-    without `wait`, during a build.
+def removing() -> Iterator[None]:
+    """Keeps everybody else from building. Raises MptcplabError if the cache cannot be written, and
+    during a build.
     """
-    with _refusals_as_failure(), _locked(BuildProgress(quiet=True) if wait else None):
+    with _refusals_as_failure(), _lock_file("lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise MptcplabError("a kernel is being built; try again afterwards") from None
         yield
+
+
+@contextmanager
+def naming() -> Iterator[None]:
+    """Keeps everybody else from changing names, and from removing kernels; builds go on.
+
+    Raises MptcplabError if the cache cannot be written.
+    """
+    with _refusals_as_failure(), _lock_file("lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        with locked(place()):
+            yield
 
 
 @dataclass(frozen=True)
@@ -404,7 +423,7 @@ def source_of(build: KernelBuild) -> Source:
 
 @contextmanager
 def objects(compiler: str) -> Iterator[Make]:
-    """The patched source of the lab's kernel, and its objects; nobody can build meanwhile.
+    """The patched source of the lab's kernel, and its objects; nobody changes them meanwhile.
 
     Raises MptcplabError if that kernel is not built with the compiler.
     """
@@ -412,8 +431,8 @@ def objects(compiler: str) -> Iterator[Make]:
     if _finished(inputs) is None:
         raise MptcplabError(f"the kernel lab is not built with {compiler}")
     progress = BuildProgress(quiet=True)
-    with _refusals_as_failure(), _locked(progress) as lock:
-        yield _objects_of(inputs, progress, lock)
+    with building(inputs.tree, progress) as locks:
+        yield _objects_of(inputs, progress, locks)
 
 
 def _make_once(
@@ -427,11 +446,11 @@ def _make_once(
 ) -> None:
     """Compiles `found` with the objects of a kernel, if it does not exist."""
     if found.exists():
-        # a process may have been killed as soon as it had put it there
-        remove_abandoned(found.parent)
+        remove_abandoned(found.parent)  # as in _built
         return
     doctor.require(*doctor.BUILD_CHECKS)
-    with BuildProgress(quiet) as progress, building(progress) as lock:
+    tree = _inputs_of(build, commit).tree
+    with BuildProgress(quiet) as progress, building(tree, progress) as locks:
         if found.exists():  # another process has made it meanwhile
             return
         inputs = _inputs_of(build, commit)
@@ -443,7 +462,7 @@ def _make_once(
                 " its inputs have changed since\n"
                 f"  to fix it: mptcplab kernel build {which}"
             )
-        make = _objects_of(inputs, progress, lock)
+        make = _objects_of(inputs, progress, locks)
         progress.step("compile", what)
         compile_it(make, progress)
 
@@ -497,6 +516,18 @@ def _came_along(variant: str, source: Path | None) -> KernelBuild | None:
     return KernelBuild(came.kernel, variant, image, config)
 
 
+def _note_of(directory: Path) -> Path:
+    """The note of the files of a source that is a directory."""
+    return place() / "directories" / f"{tree_of(directory, 'lab').name}.json"
+
+
+def remove_notes() -> None:
+    """Removes the notes of directories that are not in any tree."""
+    for note in place().glob("directories/*.json"):
+        if not any(place().glob(f"trees/{note.stem}*")):
+            note.unlink()
+
+
 def _choice() -> Path:
     """The note of the source that the user chose last."""
     return place() / "source.json"
@@ -504,10 +535,17 @@ def _choice() -> Path:
 
 def _built(inputs: _Inputs, quiet: bool) -> KernelBuild:
     if finished := _finished(inputs):
+        # a process may have been killed as soon as it had put it there
+        remove_abandoned(place(), inputs.id)
+        note = inputs.about()
+        if about(finished.image.parent) != note:
+            # another source was the same, and may be so no longer when a module is compiled
+            with suppress(OSError):  # a read-only cache is used as it is
+                kernel_tree.write_json(finished.image.with_name(_ABOUT), asdict(note))
         return finished
     doctor.require(*doctor.BUILD_CHECKS)
-    with BuildProgress(quiet) as progress, building(progress) as lock:
-        return _finished(inputs) or _build(inputs, progress, lock)
+    with BuildProgress(quiet) as progress, building(inputs.tree, progress) as locks:
+        return _finished(inputs) or _build(inputs, progress, locks)
 
 
 def _finished(inputs: _Inputs) -> KernelBuild | None:
@@ -536,12 +574,15 @@ def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel source (an archive, a directory or a commit), its content's digest, its version."""
+    """A kernel source (an archive, a directory or a commit), its content's digest, its version.
+
+    `files` are those of a directory or a commit.
+    """
 
     path: Path
     digest: str
     version: str
-    commit: Commit | None = None
+    files: Files | None = None
 
     @classmethod
     def chosen(cls, path: Path | None = None) -> Self:
@@ -554,16 +595,36 @@ class Source:
             path = doctor.DEBIAN_SOURCE
         path = path.absolute()
         if path.is_dir():
-            return cls(
-                path, kernel_tree.directory_digest(path), kernel_tree.directory_version(path, path)
-            )
+            version = kernel_tree.directory_version(path, path)
+            files = Directory.read(path, _note_of(path))
+            return cls(path, kernel_files.digest(files.files), version, files)
         if path.is_file():
             return cls(path, *_about_archive(path))
         raise kernel_tree.bad_source(path, "neither a file nor a directory")
 
     @classmethod
     def of(cls, commit: Commit) -> Self:
-        return cls(commit.repository.path, commit.digest, commit.version, commit)
+        return cls(commit.path, kernel_files.digest(commit.files), commit.version, commit)
+
+    @property
+    def commit(self) -> Commit | None:
+        return self.files if isinstance(self.files, Commit) else None
+
+    def lay_out(self, tree: Path, progress: BuildProgress, locks: Locks) -> None:
+        """Makes `tree` hold the source; of a directory or commit, only changed files are written.
+
+        `kernel_tree.patch` has to follow.
+        """
+        if self.files:
+            if not kernel_files.is_checked_out(tree):
+                doctor.require_disk()
+            what = ("check out", self.commit.id[:12]) if self.commit else ("copy", str(self.path))
+            progress.step(*what)
+            kernel_files.check_out(self.files, tree)
+        elif not kernel_tree.is_unpacked(tree, self.digest):
+            doctor.require_disk()
+            progress.step("unpack", str(self.path))
+            kernel_tree.unpack(self.path, self.digest, tree, locks)
 
 
 @dataclass(frozen=True)
@@ -654,16 +715,20 @@ class _Inputs:
             "make": [MAKE_ENVIRONMENT, PRECOMPILED],
         }
 
+    def about(self) -> About:
+        series, compiler = kernel_tree.series_of(self.source.version), self.compiler.name
+        return About(str(self.source.path), series, self.variant, compiler)
+
     def beside_config(self) -> dict[str, Any]:
         """What determines the configuration and headers, besides the fragments and headers.h."""
         kconfig = {name: text for name, text in self.own_files.items() if "Kconfig" in name}
-        commit = self.source.commit
+        files = self.source.files
         return {
             "kconfig": kernel_tree.digests(kconfig),
             "patches": kernel_tree.digests(self.patches),
             "compiler": self.compiler.version,
-            # another source of any other kind is another tree
-            **({"commit": commit.configuring} if commit else {}),
+            # another archive is another tree
+            **({"source": kernel_files.configuring(files.files)} if files else {}),
         }
 
 
@@ -741,39 +806,30 @@ def _chosen_path() -> Path | None:
 # --- the build
 
 
-def _build(inputs: _Inputs, progress: BuildProgress, lock: int) -> KernelBuild:
-    make = _objects_of(inputs, progress, lock)
+def _build(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> KernelBuild:
+    make = _objects_of(inputs, progress, locks)
     progress.step("install")
     with new_directory(place() / inputs.id) as part:
         shutil.copyfile(make.obj / "linux", part / "linux")
         (part / "linux").chmod(0o755)
         shutil.copyfile(make.obj / ".config", part / "config")
         kernel_tree.write_json(part / "build.json", {"id": inputs.id, **inputs.provenance()})
-        source = inputs.source
-        series, compiler = kernel_tree.series_of(source.version), inputs.compiler.name
-        note = About(str(source.path), series, inputs.variant, compiler)
-        kernel_tree.write_json(part / _ABOUT, asdict(note))
+        kernel_tree.write_json(part / _ABOUT, asdict(inputs.about()))
     progress.step("done", f"kernel {inputs.id}")
     return _build_of(inputs)
 
 
-def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
+def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
     """Updates the source and the objects to the inputs; unchanged files stay as they are."""
     source, tree = inputs.source, inputs.tree
     # also the old tree of a build that was killed while it removed it: it is half a gigabyte
     remove_abandoned(tree.parent)
-    if source.commit:
-        if not kernel_commit.is_checked_out(tree):
-            doctor.require_disk()
-        progress.step("check out", source.commit.id[:12])
-        kernel_commit.check_out(source.commit, tree)
-    elif not kernel_tree.is_unpacked(tree, source.digest):
-        doctor.require_disk()
-        progress.step("unpack", str(source.path))
-        kernel_tree.unpack(source.path, source.digest, tree, lock)
+    source.lay_out(tree, progress, locks)
     compiler = inputs.compiler.name
     suffix = "" if compiler == GCC else f"-{compiler}"
-    make = Make(tree / "src", tree / f"{inputs.variant}{suffix}", lock, arguments_of(compiler))
+    origin = source.path if isinstance(source.files, Directory) else None
+    directory, arguments = tree / f"{inputs.variant}{suffix}", arguments_of(compiler)
+    make = Make(tree / "src", directory, locks, arguments, origin)
     note = make.directory / "built"
     built = note.exists() and note.read_text() == inputs.id
     if make.was_killed() or (not built and make.is_from_the_future()):
@@ -786,7 +842,7 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, lock: int) -> Make:
         progress.step("patch", f"{len(inputs.patches)} patches")
     # In any case: the source is shared, and another variant may have changed it.
     try:
-        kernel_tree.patch(tree, inputs.patches, lock)
+        kernel_tree.patch(tree, inputs.patches, locks)
     except kernel_tree.PatchError as error:
         raise kernel_tree.SourceError(f"{error}{_without(error.patch, inputs)}") from None
     kernel_tree.synchronise(tree / "src" / kernel_tree.OWN_DIRECTORY, inputs.own_files)
@@ -808,7 +864,7 @@ def _without(name: str, inputs: _Inputs) -> str:
     return f"\n  to build without our schedulers, which need it: {build}"
 
 
-# --- one build at a time, and how it ends
+# --- one build at a time in a tree, and how it ends
 
 
 @contextmanager
@@ -821,31 +877,31 @@ def _refusals_as_failure() -> Iterator[None]:
 
 
 @contextmanager
-def building(progress: BuildProgress) -> Iterator[int]:
-    """Holds the lock of the cache, which is yielded, for the time of a build."""
-    with _refusals_as_failure(), _locked(progress) as lock:
-        yield lock
+def building(tree: Path, progress: BuildProgress) -> Iterator[Locks]:
+    """Keeps others from building in a tree, and from removing anything; yields the locks.
+
+    Reports when it has to wait.
+    """
+    with _refusals_as_failure(), _lock_file("lock") as all_trees:
+        fcntl.flock(all_trees, fcntl.LOCK_SH)
+        with _lock_file(f"locks/{tree.name}") as its_own:
+            try:
+                fcntl.flock(its_own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                progress.step("wait", "another build of this source is at work")
+                fcntl.flock(its_own, fcntl.LOCK_EX)
+            yield all_trees.fileno(), its_own.fileno()
 
 
 @contextmanager
-def _locked(progress: BuildProgress | None) -> Iterator[int]:
-    """Holds the lock of the cache, and yields its file descriptor; reports when it has to wait.
-
-    Without `progress` it does not wait, and raises MptcplabError.
-    """
-    path = place() / "lock"
+def _lock_file(name: str) -> Iterator[IO[str]]:
+    """A file of the cache to be locked. Raises MachineError if the cache cannot be written."""
+    path = place() / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = path.open("a+")
     except OSError as error:
         without = "you can use the kernels there, but build none"
-        raise doctor.unwritable(path.parent, error, without) from error
+        raise doctor.unwritable(place(), error, without) from error
     with opened as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if progress is None:
-                raise MptcplabError("a kernel is being built; try again afterwards") from None
-            progress.step("wait", "another build is at work")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield file.fileno()
+        yield file

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import hashlib
 import json
 import os
@@ -22,7 +23,9 @@ from typing import TYPE_CHECKING, Self
 
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel_tree import (
+    ORIGINALS,
     OWN_DIRECTORY,
+    Locks,
     SourceError,
     digests,
     ending_with_us,
@@ -69,9 +72,18 @@ PRECOMPILED = (
 # from any object of its kind. The compiler takes the one that fits.
 _PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
 
-# Objects of a full build, for the progress bar of the first; later builds know the number.
-_OBJECTS_GUESS = 690
+# Objects of a full build, for the progress bar of the first; later builds know the number. They are
+# 500 to 830, by variant and series.
+_OBJECTS_GUESS = 750
+# Without a bar, a line for each so many objects if the number of all is unknown.
+_OBJECTS_SHOWN = 100
 _LOG_LINES_SHOWN = 12
+# make's own lines, such as `  CC      net/mptcp/protocol.o`.
+_OF_MAKE = re.compile(r"\s+[A-Z][A-Z0-9_]+(?: \[M\])?\s+\S|make(?:\[\d+\])?: |\s*\Z")
+# How a message of the compiler begins, and the lines before it that say how it got there.
+_MESSAGE = re.compile(r"\S+:\d+(?::\d+)?: (?:fatal )?(?:error|warning): ")
+_ERROR = re.compile(r"(?:\S+: |.* )?(?:fatal )?error: ")
+_LEADING_THERE = re.compile(r"In file included from |\s+from \S+:\d+|\S+: (?:In \w+|At top level)")
 # In make's output if the machine is to blame, not the source.
 _LACKED = re.compile(
     ".*(No space left on device|Cannot allocate memory|virtual memory exhausted"
@@ -196,7 +208,7 @@ def _gcc(make: Make, command: Sequence[str]) -> str:
         capture_output=True,
         text=True,
         check=False,
-        pass_fds=[make.lock],
+        pass_fds=make.locks,
     )
     if done.returncode != 0:
         make.log.write_text(done.stderr)
@@ -233,24 +245,31 @@ def arguments_of(compiler: str) -> list[str]:
 class Make:
     """make with an object directory: its output goes to build.log, its end is always awaited.
 
-    `directory` is for one configuration of the sources in `source`, and `arguments` come with every
-    call, in place of the environment's. It contains a marker file while make works. When make is
-    ended, even after the death of this process, it deletes the file that it was making, and the
-    marker goes, too. A marker that is left over means that make itself was killed: a half-written
-    object could look finished, and all are rebuilt.
+    `directory` is for one configuration of the sources in `source`, which were copied from `origin`
+    if that is a directory of the user's. `arguments` come with every call, in place of the
+    environment's. `directory` contains a marker file while make works. When make is ended, even
+    after the death of this process, it deletes the file that it was making, and the marker goes,
+    too. A marker that is left over means that make itself was killed: a half-written object could
+    look finished, and all are rebuilt.
     """
 
     def __init__(
-        self, source: Path, directory: Path, lock: int, arguments: Sequence[str] = ()
+        self,
+        source: Path,
+        directory: Path,
+        locks: Locks,
+        arguments: Sequence[str] = (),
+        origin: Path | None = None,
     ) -> None:
         self.source = source
+        self.places = Places(source, origin)
         self.directory = directory
         self.obj = directory / "obj"
         self.log = directory / "build.log"
         self.precompiled_note = self.obj / "precompiled"
         self._marker = directory / "building"
         self._objects_note = directory / "objects"
-        self.lock = lock
+        self.locks = locks
         self._arguments = arguments
 
     def was_killed(self) -> bool:
@@ -280,22 +299,37 @@ class Make:
         shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
 
     def image(self, progress: BuildProgress, *targets: str) -> None:
-        """Makes `targets`, of which one is an image of the kernel."""
+        """Makes `targets`, of which one is an image of the kernel.
+
+        Messages of the compiler are printed as they come; of a first build, errors alone.
+        """
         first = not self._objects_note.exists()
         total = _OBJECTS_GUESS if first else int(self._objects_note.read_text())
-        if (self.obj / "vmlinux").exists():
+        if not (is_whole := not (self.obj / "vmlinux").exists()):
             total = 0  # a few files changed; only make knows how many
-        done = 0
+        done, lines, said = 0, list[str](), False
 
         def watch(line: str) -> None:
-            nonlocal done
+            nonlocal done, lines, said
+            if not _OF_MAKE.match(line):
+                lines.append(line)
+                return
+            for each in messages(lines):
+                if any(map(_ERROR.match, each)) or not (is_whole or is_of_precompiled(each)):
+                    said |= progress.say(self.places.shown(each))
+            lines = []
             if re.match(r"\s+(CC|AS|HOSTCC)\s", line):
                 done += 1
                 progress.advance(done, total)
             elif re.match(r"\s+LD\s+vmlinux$", line):
                 progress.step("link")
 
-        self.run(*targets, watch=watch)
+        try:
+            self.run(*targets, watch=watch)
+        except MakeFailedError as error:
+            if said:
+                raise MakeFailedError(error.log, self, said=True) from None
+            raise
         if total and done > total // 2:
             self._objects_note.write_text(str(done))
 
@@ -346,8 +380,8 @@ class Make:
                 stderr=subprocess.STDOUT,
                 # Ctrl-C reaches only this process, which then ends make in an orderly way.
                 start_new_session=True,
-                # Any process that outlives this one still holds the lock: nobody else can build.
-                pass_fds=[self.lock],
+                # A process that outlives this one still holds the locks: nobody else builds there.
+                pass_fds=self.locks,
             ) as running,
         ):
             try:
@@ -365,12 +399,87 @@ class Make:
 
 
 class MakeFailedError(SourceError):
-    """make failed; `log` is its whole output."""
+    """make failed; `log` is its whole output. The message has the first error, unless `said`."""
 
-    def __init__(self, log: str, make: Make) -> None:
+    def __init__(self, log: str, make: Make, *, said: bool = False) -> None:
         self.log = log
-        lines = first_error(log, make.source)
+        lines = [] if said else first_error(log, make.places)
         super().__init__("\n  ".join(["the kernel build failed", *lines, f"log: {make.log}"]))
+
+
+class Places:
+    """Turns places in a tree of the cache into those that a user knows."""
+
+    def __init__(self, source: Path, origin: Path | None = None) -> None:
+        self._source = source
+        self._place = re.compile(rf"{re.escape(str(source))}/([^\s:]+)(?::(\d+))?")
+        self._begin = f"{origin}/" if origin else ""
+        self._numbers: dict[str, Mapping[int, int]] = {}
+
+    def shown(self, lines: Sequence[str]) -> list[str]:
+        """Lines of a compiler, with the user's files and the numbers that lines have there.
+
+        A line that one of our patches has added keeps its place in the cache.
+        """
+        file, found = "", []
+        for line in lines:
+            if places := self._place.findall(line):
+                file = places[-1][0]
+            if beside := re.match(r"(\s*)(\d+)( \|.*)", line):
+                number = self._number(file, int(beside[2])) or beside[2]
+                width = len(beside[1]) + len(beside[2])
+                found.append(f"{number:>{width}}{beside[3]}")
+            else:
+                found.append(self._place.sub(self._replaced, line))
+        return found
+
+    def _replaced(self, place: re.Match[str]) -> str:
+        name, number = place[1], place[2]
+        if name.startswith(f"{OWN_DIRECTORY}/"):
+            return "kernel/mptcp" + place[0].removeprefix(f"{self._source}/{OWN_DIRECTORY}")
+        if number is None:
+            return self._begin + name
+        known = self._number(name, int(number))
+        return f"{self._begin}{name}:{known}" if known else place[0]
+
+    def _number(self, name: str, number: int) -> int | None:
+        """The number that a line has before our patches, None if it is theirs."""
+        original = self._source.parent / ORIGINALS / name
+        if not original.is_file():
+            return number
+        if name not in self._numbers:
+            patched, its_own = (
+                path.read_text(errors="replace").splitlines()
+                for path in (self._source / name, original)
+            )
+            matcher = difflib.SequenceMatcher(None, patched, its_own, autojunk=False)
+            self._numbers[name] = {
+                now + offset + 1: before + offset + 1
+                for now, before, size in matcher.get_matching_blocks()
+                for offset in range(size)
+            }
+        return self._numbers[name].get(number)
+
+
+def messages(lines: Sequence[str]) -> list[list[str]]:
+    """The lines of a compiler, message by message: an error or a warning, with all about it."""
+    found: list[list[str]] = []
+    leading: list[str] = []
+    for line in lines:
+        leading.append(line)
+        if _LEADING_THERE.match(line):
+            continue
+        if _MESSAGE.match(line) or not found:
+            found.append([])
+        found[-1] += leading
+        leading = []
+    return found
+
+
+def is_of_precompiled(message: Sequence[str]) -> bool:
+    """Whether a message is about a macro of precompiled headers that a file defines, as it may."""
+    text = "\n".join(message)
+    return '" redefined' in text and "/precompiled-" in text
 
 
 def _lines_until_end(process: subprocess.Popen[bytes], log: Path) -> Iterator[str]:
@@ -396,14 +505,13 @@ def _terminate(make: subprocess.Popen[bytes]) -> None:
                 time.sleep(_TICK_S)
 
 
-def first_error(log: str, source: Path) -> list[str]:
-    """The lines of make's output with the first error, with paths as the user knows them.
+def first_error(log: str, places: Places) -> list[str]:
+    """The lines of make's output with the first error, with places as the user knows them.
 
     The first error of the compiler comes with the lines that show its place; without one, the
     linker's or make's.
     """
-    text = log.replace(f"{source}/{OWN_DIRECTORY}/", "kernel/mptcp/").replace(f"{source}/", "")
-    lines = text.splitlines()
+    lines = log.splitlines()
     patterns = (
         r"\S+:\d+:(\d+:)? (fatal )?error: ",
         r"\S+:\d+: syntax error|^(gcc|cc1): .*error: ",
@@ -417,8 +525,8 @@ def first_error(log: str, source: Path) -> list[str]:
                 while end < len(lines) and lines[end].startswith(" ") and "|" in lines[end]:
                     end += 1
                 start = number - 1 if number and ": In function " in lines[number - 1] else number
-                return lines[start : min(end, start + _LOG_LINES_SHOWN)]
-    return lines[-3:]
+                return places.shown(lines[start : min(end, start + _LOG_LINES_SHOWN)])
+    return places.shown(lines[-3:])
 
 
 class BuildProgress(AbstractContextManager["BuildProgress"]):
@@ -427,7 +535,7 @@ class BuildProgress(AbstractContextManager["BuildProgress"]):
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._bar: Progress | None = None
-        self._tenths = 0
+        self._part = 0
         if not quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -452,23 +560,27 @@ class BuildProgress(AbstractContextManager["BuildProgress"]):
             self._bar.stop()
 
     def step(self, name: str, detail: str = "") -> None:
-        self._tenths = 0
+        self._part = 0
         if self._bar:
             self._bar.update(self._task, description=name, detail=detail, total=None, completed=0)
         elif not self._quiet:
             print(f"kernel: {name}" + (f": {detail}" if detail else ""), file=sys.stderr)
 
-    def say(self, lines: Sequence[str]) -> None:
-        """Print lines that stay."""
+    def say(self, lines: Sequence[str]) -> bool:
+        """Print lines that stay; returns whether it does."""
         if not self._quiet:
             for line in lines:
                 print(line, file=sys.stderr)
+        return not self._quiet
 
     def advance(self, done: int, total: int) -> None:
-        """`done` objects of about `total`, 0 if unknown."""
+        """`done` objects of about `total`, 0 if unknown: also when there are more than expected."""
+        if done > total:
+            total = 0
+        detail = f"{done} of about {total} files" if total else f"{done} files"
+        part = done * 10 // total if total else done // _OBJECTS_SHOWN
         if self._bar:
-            detail = f"{done} of about {max(total, done)} files" if total else f"{done} files"
             self._bar.update(self._task, detail=detail, total=total or None, completed=done)
-        elif not self._quiet and total and done * 10 // total > self._tenths:
-            self._tenths = done * 10 // total
-            print(f"kernel: compile: {done} of about {total} files", file=sys.stderr)
+        elif not self._quiet and part > self._part:
+            print(f"kernel: compile: {detail}", file=sys.stderr)
+        self._part = part

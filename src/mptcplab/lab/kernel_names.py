@@ -185,7 +185,7 @@ def _cannot_be(name: str) -> str | None:
 def keep(named: Named) -> None:
     """Keeps a name of the user's own, and replaces its former meaning."""
     check(named.name)
-    with kernel.locked(wait=True):
+    with kernel.naming():
         _write({**known(), named.name: named})
 
 
@@ -196,7 +196,7 @@ def remove(name: str) -> list[Piece]:
     The name and the source of a series stay. Raises InputError for an unknown name, and
     MptcplabError during a build.
     """
-    with kernel.locked(wait=False):
+    with kernel.removing():
         named, others = find(name, "NAME", to_remove=True), known()
         del others[name]
         builds, trees = _needed(list(others.values()))
@@ -208,8 +208,7 @@ def remove(name: str) -> list[Piece]:
         unpacked = sorted(tree for tree in named.trees() - trees if tree.exists())
         gone += [Piece.of("source and objects", tree) for tree in unpacked]
         _write(others)
-        for each in gone:
-            shutil.rmtree(each.directory)
+        _delete(gone)
     return gone
 
 
@@ -253,11 +252,16 @@ def _require_source(named: Named) -> None:
 
 def prune() -> list[Piece]:
     """Removes and returns the `unneeded` pieces. Raises MptcplabError, too, during a build."""
-    with kernel.locked(wait=False):
+    with kernel.removing():
         gone = unneeded()
-        for each in gone:
-            shutil.rmtree(each.directory)
+        _delete(gone)
     return gone
+
+
+def _delete(pieces: Sequence[Piece]) -> None:
+    for each in pieces:
+        shutil.rmtree(each.directory)
+    kernel.remove_notes()
 
 
 def size_bytes(directory: Path) -> int:

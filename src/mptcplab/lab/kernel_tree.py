@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A kernel source in the cache: unpacked, with our patches and files in it.
 
-A tree contains `src`, `originals` (the files that patches change, as they were) and `source.json`
-(its origin). A file is written only if its content changes, since make compares times.
+A tree contains `src`, `originals` (the files that patches change, as they were) and, if it is an
+archive's, `source.json` (its origin). A file is written only if its content changes, since make
+compares times.
 
-Programs started here hold the lock of the cache, like `lock` here, and end with this process: if it
-is killed, none of them continues beside the next build.
+Programs started here hold the `locks` of the build, too, and end with this process: if it is
+killed, none of them continues beside the next build.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
@@ -83,23 +84,12 @@ _SERIES_CONFIG = "series.config"
 _UNTIL = "until-"
 
 
+#: The file descriptors of the locks of a build, which hold until all of its programs have ended.
+Locks = Sequence[int]
+
+
 class SourceError(MptcplabError):
     """A kernel, or a module for it, cannot be built from this source, on no machine."""
-
-
-def directory_digest(path: Path) -> str:
-    """A digest of the names, sizes and times of a directory's files: reading 80,000 is too slow."""
-    digest = hashlib.sha256()
-    skipped = {".git", *(f"arch/{name}" for name in _OTHER_ARCHITECTURES)}
-    skipped |= {"Documentation", "drivers/gpu", "sound", "tools/testing", "tools/perf"}
-    for directory, names, files in os.walk(path):
-        below = os.path.relpath(directory, path).removeprefix("./")
-        prefix = "" if below == "." else f"{below}/"
-        names[:] = sorted(name for name in names if f"{prefix}{name}" not in skipped)
-        for name in sorted(files):
-            stat = os.lstat(os.path.join(directory, name))
-            digest.update(f"{prefix}{name}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
 
 
 def supported_series() -> list[str]:
@@ -217,21 +207,15 @@ def now_ns(directory: Path) -> int:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
-def unpack(source: Path, digest: str, tree: Path, lock: int) -> None:
-    """Makes `tree` from an archive or a directory; it gets its name only when it is complete.
+def unpack(source: Path, digest: str, tree: Path, locks: Locks) -> None:
+    """Makes `tree` from an archive; it gets its name only when it is complete.
 
     Raises InputError if it is not a kernel source, or has links that lead out of it.
     """
     tree.parent.mkdir(parents=True, exist_ok=True)
     with new_directory(tree) as part:
         (part / "src").mkdir()
-        if source.is_dir():
-            pack = ["tar", "--create", "--file=-", "--directory", str(source), *_excludes("."), "."]
-            with subprocess.Popen(ending_with_us(pack), stdout=subprocess.PIPE) as packing:
-                _tar(["--file=-"], part / "src", source, lock, stdin=packing.stdout)
-        else:
-            archive = ["--file", str(source), "--strip-components=1"]
-            _tar([*archive, *_excludes(_top_directory(source))], part / "src", source, lock)
+        _tar(source, part / "src", locks)
         directory_version(part / "src", source)
         check_links(part / "src", source)
         write_json(part / "source.json", {"path": str(source), "digest": digest})
@@ -245,12 +229,6 @@ def check_links(directory: Path, source: Path) -> None:
             if os.path.islink(path) and not f"{os.path.realpath(path)}/".startswith(inside):
                 name = os.path.relpath(path, directory)
                 raise bad_source(source, f"its {name} is a link that leads out of it")
-
-
-def _excludes(top: str) -> list[str]:
-    """tar's options that leave out the files that a build does not need."""
-    patterns = (*_NOT_UNPACKED, *_NOT_SOURCE)
-    return [*_TAR_MATCHING, *(f"--exclude={top}/{pattern}" for pattern in patterns)]
 
 
 def _top_directory(archive: Path) -> str:
@@ -269,19 +247,19 @@ def _top_directory(archive: Path) -> str:
     return first.partition("/")[0]
 
 
-def _tar(
-    what: Sequence[str], target: Path, source: Path, lock: int, stdin: IO[bytes] | None = None
-) -> None:
-    """Extracts with GNU tar, which writes nothing outside `target`."""
+def _tar(source: Path, target: Path, locks: Locks) -> None:
+    """Extracts what a build needs, with GNU tar, which writes nothing outside `target`."""
+    top = _top_directory(source)
+    left_out = [f"--exclude={top}/{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
+    what = ["--extract", "--file", str(source), "--strip-components=1", "--directory", str(target)]
     done = subprocess.run(
-        ending_with_us(["tar", "--extract", *what, "--directory", str(target), *_TAR_OURS]),
-        stdin=stdin,
+        ending_with_us(["tar", *what, *_TAR_MATCHING, *left_out, *_TAR_OURS]),
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
         # xz before 5.6 uses one CPU unless asked otherwise
         env={"XZ_DEFAULTS": "--threads=0", **os.environ, "LC_ALL": "C"},
-        pass_fds=[lock],
+        pass_fds=locks,
         check=False,
     )
     if done.returncode:
@@ -304,7 +282,7 @@ class PatchError(SourceError):
         self.patch = patch
 
 
-def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
+def patch(tree: Path, patches: Mapping[str, bytes], locks: Locks) -> None:
     """Updates the patches in `tree/src`; only files whose content changes are written.
 
     They are applied to copies of the original files: the patches that were in the tree before do
@@ -327,7 +305,7 @@ def patch(tree: Path, patches: Mapping[str, bytes], lock: int) -> None:
         if existed:
             _copy(originals / name, scratch / name)
     for patch, content in patches.items():
-        _apply_patch(scratch, patch, content, lock)
+        _apply_patch(scratch, patch, content, locks)
     for name in patched:
         if (scratch / name).is_file():
             write_if_changed(source / name, (scratch / name).read_bytes())
@@ -342,12 +320,12 @@ def read_patched(tree: Path) -> dict[str, bool]:
     return dict(json.loads(note.read_text())) if note.exists() else {}
 
 
-def _apply_patch(directory: Path, name: str, content: bytes, lock: int) -> None:
+def _apply_patch(directory: Path, name: str, content: bytes, locks: Locks) -> None:
     options = ["--strip=1", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=1"]
     done = subprocess.run(
         ending_with_us(["patch", *options]),
         cwd=directory,
-        pass_fds=[lock],
+        pass_fds=locks,
         input=content,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -26,7 +26,7 @@ from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.kernel_commit import Commit
+from mptcplab.lab.kernel_files import Commit
 from mptcplab.runs.entries import Document, document
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.single import builds

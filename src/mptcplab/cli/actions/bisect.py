@@ -19,7 +19,7 @@ from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, Problem
 from mptcplab.lab import doctor, guest, kernel
 from mptcplab.lab.git import Repository
-from mptcplab.lab.kernel_commit import Commit
+from mptcplab.lab.kernel_files import Commit
 from mptcplab.lab.kernel_tree import SourceError
 from mptcplab.runs.expectations import CompiledExpectation
 from mptcplab.runs.store import run_key

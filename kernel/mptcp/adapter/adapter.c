@@ -133,13 +133,9 @@ static struct mps_subflow *adapter_ask(struct adapter_conn *own)
  */
 static int adapter_burst(const struct adapter_conn *own, const struct mps_subflow *subflow)
 {
-	u32 cwnd = mps_cwnd(subflow);
-	u64 room;
-
-	if (!own->burst_bytes || !mps_has_room(subflow))
+	if (mps_adapter_limited(subflow))
 		return 1;
-	room = (u64)(cwnd - subflow->in_flight_pkts) * subflow->mss_bytes - subflow->unsent_bytes;
-	return min_t(u64, room, own->burst_bytes);
+	return clamp(mps_adapter_room(subflow), 1U, max(own->burst_bytes, 1U));
 }
 
 /* Without memory for a scheduler or its subflows: the first subflow that takes data. */

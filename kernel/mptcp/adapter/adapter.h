@@ -40,7 +40,15 @@ struct adapter_conn *mps_adapter_conn(struct mptcp_sock *msk);
 struct adapter_conn *mps_adapter_lookup(struct mptcp_sock *msk);
 /* Reports what was sent since the latest question, and brings the view up to date. */
 void mps_adapter_refresh(struct adapter_conn *own);
-/* Ends the window of net/mptcp with the latest choice, if there is a grain. */
+/* Has the scheduler limited the subflow, and not only TCP? */
+static inline bool mps_adapter_limited(const struct mps_subflow *subflow)
+{
+	return subflow->limit_pkts < subflow->cwnd_pkts;
+}
+
+/* The bytes that a subflow has room for, as mps_has_room() says. */
+u32 mps_adapter_room(const struct mps_subflow *subflow);
+/* Ends the window of net/mptcp with the latest choice, if there is a grain or a limit. */
 void mps_adapter_cut(struct adapter_conn *own);
 /* The bytes of the choice that the first unsent fragment is next, or begins with. */
 u32 mps_adapter_choice_bytes(const struct adapter_conn *own, const struct mptcp_data_frag *frag);

@@ -181,6 +181,9 @@ static void adapter_report_sent(struct adapter_conn *own)
  * net/mptcp sends a fragment as far as the receive window admits, without another question. So
  * a window that ends with the choice ends the choice. The next question restores it, and ACKs
  * move it as ever. Both happen under the spinlock, which a question in softirq holds already.
+ *
+ * A scheduler's limit bounds a queue. So a choice for a limited subflow ends at the limit: the rest
+ * of a fragment would be a longer queue, its RTT a lower limit, and so on.
  */
 
 static void adapter_lock(struct sock *sk)
@@ -214,14 +217,27 @@ static void adapter_begin_grain(struct adapter_conn *own, u32 bytes)
 		own->burst_bytes = own->core.ops->choice_bytes;
 }
 
+u32 mps_adapter_room(const struct mps_subflow *subflow)
+{
+	s64 room = (s64)mps_cwnd(subflow) - subflow->in_flight_pkts;
+
+	room = room * subflow->mss_bytes - subflow->unsent_bytes;
+	return clamp_t(s64, room, 0, U32_MAX);
+}
+
 void mps_adapter_cut(struct adapter_conn *own)
 {
+	const struct mps_subflow *subflow = own->picked;
 	struct mptcp_sock *msk = own->msk;
+	u32 bytes, mss = max(subflow->mss_bytes, 1U);
 	u64 end;
 
-	if (!own->grain_bytes)
+	if (!own->grain_bytes && !mps_adapter_limited(subflow))
 		return;
-	end = own->pick_seq + mps_adapter_choice_bytes(own, msk->first_pending);
+	bytes = mps_adapter_choice_bytes(own, msk->first_pending);
+	if (mps_adapter_limited(subflow))
+		bytes = min(bytes, max(rounddown(mps_adapter_room(subflow), mss), mss));
+	end = own->pick_seq + bytes;
 	adapter_lock((struct sock *)msk);
 	own->wnd_end = READ_ONCE(msk->wnd_end);
 	own->cut = after64(own->wnd_end, end);

@@ -25,10 +25,10 @@
  * | mps_event()                             | no effect                                      |
  *
  * mps_len() of a fragment is up to 32 KiB, also with a grain, and a subflow with room for one
- * packet takes all of the choice: the rest waits in its queue, as unsent_bytes. `usable` ends
- * with a retransmission timeout of TCP, until an ACK of new data. Events of a subflow come
- * before the next question: several ACKs between two questions are reported as one, and so are
- * several timeouts. on_sent() also comes then.
+ * packet takes all of the choice: the rest waits in its queue, as unsent_bytes. Only a limit of
+ * the scheduler ends a choice. `usable` ends with a retransmission timeout of TCP, until an ACK
+ * of new data. Events of a subflow come before the next question: several ACKs between two
+ * questions are reported as one, and so are several timeouts. on_sent() also comes then.
  */
 
 #include "adapter.h"

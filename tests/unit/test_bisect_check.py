@@ -11,6 +11,7 @@ from checks import bisect_check
 from checks.bisect_check import FAULTS, Linux, drawn
 from checks.histories import ancestors
 from mptcplab.lab import kernel
+from mptcplab.lab.kernel_files import Directory
 from tests.unit.test_kernel import MAKEFILE, Repository, repository
 
 __all__ = ["repository"]
@@ -35,7 +36,8 @@ def linux(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Linux:
     program = repository.write("source/scripts/run.sh", "true\n")
     program.chmod(0o755)
     (repository.source / "linked").symlink_to("net/mptcp")
-    source = kernel.Source(repository.source, "0123456789abcdef", "6.12")
+    files = Directory.read(repository.source, repository.source.parent / "note")
+    source = kernel.Source(repository.source, "0123456789abcdef", "6.12", files)
     monkeypatch.setattr(kernel.Source, "chosen", lambda: source)
     return Linux()
 

@@ -318,9 +318,13 @@ def _given(sweep: Sweep, source: str, folder: Path) -> Given:
         used = space.used(template) | space.settable(sweep)
     except FormulaError:  # check() has reported a formula that cannot be read
         raise InputError(problems) from None
-    paths = {path.get("name") for path in template.get("path", ()) if isinstance(path, dict)}
+    listed = template.get("path")
+    tables = [
+        each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, dict)
+    ]
+    paths = [each.get("name") for each in tables]
     for name in sweep.axes():
-        if name.partition(".")[0] in paths - {None}:
+        if name.partition(".")[0] in paths:
             wrong("grid", name, f'the key of a path is expected; did you mean "path.{name}"?')
         if name in index.RESERVED and name not in _SAME:
             wrong("grid", name, "the table of results has a column of this name; choose another")

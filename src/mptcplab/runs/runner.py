@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,8 +51,8 @@ class Runner:
     `keep_records` the store keeps only their series; with `storage`, a URL, it keeps the records
     there (see `archive`). `show` shows the progress. Setting `cancel` ends the running runs, keeps
     the ended ones, and raises RunCancelledError. With `strict`, OutsideError is raised for the
-    first run that is missing for a reason outside of its scenario, such as a full disk. With
-    `reuse`, successful runs that the store has whole are not made again.
+    first run that is missing for a reason outside of its scenario, such as a full disk. Runs
+    whose keys are in `kept` are not made again: it has their entries (see `stored`).
     """
 
     out: Path
@@ -63,7 +63,7 @@ class Runner:
     show: Show = QUIET
     cancel: threading.Event = field(default_factory=threading.Event)
     strict: bool = False
-    reuse: bool = False
+    kept: Mapping[str, Entry] = field(default_factory=dict)
 
     def run(self, scenarios: Iterable[Scenario], rig: Rig) -> list[Entry]:
         """Runs scenarios; returns their entries, in the same order.
@@ -88,7 +88,11 @@ class Runner:
             task.key: cost.times_as_long(task.rig.kernel) * cost.expected_virtual_s(task.scenario)
             for task in tasks
         }
-        entries = self.stored(tasks)
+        entries = {
+            number: _named(self.kept[task.key], task)
+            for number, task in enumerate(tasks)
+            if task.key in self.kept
+        }
         missing = [number for number in range(len(tasks)) if number not in entries]
         wanted = [tasks[number] for number in missing]
         all_s, ended_s = sum(expected_s[task.key] for task in wanted), 0.0
@@ -112,14 +116,12 @@ class Runner:
         # those behind the last one that was made
         yield from (entries[number] for number in sorted(entries))
 
-    def stored(self, tasks: Sequence[Task]) -> dict[int, Entry]:
-        """The entries of the tasks that are not performed again, by their places."""
-        if not self.reuse:
-            return {}
+    def stored(self, tasks: Sequence[Task]) -> dict[str, Entry]:
+        """The entries, by key, of the tasks whose successful runs the store has whole."""
         store = Store(self.out)
         return {
-            number: _named(entry, task)
-            for number, task in enumerate(tasks)
+            task.key: entry
+            for task in tasks
             if keeps_records(store.directory(task.key))
             and (entry := store.result(task.key)) is not None
         }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,13 @@ def make(
     out: Path = options["out"]
     common.say_slow(rig.kernel for rig in rigs)
     common.say_losses(request, [rig.kernel for rig in rigs])
-    reuse = not options.get("again", True)
-    with common.running(options, show=common.progress, reuse=reuse) as runner:
-        tasks = experiment.tasks(request, rigs, runner, baseline=baseline)
-        if kept := len(runner.stored(tasks)):
-            common.say(f"{kept} of {len(tasks)} runs are stored already; --no-cache repeats them")
+    with common.running(options, show=common.progress) as runner:
+        if not options.get("again", True):
+            tasks = experiment.tasks(request, rigs, runner, baseline=baseline)
+            runner = replace(runner, kept=runner.stored(tasks))
+            if kept := sum(task.key in runner.kept for task in tasks):
+                of = len(tasks)
+                common.say(f"{kept} of {of} runs are stored already; --no-cache repeats them")
         document = experiment.compare(request, rigs, runner, baseline=baseline)
     found = expectations.judge(wanted.expected, document.runs, document.baselines)
     if found:

@@ -68,6 +68,16 @@ flap() {
 	done
 }
 
+# Devices flap between the starts of connections, one in 30 s (cells.py): while a device is down,
+# connect() over it fails, whoever schedules.
+soak() {
+	local begun=$SECONDS
+	while [[ -s /tmp/running ]]; do
+		((SECONDS % 30 != (begun + 5) % 30)) || { flap && flap; }
+		sleep 0.5
+	done
+}
+
 # Every scheduler goes and comes back, but for the one that connections use.
 reload() {
 	local module count=0
@@ -89,7 +99,7 @@ perform() {
 	case $load in
 		flap) flap & ;;
 		reload) reload & ;;
-		soak) while [[ -s /tmp/running ]]; do flap; sleep 10; done & ;;
+		soak) soak & ;;
 	esac
 	/connections client server "$cpus" <"/cells/$at" >/tmp/output 2>/tmp/errors || fail "$(</tmp/errors)"
 	: >/tmp/running

@@ -11,9 +11,10 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from checks import kernel_reports, qemu, torture
 from checks.command_line import say
@@ -160,11 +161,24 @@ def _judge(lines: Sequence[str], found: Result) -> None:
     verdict = torture.judge(case, sorted(records, key=lambda each: int(each["connection"])))
     found.verified_bytes = verdict.verified_bytes
     found.failures += verdict.failures
-    if short := verdict.aborted + verdict.cut_off:
-        found.failures.append(f"{short} connections ended early")
+    found.failures += filter(None, map(_early, records))
     if found.lacking or found.refused:
         counts = f"{found.refused} unusable picks, {found.lacking} choices without the scheduler"
         found.failures.append(f"the adapter counted {counts}")
+
+
+def _early(record: Mapping[str, Any]) -> str:
+    """Why a connection ended before all had arrived; "" if it did not."""
+    client, server = record["client"], record["server"]
+    whole = all(end["read_end"] for end in (client, server))
+    if whole and client["read"] == server["wrote"] and server["read"] == client["wrote"]:
+        return ""
+    ends = [
+        f"{name} read {end['read']}, moved last at {end['moved_us'] / 1e6:.1f} s,"
+        f" {end['error_of']} {end['error']}".rstrip(", ")
+        for name, end in (("client", client), ("server", server))
+    ]
+    return f"connection {record['connection']} ended early: {'; '.join(ends)}"
 
 
 def reports_of(console: str, number: int) -> list[str]:

@@ -35,7 +35,7 @@ def line(connection: int, **client: object) -> str:
     """What a machine sends of a connection that ended well, but for this of its client."""
     end: dict[str, object] = {"there": 1, "connected": 1, "wrote": BYTES, "read": BYTES}
     end |= {"wrong_at": -1, "read_end": 1, "closed": 1, "fell_back": 0, "moved_us": 0}
-    end |= {"did": "shutdown", "error": ""}
+    end |= {"did": "shutdown", "error": "", "error_of": ""}
     return f"1 {json.dumps({'connection': connection, 'client': end | client, 'server': end})}\n"
 
 
@@ -78,7 +78,7 @@ def test_the_program_can_do_each_load(load: str) -> None:
         (sent(line(1, wrong_at=5)), "the byte at 5 is wrong"),
         (sent(line(1, closed=0, state={"queued": 1})), "client open"),
         (sent(line(1, read=3)), "a clean end after 3 of"),
-        (sent(line(1, read=3, read_end=0, error="EPIPE")), "1 connections ended early"),
+        (sent(line(1, read=3, read_end=0, error="EPIPE", error_of="write")), "write EPIPE"),
         (sent(""), "3 of 4 connections reported"),
         (sent(line(1) + "1 failed minrtt is not chosen\n"), "minrtt is not chosen"),
         (sent(counts=COUNTS.replace("lacking=0", "lacking=3")), "3 choices without"),

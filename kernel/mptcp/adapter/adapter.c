@@ -138,15 +138,18 @@ static int adapter_burst(const struct adapter_conn *own, const struct mps_subflo
 	return clamp(mps_adapter_room(subflow), 1U, max(own->burst_bytes, 1U));
 }
 
-/* Without memory for a scheduler or its subflows: the first subflow that takes data. */
-static struct mptcp_subflow_context *adapter_first(struct mptcp_sock *msk)
+/* The first subflow that takes data; is there no memory for a scheduler or its subflows? If there
+ * is, the subflow can only now send: an ACK came on another CPU.
+ */
+static struct mptcp_subflow_context *adapter_first(struct mptcp_sock *msk, bool no_memory)
 {
 	struct mptcp_subflow_context *ctx;
 
 	mptcp_for_each_subflow(msk, ctx)
 		if (mps_adapter_is_active(ctx) &&
 		    mps_peek_bits(sk_stream_memory_free(mptcp_subflow_tcp_sock(ctx)))) {
-			atomic_long_inc(&lacking);
+			if (no_memory)
+				atomic_long_inc(&lacking);
 			return ctx;
 		}
 	return NULL;
@@ -181,12 +184,12 @@ static struct mptcp_subflow_context *adapter_choose(struct mptcp_sock *msk)
 		       ctx : NULL;
 	own = mps_adapter_conn(msk);
 	if (!own)
-		return adapter_first(msk);
+		return adapter_first(msk, true);
 	mps_adapter_refresh(own);
 	/* No subflow can send; or none that can had memory, and nothing else asks again. */
 	if (!own->core.usable_mask) {
 		own->picked = NULL;
-		return adapter_first(msk);
+		return adapter_first(msk, own->lacks_slot);
 	}
 	subflow = adapter_ask(own);
 	if (!subflow)

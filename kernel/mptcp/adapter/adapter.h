@@ -27,6 +27,7 @@ struct adapter_conn {
 	u32			again_id;	/* the id of that subflow; 0: none */
 	u32			grain_bytes;	/* of a choice; 0: a fragment .. */
 	u32			burst_bytes;	/* .. or several, up to so much; 0: one */
+	bool			lacks_slot;	/* a subflow got none: there was no memory */
 	bool			cut;		/* the window ends with a choice, not at .. */
 	u64			wnd_end;	/* .. its own end */
 	struct mps_conn_core	core;		/* and the scheduler's own state */

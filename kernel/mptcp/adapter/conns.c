@@ -112,13 +112,15 @@ static void adapter_look_for_rto(struct mps_subflow *subflow)
 	sub->silent = silent;
 }
 
-static void adapter_refresh_subflows(struct mps_conn *conn)
+static void adapter_refresh_subflows(struct adapter_conn *own)
 {
-	struct mps_conn_core *core = conn_core(conn);
+	struct mps_conn_core *core = &own->core;
+	struct mps_conn *conn = &core->pub;
 	u32 mask = 0, usable = 0, mss = 0;
 	struct mptcp_subflow_context *ctx;
 	struct mps_subflow *subflow;
 
+	own->lacks_slot = false;
 	mptcp_for_each_subflow(core->msk, ctx) {
 		bool active = mps_adapter_is_active(ctx);
 
@@ -126,6 +128,7 @@ static void adapter_refresh_subflows(struct mps_conn *conn)
 		if (!subflow && active) {
 			struct mps_subflow_core *sub = mps_take_slot(conn, ctx);
 
+			own->lacks_slot |= !sub;
 			if (!sub)
 				continue;
 			subflow = &sub->pub;
@@ -285,7 +288,7 @@ void mps_adapter_refresh(struct adapter_conn *own)
 		mps_for_each_subflow(conn, subflow)
 			mps_reset_mss(conn, subflow);
 	}
-	adapter_refresh_subflows(conn);
+	adapter_refresh_subflows(own);
 }
 
 static enum hrtimer_restart adapter_timer(struct hrtimer *timer)

@@ -73,7 +73,7 @@ flap() {
 soak() {
 	local begun=$SECONDS
 	while [[ -s /tmp/running ]]; do
-		((SECONDS % 30 != (begun + 5) % 30)) || { flap && flap; }
+		((SECONDS % 30 != (begun + 5) % 30)) || flap
 		sleep 0.5
 	done
 }

@@ -32,6 +32,7 @@ RUNS ?= 1000
 VARIANT ?= lab
 CALLS ?= 1000000
 BENCH_ARGS ?=
+BENCH_OUT ?= bench-out
 AGAINST_ARGS ?=
 MUTANTS_ARGS ?=
 PAPERS_ARGS ?=
@@ -75,7 +76,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -177,6 +178,10 @@ same-packets: venv ## do this kernel and that of the id OLD send the same packet
 # OLD is a revision, an id, or ID+GUEST. AGAINST_ARGS: "--only default,start --pairs 20".
 bench-against: venv kernel ## does this version take as little CPU time as OLD? Both in turn (8 min)
 	@$(BIN)/python -m checks.bench_against $(OLD) $(AGAINST_ARGS)
+
+# OLD is a revision or a kernel, as above. Each result is kept in BENCH_OUT, and Ctrl-C loses the present one alone.
+bench-all: setup-bench venv-bench venv kernel ## every benchmark in one call, and a sweep of 10,000 runs (two hours)
+	@scripts/bench-all.sh $(or $(OLD),9dcfebb) $(BENCH_OUT)
 
 # OLD is a revision, or the directory of a checkout. COMMANDS_ARGS: "--only sweep", --list, --again; see CONTRIBUTING.md.
 same-commands: venv-dev kernel ## do this version and OLD answer 600 command lines in the same way? (10 min, the first time)

@@ -39,6 +39,5 @@
 #include <net/netlink.h>
 #include <net/rtnetlink.h>
 #include <net/sock.h>
-#include <net/tcp.h>
 #undef KBUILD_MODNAME
 #endif

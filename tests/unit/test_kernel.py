@@ -56,7 +56,7 @@ case $target in
             >"$obj/lib/kunit/.assert.o.cmd"
         ;;
     linux)
-        if [ "$header" ] && ! [ -e "$header" ]; then
+        if [ "$header" ] && ! (cd "$obj" && [ -e "$header" ]); then
             echo "<command-line>: fatal error: $header: No such file or directory"
             exit 2
         fi
@@ -255,6 +255,44 @@ def test_only_files_that_changed_are_written(repository: Repository) -> None:
     repository.build()
     assert (lab / "probe.c").stat().st_mtime > 1
     assert [path.stat().st_mtime for path in others] == [1, 1]
+
+
+def test_a_variant_begins_with_the_objects_of_the_most_similar_one(repository: Repository) -> None:
+    for variant in ("lab", "upstream"):
+        repository.build(variant)
+        (repository.tree / variant / "obj" / f"{variant}.o").write_text("object")
+    repository.build("engine")
+    objects = repository.tree / "engine/obj"
+    assert (objects / "upstream.o").exists()
+    assert objects.joinpath("upstream.o").stat().st_mtime_ns == (
+        repository.tree.joinpath("upstream/obj/upstream.o").stat().st_mtime_ns
+    )
+    # but not with objects that a killed build may have left in part
+    (repository.tree / "lab/built").unlink()
+    repository.build("debug")
+    assert (repository.tree / "debug/obj/upstream.o").exists()
+    assert "CONFIG_KASAN=y" in (repository.tree / "debug/obj/.config").read_text()
+
+
+def test_objects_depend_on_the_options_that_precompiled_headers_mention(
+    repository: Repository,
+) -> None:
+    header = repository.write("kernel/precompiled/headers.h", "#ifdef CONFIG_USED\n#endif\n")
+    autoconf = repository.write("generated/autoconf.h", "")
+    header.write_text(f'#include "{autoconf}"\n' + header.read_text())
+
+    def name(options: str) -> str:
+        autoconf.write_text(options)
+        repository.write("kernel/lab.config", f"CONFIG_NET=y\n# {options}\n")
+        repository.build()
+        (found,) = (repository.tree / "lab/obj").glob("precompiled-*")
+        return found.name
+
+    without = name("#define CONFIG_OTHER 1\n")
+    assert name("#define CONFIG_ANOTHER 1\n#define CONFIG_USED_BY_NONE 1\n") == without
+    with_it = name("#define CONFIG_USED 1\n")
+    assert len({without, with_it, name("#define CONFIG_USED 2\n")}) == 3
+    assert name("#define CONFIG_USED_MODULE 1\n") not in (without, with_it)
 
 
 @pytest.mark.parametrize("packed", [False, True])

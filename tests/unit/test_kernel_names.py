@@ -185,7 +185,7 @@ def test_a_name_is_removed_with_what_only_it_needs(repository: Repository) -> No
     # all of it is that of the other name, too
     assert kernel_names.remove("mine") == []
     assert mine.image.exists()
-    tree = kernel.tree_of(repository.source, "lab")
+    tree = kernel.tree_of(repository.source)
     message = call("remove", "same").output
     assert message.splitlines()[-1].startswith("freed: ")
     assert str(mine.image.parent) in message
@@ -223,24 +223,23 @@ def test_what_another_name_of_the_same_source_needs_stays(tested: Repository) ->
     campaign.builds("upstream")
     campaign.builds("engine")
     of_all = left(tested)
-    # the tests of both run on the same kernel, in whose tree that of the name was built
+    # the tests of both run on the same kernel, and all are built in one tree
     assert [each.what.split()[0] for each in kernel_names.remove("upstream")] == ["kernel"]
     kernel_names.remove("engine")
     assert left(tested) == of_mine
     named(tested, "engine", "--engine-only")
     campaign.builds("engine")
     kernel_names.remove("mine")
-    assert not of_mine & left(tested)
+    assert of_mine & left(tested) == {kernel.tree_of(tested.source)}
     assert left(tested) < of_all
 
 
-def test_trees_of_a_source_that_is_gone_are_removed_with_its_name(tested: Repository) -> None:
+def test_the_tree_of_a_source_that_is_gone_is_removed_with_its_name(tested: Repository) -> None:
     named(tested, "mine")
     campaign.builds("mine")
-    trees = set(tested.cache.glob("trees/*"))
-    assert len(trees) == 2
+    (tree,) = tested.cache.glob("trees/*")
     shutil.move(tested.source, tested.root / "away")
-    assert {each.directory for each in kernel_names.remove("mine")} == trees
+    assert {each.directory for each in kernel_names.remove("mine")} == {tree}
 
 
 def test_of_a_series_only_what_was_built_is_removed(repository: Repository, debian: Path) -> None:

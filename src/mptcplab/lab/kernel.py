@@ -271,12 +271,10 @@ def about(directory: Path) -> About | None:
     return None
 
 
-def tree_of(source: Path, variant: str, *, commits: bool = False) -> Path:
-    """Where a source is unpacked for a variant, or the commits of a repository are."""
+def tree_of(source: Path, *, commits: bool = False) -> Path:
+    """Where a source is unpacked, or the commits of a repository are."""
     text = os.fsencode(source) + (b"\0commits" if commits else b"")
-    key = hashlib.sha256(text).hexdigest()[:12]
-    suffix = "-engine" if variant in _ENGINE_VARIANTS else "-upstream"
-    return place() / "trees" / (key if _has_framework(variant) else f"{key}{suffix}")
+    return place() / "trees" / hashlib.sha256(text).hexdigest()[:12]
 
 
 @contextmanager
@@ -518,7 +516,7 @@ def _came_along(variant: str, source: Path | None) -> KernelBuild | None:
 
 def _note_of(directory: Path) -> Path:
     """The note of the files of a source that is a directory."""
-    return place() / "directories" / f"{tree_of(directory, 'lab').name}.json"
+    return place() / "directories" / f"{tree_of(directory).name}.json"
 
 
 def remove_notes() -> None:
@@ -696,7 +694,7 @@ class _Inputs:
     @property
     def tree(self) -> Path:
         """Where the source is unpacked; a newer source at the same path replaces the older."""
-        return tree_of(self.source.path, self.variant, commits=self.source.commit is not None)
+        return tree_of(self.source.path, commits=self.source.commit is not None)
 
     @property
     def id(self) -> str:
@@ -832,6 +830,8 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
     make = Make(tree / "src", directory, locks, arguments, origin)
     note = make.directory / "built"
     built = note.exists() and note.read_text() == inputs.id
+    if not make.obj.exists() and (other := _most_alike(tree, inputs.variant, suffix)):
+        make.seed(other)
     if make.was_killed() or (not built and make.is_from_the_future()):
         # first the marker that says that they are complete
         built = False
@@ -853,6 +853,14 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
         make.compile(progress)
         note.write_text(inputs.id)
     return make
+
+
+def _most_alike(tree: Path, variant: str, suffix: str) -> Path | None:
+    """The directory of the variant with the most fragments in common whose objects are complete."""
+    own = {*VARIANTS[variant]}
+    made = [each for each in VARIANTS if (tree / f"{each}{suffix}" / "built").exists()]
+    alike = max(made, key=lambda each: -len(own ^ {*VARIANTS[each]}), default=None)
+    return tree / f"{alike}{suffix}" if alike else None
 
 
 def _without(name: str, inputs: _Inputs) -> str:

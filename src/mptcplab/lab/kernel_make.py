@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from mptcplab.errors import MptcplabError
+from mptcplab.files import new_directory
 from mptcplab.lab.kernel_tree import (
     ORIGINALS,
     OWN_DIRECTORY,
@@ -71,6 +72,9 @@ PRECOMPILED = (
 # The headers are compiled twice, with the flags of most kernel objects and of modules, each known
 # from any object of its kind. The compiler takes the one that fits.
 _PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
+# The header with the configuration, and an option in it or elsewhere, which may be a module's.
+_OPTIONS = "generated/autoconf.h"
+_OPTION = re.compile(rb"\bCONFIG_\w+?(?=(?:_MODULE)?\b)")
 
 # Objects of a full build, for the progress bar of the first; later builds know the number. They are
 # 500 to 830, by variant and series.
@@ -146,7 +150,8 @@ def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
     """Compiles the headers that most files include, which halves the time of a build.
 
     Their directory is named after their content, and the name is in the command of each object:
-    make rebuilds objects if, and only if, the content changes.
+    make rebuilds objects if, and only if, the content changes. Of the configuration, only options
+    that these headers mention count, since make knows the options of the objects themselves.
     """
     make.precompiled_note.unlink(missing_ok=True)
     make.run("prepare", *_PLAIN_OBJECTS.values())
@@ -158,8 +163,15 @@ def _precompile(make: Make, headers: Mapping[str, bytes]) -> None:
     for gcc in commands.values():
         digest.update(shlex.join(gcc).encode())
         words = _gcc(make, [*gcc, "-M", str(scratch / "headers.h")]).replace("\\\n", " ").split()
+        options, mentioned = list[bytes](), set[bytes]()
         for name in words[1:]:
-            digest.update((make.obj / name).read_bytes())
+            text = (make.obj / name).read_bytes()
+            if name.endswith(_OPTIONS):
+                options = text.splitlines()
+                continue
+            digest.update(text)
+            mentioned.update(_OPTION.findall(text))
+        digest.update(b"\n".join(each for each in options if mentioned & {*_OPTION.findall(each)}))
     directory = make.obj / f"precompiled-{digest.hexdigest()[:12]}"
     if not directory.exists():
         for old in make.obj.glob("precompiled-*"):
@@ -292,6 +304,12 @@ class Make:
         shutil.rmtree(self.obj, ignore_errors=True)
         self._marker.unlink(missing_ok=True)
 
+    def seed(self, other: Path) -> None:
+        """Begins with the objects in the directory of another variant: make compiles the rest."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with new_directory(self.obj) as part:
+            shutil.copytree(other / self.obj.name, part, symlinks=True, dirs_exist_ok=True)
+
     def compile(self, progress: BuildProgress) -> None:
         """Makes the kernel image `linux`, and the files that modules need."""
         self.image(progress, "linux", "modules_prepare", *self._precompiled())
@@ -343,14 +361,15 @@ class Make:
 
         Nothing is written to the objects of the kernel.
         """
-        self.run("modules", f"M={directory}", *self._precompiled(), marker=directory / "building")
+        precompiled = self._precompiled(self.obj)
+        self.run("modules", f"M={directory}", *precompiled, marker=directory / "building")
         return self.log.read_text(errors="replace")
 
-    def _precompiled(self) -> list[str]:
-        # A name, not a path: the cache may have been moved, or be reached by another path.
+    def _precompiled(self, place: Path = Path()) -> list[str]:
+        """Seen from the objects' directory, as other variants see theirs: seed() copies objects."""
         if not (name := self.precompiled_note.read_text()):
             return []
-        return [word.format(directory=self.obj / name) for word in PRECOMPILED]
+        return [word.format(directory=place / name) for word in PRECOMPILED]
 
     def run(
         self,

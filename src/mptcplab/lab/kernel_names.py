@@ -58,9 +58,10 @@ class Named:
         like = FLAVOURS.values() if self.variant == FLAVOURS[DEFAULT_FLAVOUR] else ()
         return {self.variant, *self.tested, *like}
 
-    def trees(self) -> set[Path]:
-        """The directories for its unpacked source."""
-        return {kernel.tree_of(self.source, variant) for variant in self.variants}
+    @property
+    def tree(self) -> Path:
+        """The directory for its unpacked source."""
+        return kernel.tree_of(self.source)
 
     def current(self) -> KernelBuild | None:
         """Its kernel, if it is built."""
@@ -205,8 +206,8 @@ def remove(name: str) -> list[Piece]:
             if mine.id not in builds and not kernel.came_along(mine):
                 gone.append(Piece.of(f"kernel {mine.id}", mine.image.parent))
                 gone += [each for each in _modules() if _kernel_of(each) == mine.id]
-        unpacked = sorted(tree for tree in named.trees() - trees if tree.exists())
-        gone += [Piece.of("source and objects", tree) for tree in unpacked]
+        if named.tree not in trees and named.tree.exists():
+            gone.append(Piece.of("source and objects", named.tree))
         _write(others)
         _delete(gone)
     return gone
@@ -277,10 +278,9 @@ def _needed(names: Sequence[Named]) -> tuple[set[str], set[Path]]:
     """The ids of the kernels of names, and of those used without one; and their trees."""
     builds = {build.id for each in names for build in each.all_current()}
     builds |= {build.id for each in kernel.VARIANTS if (build := kernel.current(each))}
-    trees = {tree for each in names for tree in each.trees()}
+    trees = {each.tree for each in names}
     with suppress(MptcplabError):
-        source = kernel.chosen_source()
-        trees |= {kernel.tree_of(source, variant) for variant in kernel.VARIANTS}
+        trees.add(kernel.tree_of(kernel.chosen_source()))
     return builds, trees
 
 

@@ -339,8 +339,7 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
     found = collect([Path(place) for place in places])
     looks = palette.styles(found.schedulers(), found.outputs)
     with documents.contradictions_reported(", ".join(map(str, places))):
-        of_groups = [charts.of_group(group) for group in found.groups]
-        html = html_page.render(found, looks, charts.overview(found), of_groups)
+        html = html_page.render(found, looks, *charts.of_collection(found))
     target = Path(file)
     store.make_directory(target.parent)
     store.write(target, html.encode())

@@ -229,7 +229,7 @@ def _counts(collection: Collection, looks: Mapping[str, Style]) -> list[str]:
 
 
 def _title(collection: Collection) -> str:
-    experiments = {run.point.get("experiment") for g in collection.groups for run in g.runs}
+    experiments = {run.experiment for g in collection.groups for run in g.runs}
     if len(experiments) == 1 and (name := experiments.pop()):
         return str(name)
     kinds = dict.fromkeys(group.scenario.workload.kind for group in collection.groups)

@@ -133,12 +133,32 @@ def _stored(out: Store, key: str, item: Scenario) -> Entry:
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs of a sweep, by their keys, and the points they belong to (see `keep_points`)."""
+    """All runs of a sweep, by their keys, and the points they belong to (see `keep_points`).
+
+    `labels` are those of its axes in its file.
+    """
 
     runs: Mapping[str, Planned]
     points: Sequence[Mapping[str, Any]]
     guest: Guest
     counts: Mapping[str, int]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """The runs at their points, and the axes' labels, for whoever shows them."""
+        several_ccs = len({run.scenario.cc for run in self.runs.values()}) > 1
+        rows = []
+        for point in self.points:
+            values = {
+                name: value
+                for name, value in point.items()
+                if name not in (*_OF_POINTS, KERNEL_NAME)
+            }
+            if several_ccs:
+                values["cc"] = self.runs[point["key"]].scenario.cc
+            alone = {key: store.place(key) for key in point["alone"]}
+            rows.append({"point": values, "directory": store.place(point["key"]), "alone": alone})
+        return {"axis": self.labels, "runs": rows}
 
     def settings(self) -> list[SweepPoint]:
         """Each point, with its runs and baselines."""
@@ -384,7 +404,7 @@ def plan(
             raise InputError([Problem(given.source, "", "", f"more than {MAX_RUNS} runs")])
     baselines = len(alone_keys)
     counts = {"points": len(combinations), "runs": len(runs) - baselines, "baselines": baselines}
-    return Plan(runs, points, guest, counts)
+    return Plan(runs, points, guest, counts, sweep.axis)
 
 
 def _request(given: Given, point: Point, known: Mapping[str, Scheduler]) -> Request:
@@ -417,6 +437,7 @@ def run(
     table = index.current(out.out)
     with _full_disk_reported(out):
         index.keep_points(out.out, planned.points)
+        store.write_json(out.out / store.SWEEP, planned.document())
     missing, left_alone = planned.missing(table, runner, how)
     costs, _ = planned.costs(table)
     guessed_s = {key: costs.of(key) for key in missing}

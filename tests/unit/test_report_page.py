@@ -238,6 +238,17 @@ def test_a_line_has_the_band_of_its_intervals_and_plain_tcp_is_thin(tmp_path: Pa
     assert high[1] == pytest.approx(max(mptcp.high))  # type: ignore[type-var]
 
 
+def test_panels_beside_each_other_show_all_of_their_values() -> None:
+    low = Lines("Goodput", "x", "y", "", (Line("default", (1, 2, 3), (1, 2, 3)),), panel="low")
+    high = Lines("Goodput", "x", "y", "", (Line("default", (1, 2, 3), (10, 20, 30)),), panel="high")
+    with draw.drawing():
+        axes = paper_figures.plain([low, high], palette.styles(["default"]), 8).drawn().axes
+    assert [axis.get_title(loc="left") for axis in axes] == ["low", "high"]
+    for axis in axes:
+        assert axis.get_ylim()[0] == 0
+        assert axis.get_ylim()[1] > 30
+
+
 def test_a_single_number_is_no_bar_and_a_few_bars_are_no_wider(tmp_path: Path) -> None:
     stored.keep(tmp_path, stored.scenario(), FAST, SLOW)
     _, [drawn] = charts_of(collect([tmp_path]))

@@ -38,7 +38,7 @@ METRICS = {metric.name: metric for metric in RUN_METRICS}
 _MBIT = 1e6
 _Part = ConnectionFigures | PathFigures
 _CDF_POINTS = 200  # more than a screen can show apart
-_MOST_PANELS = 12
+_MOST_PANELS = 24
 _MANY = 5  # from this many scenarios on, a distribution is drawn
 _MOST_CLUSTERS = 12  # clusters of bars: more are hard to compare
 # Charts of lines beside each other, and how long lines are then; a heat map of each scheduler shows

@@ -12,10 +12,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from mptcplab.errors import InputError
+from mptcplab.metrics.views import shown_metrics
 from mptcplab.report import draw, palette
-from mptcplab.report.charts import Bars, Chart, Heat, Lines, OverTime, Shares
+from mptcplab.report.charts import (
+    METRICS,
+    Bars,
+    Chart,
+    Heat,
+    Lines,
+    OverTime,
+    Shares,
+    of_metric,
+    title,
+)
 from mptcplab.report.palette import PATH_COLOURS, Style
 from mptcplab.runs import store
+from mptcplab.runs.collection import Collection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +39,7 @@ _PREVIEW = (6.2, 3.3)  # inches: the size on the page
 _GREY = "#7a8087"  # legible on white and on black
 _INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 _WIDTH, _HEIGHT = 5.0, 3.2  # inches: a column and a half of a page in two columns
+_ALONE = 6.0  # of the picture of a sweep with one panel
 _ASPECT = 0.64  # height of a panel, as a part of its width
 _NARROW = 4.5  # a figure that is narrower has its panels below each other
 _TITLE_HEIGHT = 0.2
@@ -64,6 +78,28 @@ def write(
                 # the same layout in all: finding it takes as long as drawing
                 drawn.set_layout_engine("none")
             show()
+    return written
+
+
+def write_main(collection: Collection, out: Path) -> list[Path]:
+    """Draw the main figure of several scenarios, such as `out`/goodput.png and .svg.
+
+    Returns the files; none if there is nothing to compare.
+    """
+    try:
+        charts = of_metric(collection)
+    except InputError:
+        return []
+    metric = title(METRICS[shown_metrics(collection.groups[0].scenario.workload.kind)[0]])
+    width = draw.WIDTH if len(charts) > 1 else _ALONE
+    looks = palette.styles(collection.schedulers(), collection.outputs)
+    written = []
+    with draw.drawing():
+        drawn = plain(charts, looks, width).drawn()
+        for form in ("png", "svg"):
+            written.append(out / f"{metric.lower().replace(' ', '-')}.{form}")
+            store.write(written[-1], draw.drawn(drawn, form, draw.DOTS_PER_INCH))
+            drawn.set_layout_engine("none")
     return written
 
 
@@ -122,7 +158,7 @@ def plain(
     title: str = "",
 ) -> Plain:
     """Charts of one kind, lines, bars or heat maps, as panels of a figure; sizes are in inches."""
-    columns = 1 if len(charts) == 1 or width < _NARROW else 2
+    columns = 1 if len(charts) == 1 or width < _NARROW else 3 if len(charts) == 3 else 2
     panels = -(-len(charts) // columns)
     names = [name for chart in charts for name in _names(chart)]
     styled = {name: _look(name, charts, looks) for name in dict.fromkeys(names)}
@@ -148,6 +184,7 @@ def plain(
             rows += _rows_of_heat(chart)
             settings |= {"x": chart.x_label, "y": chart.y_label, "z": chart.z_label}
             settings["range"] = [_rounded(chart.low), _rounded(chart.high)]
+    settings["from_zero"] = kind == "lines" and not any(row[settings["y"]] < 0 for row in rows)
     is_named = kind == "lines" or (kind == "bars" and list(settings["categories"]) != list(styled))
     legend, legend_height = _legend([look["label"] for look in styled.values()], width)
     settings["legend"] = legend if is_named else {}

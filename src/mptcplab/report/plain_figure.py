@@ -41,6 +41,12 @@ def drawn(
             axis.tick_params(labelbottom=True)
     for axis in axes[len(panels) :]:
         axis.remove()
+    # when all are drawn, since panels share their axes
+    if settings["from_zero"]:
+        axes[0].set_ylim(bottom=0)
+    images = [image for axis in axes[: len(panels)] for image in axis.images]
+    if images:
+        figure.colorbar(images[0], ax=axes[: len(panels)], label=settings["z"])
     if settings["title"]:
         figure.suptitle(settings["title"], x=0, ha="left", fontsize="medium", fontweight="bold")
     entries: dict[Any, Any] = {}
@@ -68,8 +74,6 @@ def lines(axis: Axes, rows: Rows, settings: Mapping[str, Any]) -> None:
         axis.set_xscale("log")
         axis.set_xticks(settings["ticks"], [f"{value:.3g}" for value in settings["ticks"]])
         axis.minorticks_off()
-    if all(not row[settings["y"]] < 0 for row in rows):
-        axis.set_ylim(bottom=0)
     axis.grid(axis="y", color="#dddddd", linewidth=0.5)
 
 
@@ -116,7 +120,6 @@ def heat(axis: Axes, rows: Rows, settings: Mapping[str, Any]) -> None:
             colour = "black" if value > (least + most) / 2 else "white"
             text: dict[str, Any] = {"ha": "center", "va": "center", "color": colour, "fontsize": 7}
             axis.text(column, line, f"{value:.3g}", **text)
-    image = axis.imshow(cells, cmap="cividis", vmin=least, vmax=most, aspect="auto", origin="lower")
+    axis.imshow(cells, cmap="cividis", vmin=least, vmax=most, aspect="auto", origin="lower")
     axis.set_xticks(range(len(xs)), [f"{value:.3g}" for value in xs])
     axis.set_yticks(range(len(ys)), [f"{value:.3g}" for value in ys])
-    axis.figure.colorbar(image, ax=axis, label=settings["z"])

@@ -255,7 +255,7 @@ def test_a_single_number_is_no_bar_and_a_few_bars_are_no_wider(tmp_path: Path) -
     assert [chart for chart in drawn if isinstance(chart, Bars)] == []
     [shares] = [chart for chart in drawn if isinstance(chart, Shares)]
     looks = palette.styles(["default"])
-    assert plotly_charts.plot(shares, looks)["layout"]["xaxis"]["range"] == [-0.6, 3.6]
+    assert plotly_charts.plot(shares, looks)["layout"]["xaxis"]["range"] == [-2.1, 2.1]
     stored.keep(tmp_path, stored.scenario(seed=2), FAST, SLOW)
     _, [drawn] = charts_of(collect([tmp_path]))
     bars = next(chart for chart in drawn if isinstance(chart, Bars))

@@ -244,10 +244,10 @@ def of_metric(collection: Collection, name: str = "", over: str = "") -> list[Ch
         message = "nothing to compare: a single run; mptcplab show draws it over time"
         if all(value is None for group in groups for value in map(figure.value, group.entries())):
             message = "no run has this figure"
-        raise InputError([Problem("figure", "metric", figure.title, message)])
+        raise InputError([Problem("--metric", "", figure.title, message)])
     if len(found) > _MOST_PANELS:
         message = f"{len(found)} charts, one for each value of other axes; at most {_MOST_PANELS}"
-        raise InputError([Problem("figure", "over", over, message)])
+        raise InputError([Problem("--over", "", over, message)])
     return found
 
 
@@ -257,7 +257,7 @@ def _named_figure(groups: Sequence[Group], name: str) -> _Figure:
     name = name or shown_metrics(kind)[0]
     if name not in known:
         hint = suggestion(name, list(known)) or "; docs/metrics.md lists them"
-        raise InputError([Problem("figure", "metric", name, f"no figure of a run{hint}")])
+        raise InputError([Problem("--metric", "", name, f"no figure of a run{hint}")])
     return _of_metric(known[name], kind)
 
 
@@ -274,7 +274,7 @@ def _axis_called(collection: Collection, over: str) -> int:
     known = [axis.key or axis.name for axis in numbers.values()]
     accepted = f"; accepted is one of {', '.join(known)}" if known else "; they differ in no number"
     problem = f"the runs do not differ in it{suggestion(over, known) or accepted}"
-    raise InputError([Problem("figure", "over", over, problem)])
+    raise InputError([Problem("--over", "", over, problem)])
 
 
 def _is_grid(collection: Collection) -> bool:

@@ -29,7 +29,7 @@ def drawn(
     figure = Figure(figsize=settings["size"], layout="constrained")
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     axes = list(grid.flat)
-    for number, (axis, panel) in enumerate(zip(axes, panels)):  # noqa: B905
+    for number, (axis, panel) in enumerate(zip(axes, panels, strict=False)):
         draw_panel(axis, [row for row in rows if row["panel"] == panel], settings)
         axis.set_title(panel, loc="left", fontsize="medium")
         axis.spines[["top", "right"]].set_visible(False)
@@ -51,7 +51,7 @@ def drawn(
         figure.suptitle(settings["title"], x=0, ha="left", fontsize="medium", fontweight="bold")
     entries: dict[Any, Any] = {}
     for axis in axes[: len(panels)]:
-        for handle, name in zip(*axis.get_legend_handles_labels()):  # noqa: B905
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
             entries.setdefault(name, handle)
     if entries and settings["legend"]:
         figure.legend(
@@ -105,7 +105,8 @@ def name_bars(axis: Axes, settings: Mapping[str, Any]) -> None:
     names = settings["categories"].values()
     turned: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     axis.set_xticks(range(len(names)), names, **(turned if settings["is_turned"] else {}))
-    axis.set_xlim(-0.6, max(len(names), 4) - 0.4)
+    spare = max(4 - len(names), 0) / 2
+    axis.set_xlim(-0.6 - spare, len(names) - 0.4 + spare)
 
 
 def heat(axis: Axes, rows: Rows, settings: Mapping[str, Any]) -> None:

@@ -98,7 +98,8 @@ def _bars(chart: Bars, looks: Mapping[str, Style]) -> Json:
 
 def _of_bars(count: int) -> Json:
     """The axis of categories: a name below each, also where it must be tilted, and no wide bars."""
-    return {"dtick": 1} | ({"range": [-0.6, 3.6]} if count < 4 else {})
+    spare = (4 - count) / 2
+    return {"dtick": 1} | ({"range": [-0.6 - spare, count - 0.4 + spare]} if spare > 0 else {})
 
 
 def _hover(scheduler: str, over: Summary, unit: str) -> str:

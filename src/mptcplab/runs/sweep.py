@@ -581,6 +581,7 @@ def closing(outcome: SweepOutcome, out: Path, axes: Sequence[str] = (), metric: 
             *lines,
             f"table:   {out / index.TABLE}",
             f"next:    mptcplab results query{place} '{sql}'",
+            f"         mptcplab figure {out} -o fig.pdf",
             f"         mptcplab report {out}",
         ]
     )

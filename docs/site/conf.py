@@ -38,6 +38,7 @@ GROUPS = {
         "docs/show",
         "docs/explain",
         "docs/report",
+        "docs/figure",
         "docs/gallery",
         "docs/systems",
         "docs/container",

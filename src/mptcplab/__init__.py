@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _OFFERED = (
-    *("Comparison", "InputError", "MptcplabError", "Request", "Run", "RunError", "Scenario"),
-    *("Swept", "cluster_settings", "compare", "congestion_controls", "open_run", "query"),
-    *("read_runs", "request", "run", "run_sweep", "schedulers", "write_report"),
+    *("Comparison", "Figure", "InputError", "MptcplabError", "Request", "Run", "RunError"),
+    *("Scenario", "Swept", "cluster_settings", "compare", "congestion_controls", "figure"),
+    *("open_run", "query", "read_runs", "request", "run", "run_sweep", "schedulers"),
+    "write_report",
 )
 
 if TYPE_CHECKING:

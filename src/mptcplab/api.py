@@ -7,9 +7,11 @@ InputError, which lists every mistake. Ctrl-C ends the running runs and keeps th
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -24,7 +26,8 @@ from mptcplab.lab import choices, guest
 from mptcplab.lab.choices import Limits
 from mptcplab.metrics import series
 from mptcplab.mistakes import suggestion
-from mptcplab.report import explain, tables
+from mptcplab.report import explain, figure_files, tables
+from mptcplab.report.figure_files import Figure
 from mptcplab.runs import archive, documents, experiment, index, single, store, sweep, tls
 from mptcplab.runs.entries import Document, Entry, ended_well
 from mptcplab.runs.runner import QUIET, Runner, Show, calling
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Figure",
     "InputError",
     "MptcplabError",
     "Request",
@@ -49,6 +53,7 @@ __all__ = [
     "cluster_settings",
     "compare",
     "congestion_controls",
+    "figure",
     "open_run",
     "query",
     "read_runs",
@@ -112,6 +117,10 @@ class Run:
         drawn = store.read_series(self.directory)
         return run_chart.write(self.scenario, drawn, target, tuple(formats))
 
+    def _repr_png_(self) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="mptcplab-") as place:
+            return self.draw(Path(place) / "run.png")[0].read_bytes()
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -153,6 +162,9 @@ class Comparison:
         Console(file=shown, width=_WIDTH).print(tables.comparison_table(self.result))
         return shown.getvalue()
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
 
 @dataclass(frozen=True)
 class Swept:
@@ -166,6 +178,13 @@ class Swept:
         """Its runs, one row each, with what was varied; docs/results-store.md."""
         runs = read_runs(self.out)
         return runs.filter(runs["key"].is_in(self.keys))
+
+    def figure(self, metric: str = "", over: str = "", **look: Any) -> Figure:
+        """One metric over an axis of the sweep; see `figure`."""
+        return figure([self.out / store.SWEEP], metric, over, **look)
+
+    def _repr_png_(self) -> bytes:
+        return self.figure().picture()
 
 
 def request(source: FilePath | Mapping[str, Any] | None = None, **flags: Any) -> Request:
@@ -339,12 +358,28 @@ def write_report(places: Sequence[FilePath] = (_OUT,), file: FilePath = "report.
     found = collect([Path(place) for place in places])
     looks = palette.styles(found.schedulers(), found.outputs)
     with documents.contradictions_reported(", ".join(map(str, places))):
-        of_groups = [charts.of_group(group) for group in found.groups]
-        html = html_page.render(found, looks, charts.overview(found), of_groups)
+        page = html_page.render(found, looks, *charts.of_collection(found))
     target = Path(file)
     store.make_directory(target.parent)
-    store.write(target, html.encode())
+    store.write(target, page.encode())
     return target
+
+
+def figure(
+    places: Sequence[FilePath] = (_OUT,),
+    metric: str = "",
+    over: str = "",
+    *,
+    width: str = figure_files.WIDTH,
+    height: str | None = None,
+    title: str = "",
+) -> Figure:
+    """The figure of `mptcplab figure` of some runs, which notebooks show; docs/figure.md.
+
+    `save("fig.pdf", "fig.csv", "fig.py")` writes it. Raises InputError.
+    """
+    found = [Path(place) for place in places]
+    return figure_files.figure(found, metric, over, size=(width, height), title=title)
 
 
 def schedulers() -> pl.DataFrame:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,9 @@ def test_a_comparison_is_a_table_and_a_document(tmp_path: Path) -> None:
     assert benefits[2:] == [None, None]
     assert [run.scenario.scheduler.name for run in found.runs()] == ["default", "minrtt"]
     assert "minrtt" in str(found)
+    assert found._repr_html_() == f"<pre>{html.escape(str(found))}</pre>"
+    drawn = lab.figure([tmp_path], "goodput", width="60mm")
+    assert [row["scheduler"] for row in drawn.plain.rows] == ["default", "minrtt"]
     assert shares == sorted(shares)
     page = lab.write_report([tmp_path], tmp_path / "report.html")
     assert b"minrtt" in page.read_bytes()
@@ -101,6 +105,8 @@ def test_the_notebook_runs() -> None:
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(not cell.outputs for cell in cells)
     NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
-    made = cells[4].outputs[-1]["data"]["text/plain"]
+    made = cells[5].outputs[-1]["data"]["text/plain"]
     assert made == "(8, 0)"
+    # a run and a figure
+    assert sum("image/png" in each["data"] for cell in cells for each in cell.outputs) == 2
     assert "scheduler" in cells[-1].outputs[-1]["data"]["text/plain"]

@@ -261,7 +261,7 @@ def test_real_runs_have_a_report(opened: Opened, lab_kernel: KernelBuild, tmp_pa
 
     figures = tmp_path / "figures"
     mptcplab("report", out, "-o", tmp_path / "two.html", "--figures", figures)
-    assert (figures / "goodput.pdf").read_bytes().startswith(b"%PDF")
+    assert (figures / "goodput-over-time-blest.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.usefixtures("lab_kernel")

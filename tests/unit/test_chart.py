@@ -88,7 +88,7 @@ def test_names_wider_than_the_picture_are_in_lines(tmp_path: Path) -> None:
         OverTime(f"Goodput over time, {name}", "s", "Mbit/s", "", name, trace, 1.0),
     ]
     with warnings.catch_warnings(action="error"):
-        paper_figures.write([("", each) for each in figures], palette.styles(names), tmp_path)
+        paper_figures.write(figures, palette.styles(names), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,11 @@ import pytest
 
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.report.html_page import repeat_commands
-from mptcplab.runs import entries, index, store
+from mptcplab.runs import entries, store
 from mptcplab.runs.collection import Axis, collect, run_directories
+from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
-from mptcplab.scenario.resolve import load_file
+from mptcplab.scenario.resolve import from_flags, load_file
 from tests.unit import stored
 from tests.unit.synthetic import FAST, SLOW
 
@@ -115,24 +117,136 @@ def test_different_scenarios_of_outputs_have_their_names(tmp_path: Path) -> None
 
 
 def test_a_sweep_keeps_the_order_asked_for(tmp_path: Path) -> None:
-    points: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for rate in (20, 10, 40):
         for name in ("minrtt", "default"):
             of = stored.scenario((rate * 10**6, 10**7), scheduler=name)
-            directory = tmp_path / str(stored.keep(tmp_path, of, FAST, SLOW).directory)
-            # keys are in no order
-            key = {20: "5", 10: "9", 40: "1"}[rate] + name[::-1]
-            directory.rename(directory.with_name(key))
-            points.append({"key": key, "alone": [], "rate": rate})
-    index.keep_points(tmp_path, points)
+            kept = stored.keep(tmp_path, of, FAST, SLOW)
+            rows.append({"point": {"rate": rate}, "directory": kept.directory, "alone": {}})
+    # of plain TCP over a path that is the same at each point there is one run
+    alone = stored.keep(tmp_path, of.single_path("slow"), replace(SLOW, path=1)).directory
+    rows = [row | {"alone": {"slow": alone}} for row in rows]
+    file = swept(tmp_path, rows)
+    for place in (tmp_path, file):
+        found = collect([place])
+        assert [group.values for group in found.groups] == [(20,), (10,), (40,)]
+        assert [len(group.baselines) for group in found.groups] == [1, 1, 1]
+        assert found.schedulers() == ["minrtt", "default"]
+    # a part of it, in another order
+    swept(tmp_path, rows[3::-1])
     found = collect([tmp_path])
-    assert [group.values for group in found.groups] == [(20,), (10,), (40,)]
-    assert found.schedulers() == ["minrtt", "default"]
-    # of a sweep that is larger, in another order, the last one counts
-    index.keep_points(tmp_path, points[::-1])
-    found = collect([tmp_path])
-    assert [group.values for group in found.groups] == [(40,), (10,), (20,)]
+    assert [group.values for group in found.groups] == [(10,), (20,)]
     assert found.schedulers() == ["default", "minrtt"]
+
+
+def swept(out: Path, rows: list[dict[str, Any]], **axis: str) -> Path:
+    """The document of a sweep; gives its file."""
+    store.write_json(out / store.SWEEP, {"axis": axis, "runs": rows})
+    return out / store.SWEEP
+
+
+def test_an_output_has_the_runs_of_its_latest_comparison_or_sweep(tmp_path: Path) -> None:
+    compared = comparison(tmp_path)
+    kept = stored.keep(tmp_path, stored.scenario(scheduler="minrtt"), FAST, SLOW)
+    file = swept(tmp_path, [{"point": {}, "directory": kept.directory, "alone": {}}])
+    for newest, other, schedulers in (
+        (file, compared, ["minrtt"]),
+        (compared, file, ["default", "blest"]),
+    ):
+        os.utime(other, (1, 1))
+        os.utime(newest, (2, 2))
+        assert collect([tmp_path]).schedulers() == schedulers
+
+
+def test_runs_of_a_sweep_that_failed_are_there_and_others_come_later(tmp_path: Path) -> None:
+    of = stored.scenario()
+    stored.fail(tmp_path, "gone", of)
+    kept = stored.keep(tmp_path, of.with_(seed=2), FAST, SLOW)
+    places = ("runs/gone", kept.directory, "runs/later")
+    swept(tmp_path, [{"point": {"rate": 1}, "directory": each, "alone": {}} for each in places])
+    [group] = collect([tmp_path]).groups
+    assert [run.entry.reason for run in group.runs] == ["no power", None]
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "labels", "axis", "numbers"),
+    [
+        (
+            *("path.lte.delay", ["5ms", "12.5ms", "0"], {}),
+            *(Axis("Delay of lte", "ms", key="path.lte.delay"), [5, 12.5, 0]),
+        ),
+        (
+            *("path.lte.up.rate", ["500kbit", "2mbit"], {}),
+            *(Axis("Rate of lte up", "Mbit/s", key="path.lte.up.rate"), [0.5, 2]),
+        ),
+        (
+            *("path.*.queue", ["50", "100"], {}),
+            *(Axis("Queue of all paths", "packets", key="path.*.queue"), [50, 100]),
+        ),
+        (
+            "rate",
+            [2, 5],
+            {"rate": "rate of lte, Mbit/s"},
+            Axis("rate of lte", "Mbit/s", key="rate"),
+            [2, 5],
+        ),
+        (
+            "workload.size",
+            ["64KiB", "1MiB"],
+            {},
+            Axis("Workload size", "KiB", key="workload.size"),
+            [64, 1024],
+        ),
+        (
+            "path.lte.loss",
+            ["0.1%", "1%"],
+            {},
+            Axis("Loss of lte", "%", key="path.lte.loss"),
+            [0.1, 1],
+        ),
+        ("case", ["day", "night"], {}, Axis("Case", "", False, "case"), None),
+    ],
+)
+def test_an_axis_of_a_sweep_has_a_title_and_a_unit(
+    tmp_path: Path,
+    key: str,
+    values: list[Any],
+    labels: dict[str, str],
+    axis: Axis,
+    numbers: list[float] | None,
+) -> None:
+    rows = []
+    for seed, value in enumerate(values, 1):
+        kept = stored.keep(tmp_path, stored.scenario(seed=seed), FAST, SLOW)
+        rows.append({"point": {key: value}, "directory": kept.directory, "alone": {}})
+    swept(tmp_path, rows, **labels)
+    found = collect([tmp_path])
+    assert found.axes == (axis,)
+    assert [group.values[0] for group in found.groups] == (numbers or values)
+
+
+def test_runs_around_the_given_paths_are_samples_of_one_scenario(tmp_path: Path) -> None:
+    paths = ("fast:40mbit,10ms", "slow:10mbit,10ms")
+    request = from_flags(Flags(path=paths, vary=("3%",), repeat="3", scheduler="default,blest"))
+    short = stored.scenario().workload
+    base = request.base.model_copy(update={"workload": short})
+    request = replace(request, base=base)
+    runs = [stored.keep(tmp_path, each, FAST, SLOW) for each in request.runs()]
+    alone = [
+        stored.keep(tmp_path, each, FAST if each.paths[0].name == "fast" else replace(SLOW, path=1))
+        for each in request.baselines()
+    ]
+    by_keys = collect([tmp_path])
+    store.write_json(tmp_path / store.DOCUMENT, entries.document(runs, alone, stored.BUILD, base))
+    by_document = collect([tmp_path])
+    moved = (tmp_path / store.DOCUMENT).rename(tmp_path / "runs" / "moved.json")
+    for found in (by_keys, by_document, collect([moved])):
+        [group] = found.groups
+        assert (len(group.runs), len(group.baselines)) == (6, 6)
+        assert group.name == "fast 40mbit, 10ms; slow 10mbit, 10ms"
+        assert group.scenario.vary == base.vary
+        goodput = entries.seed_statistics(group.entries(), ["goodput_bps"])["goodput_bps"]
+        assert {over.n for over in goodput.schedulers.values() if over} == {3}
 
 
 def rated(*mbit: int) -> Scenario:
@@ -272,11 +386,11 @@ def published(out: Path) -> Path:
 def test_a_published_experiment_says_itself_what_its_grid_is(tmp_path: Path) -> None:
     document = published(tmp_path)
     found = collect([document])
-    assert found.axes == (Axis("queue", "packets"), Axis("rate", ""))
+    assert found.axes == (Axis("queue", "packets", key="queue"), Axis("Rate", "", key="rate"))
     assert [group.values for group in found.groups] == [
         (queue, rate) for queue in (300, 1000) for rate in (20, 40)
     ]
-    assert found.groups[0].name == "queue 300 packets, rate 20"
+    assert found.groups[0].name == "queue 300 packets, Rate 20"
     for group in found.groups:
         assert [run.entry.scheduler for run in group.runs] == ["default", "blest"]
         assert [run.entry.path for run in group.baselines] == ["fast"]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mptcplab.report import charts, draw, html_page, palette, paper_figures, plotly_charts
-from mptcplab.report.charts import Bars, Chart, Heat, Lines, OverTime, Shares
+from mptcplab.report.charts import Bars, Chart, Heat, Line, Lines, OverTime, Shares
 from mptcplab.runs import store
 from mptcplab.runs.collection import Collection, collect
 from mptcplab.scenario.resolve import load_file
@@ -179,9 +179,97 @@ def test_one_number_gives_lines_over_it(tmp_path: Path) -> None:
     for rate in (10, 20, 30):
         stored.keep(tmp_path, stored.scenario((rate * 10**6, 10**7)), Flow(rate * 100), SLOW)
     overview, _ = charts_of(collect([tmp_path]))
-    [line] = next(c for c in overview if isinstance(c, Lines) and c.title == "Goodput").lines
+    chart = next(c for c in overview if isinstance(c, Lines) and c.title == "Goodput")
+    [line] = chart.lines
     assert list(line.x) == [10, 20, 30]
     assert line.y == pytest.approx([16, 24, 32])
+    assert (chart.x_label, chart.y_label) == ("fast rate (Mbit/s)", "Goodput (Mbit/s)")
+
+
+@pytest.mark.parametrize(
+    ("values", "are"),
+    [
+        ((5, 12.5743, 31.6228, 79.5271, 200), True),
+        ((10, 20, 50, 100), True),
+        ((10, 20, 40), True),
+        ((10, 20, 30, 40), False),
+        ((0, 1, 10, 100), False),
+        ((1, 100), False),
+    ],
+)
+def test_values_spaced_by_factors_ask_for_a_logarithmic_axis(
+    values: tuple[float, ...], are: bool
+) -> None:
+    assert charts.are_log(values) is are
+    lines = Lines("Goodput", "x", "y", "", (Line("default", values, values),), is_log=are)
+    looks = palette.styles(["default"])
+    with draw.drawing():
+        [axis] = paper_figures.figure(lines, looks).axes
+    assert (axis.get_xscale() == "log") is are
+    assert (plotly_charts.plot(lines, looks)["layout"]["xaxis"].get("type") == "log") is are
+
+
+def test_a_line_has_the_band_of_its_intervals_and_plain_tcp_is_thin(tmp_path: Path) -> None:
+    for rate in (10, 20, 40):
+        base = stored.scenario((rate * 10**6, 10**7))
+        for seed in (1, 2, 3):
+            of = base.with_(seed=seed)
+            stored.keep(tmp_path, of, Flow(100 * rate + seed), SLOW)
+            stored.keep(tmp_path, of.single_path("fast"), Flow(100 * rate))
+    overview, _ = charts_of(collect([tmp_path]))
+    chart = next(c for c in overview if isinstance(c, Lines) and c.title == "Goodput")
+    mptcp, tcp = chart.lines
+    assert (mptcp.path, mptcp.seeds) == (None, (3, 3, 3))
+    assert (tcp.scheduler, tcp.path) == ("TCP over fast", 0)
+    assert tcp.y == pytest.approx((8, 16, 32))
+    # plain TCP has no aggregation benefit, and its retransmissions are no measure
+    others = [c for c in overview if isinstance(c, Lines) and c.title != "Goodput"]
+    assert [line for c in others for line in c.lines if line.path is not None] == []
+    looks = palette.styles(["default"])
+    band, line, thin = plotly_charts.plot(chart, looks)["traces"]
+    assert (band["fill"], len(band["x"])) == ("toself", 6)
+    assert line["line"]["width"] > thin["line"]["width"]
+    with draw.drawing():
+        [axis] = paper_figures.figure(chart, looks).axes
+    assert [each.get_label() for each in axis.lines] == ["default", "TCP over fast"]
+    assert axis.lines[0].get_linewidth() > axis.lines[1].get_linewidth()
+    low, high = (axis.collections[0].get_datalim(axis.transData).intervaly for _ in range(2))
+    assert low[0] == pytest.approx(min(mptcp.low))  # type: ignore[type-var]
+    assert high[1] == pytest.approx(max(mptcp.high))  # type: ignore[type-var]
+
+
+def test_panels_beside_each_other_show_all_of_their_values() -> None:
+    low = Lines("Goodput", "x", "y", "", (Line("default", (1, 2, 3), (1, 2, 3)),), panel="low")
+    high = Lines("Goodput", "x", "y", "", (Line("default", (1, 2, 3), (10, 20, 30)),), panel="high")
+    with draw.drawing():
+        axes = paper_figures.plain([low, high], palette.styles(["default"]), 8).drawn().axes
+    assert [axis.get_title(loc="left") for axis in axes] == ["low", "high"]
+    for axis in axes:
+        assert axis.get_ylim()[0] == 0
+        assert axis.get_ylim()[1] > 30
+
+
+def test_a_single_number_is_no_bar_and_a_few_bars_are_no_wider(tmp_path: Path) -> None:
+    stored.keep(tmp_path, stored.scenario(), FAST, SLOW)
+    _, [drawn] = charts_of(collect([tmp_path]))
+    assert [chart for chart in drawn if isinstance(chart, Bars)] == []
+    [shares] = [chart for chart in drawn if isinstance(chart, Shares)]
+    looks = palette.styles(["default"])
+    assert plotly_charts.plot(shares, looks)["layout"]["xaxis"]["range"] == [-2.1, 2.1]
+    stored.keep(tmp_path, stored.scenario(seed=2), FAST, SLOW)
+    _, [drawn] = charts_of(collect([tmp_path]))
+    bars = next(chart for chart in drawn if isinstance(chart, Bars))
+    with draw.drawing():
+        for chart in (bars, shares):
+            [axis] = paper_figures.figure(chart, looks).axes
+            # of the four places for bars, one is used
+            assert axis.patches[0].get_window_extent().width < 0.2 * axis.bbox.width
+
+
+def test_scenarios_beside_others_have_their_main_chart(tmp_path: Path) -> None:
+    overview, of_groups = charts.of_collection(collect([grid(tmp_path)]))
+    assert len(overview) > 4
+    assert [[c.title for c in own if isinstance(c, Bars)] for own in of_groups] == [["Goodput"]] * 4
 
 
 def test_two_values_of_another_number_are_two_charts_of_lines(tmp_path: Path) -> None:
@@ -215,16 +303,17 @@ def test_scenarios_that_fill_a_space_have_distributions(tmp_path: Path) -> None:
 def test_each_of_several_connections_is_shown(tmp_path: Path) -> None:
     (tmp_path / "two.toml").write_text(TWO_CONNECTIONS)
     base = load_file(tmp_path / "two.toml").base
-    entry = stored.keep(tmp_path, stored.scenario(), FAST, SLOW)
-    [directory] = (tmp_path / "runs").iterdir()
     of_each = [connection("a", 6e6, 0.6), connection("b", 4e6, 0.4)]
     link = {"name": "bottleneck", "direction": "up", "carried_bps": 9e6, "utilisation": 0.9}
     link |= {"queue_delay_ms_mean": 3.0, "queue_dropped_packets": 12}
-    content = entry.result() | {"connections": of_each, "links": [link], "status": "ok"}
-    store.write_json(directory / store.RESULT, content)
-    store.write_json(directory / store.SCENARIO, base.model_dump(mode="json"))
-    for name in ("client.samples", "server.samples"):
-        (directory / name).unlink()
+    for seed in (1, 2):
+        entry = stored.keep(tmp_path, stored.scenario(seed=seed), FAST, SLOW)
+        content = entry.result() | {"connections": of_each, "links": [link], "status": "ok"}
+        directory = tmp_path / str(entry.directory)
+        store.write_json(directory / store.RESULT, content)
+        store.write_json(directory / store.SCENARIO, base.with_(seed=seed))
+        for name in ("client.samples", "server.samples"):
+            (directory / name).unlink()
     found = collect([tmp_path])
     _, [charts] = charts_of(found)
     [shares] = [chart for chart in charts if isinstance(chart, Shares)]
@@ -317,7 +406,8 @@ def test_names_are_shown_and_never_run(tmp_path: Path) -> None:
     document = comparison(tmp_path)
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'%{x}"
     content = json.loads(document.read_text())
-    for run in content["runs"]:
+    for seed, run in enumerate(content["runs"], 1):
+        run["seed"] = seed
         run["scheduler"] = evil
         run["directory"] = None
     content["runs"][0] |= {"status": "failed", "reason": evil}
@@ -346,7 +436,7 @@ def test_figures_for_papers_are_the_same_charts(tmp_path: Path) -> None:
     found = collect([grid(tmp_path / "grid")])
     looks = palette.styles(found.schedulers())
     overview, [charts, *_] = charts_of(found)
-    some = [("", chart) for chart in (*overview[:2], *charts[:4])]
+    some = [*overview[:2], *charts[:4]]
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     written = paper_figures.write(some, looks, tmp_path / "a")

@@ -7,8 +7,10 @@ Runs are made by a fake that takes the place of the workers: it leaves what a ru
 from __future__ import annotations
 
 import errno
+import io
 import itertools
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -17,11 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from mptcplab.errors import InputError, MptcplabError, RunCancelledError
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.report import charts, paper_figures, tables
 from mptcplab.runs import index, single, store, sweep
+from mptcplab.runs.collection import collect
 from mptcplab.runs.entries import run_entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
@@ -338,17 +343,67 @@ def test_the_table_has_what_was_varied(tmp_path: Path) -> None:
     assert set(table.select("rate", "path.lte.delay", "lte.delay_ns").rows()) == {
         (rate, f"{delay}ms", delay * 10**6) for rate in (5, 10, 20) for delay in (10, 30)
     }
-    summary = sweep.summary(plan(tmp_path, text), table)
-    assert [(row["scheduler"], row["runs"], row["failed"]) for row in summary] == [
-        ("default", 12, 0),
-        ("minrtt", 12, 0),
+
+
+def test_a_sweep_shows_each_of_its_points(tmp_path: Path) -> None:
+    labels = 'baselines = true\naxis.rate = "rate of wifi, Mbit/s"\n'
+    planned_ = plan(tmp_path, labels + FILE)
+    outcome = run(planned_, tmp_path / "out", Fake(lambda item: "no" * (item.seed == 2)))
+    found = collect([tmp_path / "out"])
+    rows = tables.sweep_rows(found)
+    assert [(row["point"], row["scheduler"], row["seeds"], row["failed"]) for row in rows] == [
+        ({"rate": rate}, name, 1, 1)
+        for rate in (5, 10, 20)
+        for name in ("default", "minrtt", "TCP over wifi", "TCP over lte")
     ]
+    # of the run with seed 1
+    assert {(row["figure"], row["median"]) for row in rows} == {("goodput_bps", 1e6)}
+    shown = io.StringIO()
+    Console(file=shown, width=80).print(tables.sweep_table(found))
+    lines = shown.getvalue().splitlines()
+    assert lines[1].split()[:4] == ["rate", "of", "wifi", "(Mbit/s)"]
+    assert [line.split()[0] for line in lines if "default" in line] == ["5", "10", "20"]
+    assert max(map(len, lines)) <= 80
+    # the suggested query has the points, too
+    closing = sweep.closing(outcome, tmp_path / "out", planned_.axes(), "goodput_bps")
+    (sql,) = re.findall(r"'(SELECT .*)'", closing)
+    answer = index.query(tmp_path / "out", sql)
+    assert answer.columns == ("rate", "scheduler", "median(goodput_bps)")
+    assert [row[:2] for row in answer.rows] == [
+        (rate, name) for rate in (5, 10, 20) for name in ("default", "minrtt")
+    ]
+
+
+def test_a_sweep_of_many_points_is_shown_over_all(tmp_path: Path) -> None:
+    run(plan(tmp_path, FILE.replace("[5, 10, 20]", str([*range(2, 54)]))), tmp_path / "out", Fake())
+    shown = io.StringIO()
+    Console(file=shown, width=80).print(tables.sweep_table(collect([tmp_path / "out"])))
+    lines = shown.getvalue().splitlines()
     # half of the runs have seed 1, half have seed 2
-    assert summary[0]["goodput_bps_median"] == 1.5e6
-    # in the order asked for
-    turned = plan(tmp_path, text.replace('"default", "minrtt"', '"minrtt", "default"'))
-    summary = sweep.summary(turned, table)
-    assert [row["scheduler"] for row in summary] == ["minrtt", "default"]
+    assert [line.split()[:2] for line in lines[3:5]] == [["default", "1.500"], ["minrtt", "1.500"]]
+    assert "all runs of 52 points" in shown.getvalue()
+
+
+def test_a_sweep_is_drawn(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(plan(tmp_path, FILE), out, Fake())
+    written = paper_figures.write_main(collect([out]), out)
+    assert written == [out / "goodput.png", out / "goodput.svg"]
+    texts = re.findall(r">([^<>]+)</text>", (out / "goodput.svg").read_text())
+    assert {"default", "minrtt", "Goodput (Mbit/s)", "Rate"} <= {*texts}
+    # small multiples of a second axis
+    two = FILE.replace("[grid]", '[grid]\n"path.lte.delay" = ["10ms", "30ms"]')
+    run(plan(tmp_path, two), out, Fake())
+    paper_figures.write_main(collect([out]), out)
+    texts = re.findall(r">([^<>]+)</text>", (out / "goodput.svg").read_text())
+    assert {"Delay of lte 10 ms", "Delay of lte 30 ms"} <= {*texts}
+    # of many values of both, heat maps
+    values = str([f"{delay}ms" for delay in (10, 20, 30, 40, 50)])
+    run(plan(tmp_path, FILE.replace("[grid]", f'[grid]\n"path.lte.delay" = {values}')
+        .replace("[5, 10, 20]", "[5, 10, 20, 40, 80]")), out, Fake())  # fmt: skip
+    charts_ = charts.of_metric(collect([out]))
+    assert [type(each) for each in charts_] == [charts.Heat] * 2
+    assert len(paper_figures.write_main(collect([out]), out)) == 2
 
 
 def axes(*texts: str, file: Path | None = None, **flags: Any) -> sweep.Given:

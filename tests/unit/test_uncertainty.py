@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from pathlib import Path
 
@@ -79,8 +80,22 @@ def test_the_baselines_have_the_paths_of_the_runs_with_their_seed() -> None:
 def test_a_run_keeps_what_was_drawn_and_can_be_repeated(tmp_path: Path) -> None:
     (run,) = asked("5%", seed="3").runs()
     file = tmp_path / "scenario.json"
-    file.write_text(run.key_text())
+    file.write_text(json.dumps(run.model_dump(mode="json")))
     assert load_file(file).runs() == [run]
+    # the same with another seed is no sample of the given scenario
+    (other,) = load_file(file, Flags(seed="4")).runs()
+    assert (other.paths, other.given) == (run.paths, None)
+
+
+def test_a_run_keeps_what_was_given_and_its_key_depends_on_what_was_drawn() -> None:
+    request = asked("5%", repeat="2", cc="reno,cubic")
+    for run in request.runs():
+        assert run.given == request.base.with_(cc=run.cc, seed=run.seed)
+        assert run.key_text() == run.model_copy(update={"given": None}).key_text()
+    for alone in request.baselines():
+        assert alone.given
+        assert alone.given.paths == request.base.single_path(alone.paths[0].name).paths
+    assert asked().runs()[0].given is None
 
 
 def test_both_directions_jitter_and_what_an_event_sets_vary_alike() -> None:

@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
+from mptcplab.errors import InputError, Problem
 from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
 from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures, PathFigures
@@ -21,7 +23,8 @@ from mptcplab.metrics.recorded import measured_direction
 from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.metrics.schema import Metric, metrics_of
 from mptcplab.metrics.series import Floats
-from mptcplab.metrics.views import shown_metrics
+from mptcplab.metrics.views import VIEWS, shown_metrics
+from mptcplab.mistakes import suggestion
 from mptcplab.plan import timeline
 from mptcplab.plan.bottlenecks import capacity_together
 from mptcplab.runs import documents, store
@@ -35,11 +38,12 @@ METRICS = {metric.name: metric for metric in RUN_METRICS}
 _MBIT = 1e6
 _Part = ConnectionFigures | PathFigures
 _CDF_POINTS = 200  # more than a screen can show apart
+_MOST_PANELS = 24
 _MANY = 5  # from this many scenarios on, a distribution is drawn
 _MOST_CLUSTERS = 12  # clusters of bars: more are hard to compare
-# Charts of lines beside each other, of another number or of names, and how long lines are then; a
-# heat map of each scheduler shows more values of two numbers.
-_PANELS, _PANELS_OF_NAMES = 2, 4
+# Charts of lines beside each other, and how long lines are then; a heat map of each scheduler shows
+# more values of two numbers.
+_PANELS = 4
 _FEWEST_POINTS = 3
 
 
@@ -62,21 +66,34 @@ class Bars:
     note: str
     bars: tuple[Bar, ...]
 
+    @property
+    def y_label(self) -> str:
+        return _labelled(self.title, self.unit)
+
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a scheduler; `low` and `high` are its interval."""
+    """A line of a scheduler; `low` and `high` are its interval, over `seeds` seeds at each point.
+
+    A line with `path`, the number of a path, is of plain TCP over this path alone.
+    """
 
     scheduler: str
     x: tuple[float, ...]
     y: tuple[float | None, ...]
     low: tuple[float | None, ...] = ()
     high: tuple[float | None, ...] = ()
+    seeds: tuple[int, ...] = ()
+    path: int | None = None
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines over the same axis. `steps`: distributions; `markers`: there are few points."""
+    """Lines over the same axis. `steps`: distributions; `markers`: there are few points.
+
+    `panel` names what its points have in common, if there are such charts beside it; `is_log`: the
+    values of x are spaced by factors.
+    """
 
     title: str
     x_label: str
@@ -85,6 +102,8 @@ class Lines:
     lines: tuple[Line, ...]
     steps: bool = False
     markers: bool = False
+    panel: str = ""
+    is_log: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,6 +132,10 @@ class Heat:
     z: tuple[tuple[float | None, ...], ...]
     low: float
     high: float
+
+    @property
+    def z_label(self) -> str:
+        return _labelled(self.title.removesuffix(f", {self.scheduler}"), self.unit)
 
 
 @dataclass(frozen=True)
@@ -152,36 +175,106 @@ BURSTS = "data that had waited for an earlier byte, delivered at once"
 
 @dataclass(frozen=True)
 class _Figure:
-    """Something of a run that is drawn: its value of an entry is in `unit`, None if it has none."""
+    """Something of a run that is drawn: its value of an entry is in `unit`, None if it has none.
+
+    `with_tcp`: plain TCP over each path is worth a line beside it.
+    """
 
     title: str
     unit: str
     note: str
     value: Callable[[Entry], float | None]
+    with_tcp: bool = False
+
+    @property
+    def label(self) -> str:
+        return _labelled(self.title, self.unit)
+
+
+def of_collection(collection: Collection) -> tuple[list[list[Chart]], list[list[Chart]]]:
+    """The charts over several scenarios, by figure, and the charts of each scenario."""
+    groups = collection.groups
+    of_groups = [of_group(group, is_only=len(groups) == 1) for group in groups]
+    return overview(collection), of_groups
 
 
 def overview(collection: Collection) -> list[list[Chart]]:
     """Charts over several scenarios, for each figure: of a grid, of a few, or of many."""
-    groups, axes = collection.groups, collection.axes
+    groups = collection.groups
     if len(groups) < 2:
         return []
-    numbers = sum(axis.is_number for axis in axes)
     along = _lines_along(collection)
-    charts: list[list[Chart]] = []
+    charts = []
     for figure in (*_figures(groups), *_path_figures(groups)):
-        own: list[Chart] = []
-        if along is not None:
-            own += _lines(collection, figure, along)
-        else:
-            if numbers == len(axes) == 2 and _is_grid(collection):
-                own += _heats(collection, figure)
-            elif len(groups) <= _MOST_CLUSTERS:
-                own += _bars(groups, figure)
-            if len(groups) >= _MANY:
-                own += _distribution(groups, figure)
+        own = _over_groups(collection, figure, along)
+        if along is None and len(groups) >= _MANY:
+            own += _distribution(groups, figure)
         if own:
             charts.append(own)
     return charts
+
+
+def _over_groups(collection: Collection, figure: _Figure, along: int | None) -> list[Chart]:
+    """Charts of a figure over several scenarios: lines, heat maps, or clusters of bars."""
+    axes = collection.axes
+    if along is not None:
+        return [*_lines(collection, figure, along)]
+    if len(axes) == 2 and all(axis.is_number for axis in axes) and _is_grid(collection):
+        return [*_heats(collection, figure)]
+    if len(collection.groups) <= _MOST_CLUSTERS:
+        return [*_bars(collection.groups, figure)]
+    return []
+
+
+def of_metric(collection: Collection, name: str = "", over: str = "") -> list[Chart]:
+    """The charts of one figure, all of one kind: lines and heat maps may be several.
+
+    `name` is that of a metric, with its unit or without; by default it is the main figure of the
+    workload. `over` is the axis along which lines are drawn, by its key or name. Raises InputError
+    for others, and if there is nothing to compare.
+    """
+    groups = collection.groups
+    figure = _named_figure(groups, name)
+    along = _lines_along(collection) if not over else _axis_called(collection, over)
+    if len(groups) == 1:
+        found: list[Chart] = [*_bars(groups, figure)]
+    else:
+        found = _over_groups(collection, figure, along) or [*_distribution(groups, figure)]
+    if not found:
+        message = "nothing to compare: a single run; mptcplab show draws it over time"
+        if all(value is None for group in groups for value in map(figure.value, group.entries())):
+            message = "no run has this figure"
+        raise InputError([Problem("--metric", "", figure.title, message)])
+    if len(found) > _MOST_PANELS:
+        message = f"{len(found)} charts, one for each value of other axes; at most {_MOST_PANELS}"
+        raise InputError([Problem("--over", "", over, message)])
+    return found
+
+
+def _named_figure(groups: Sequence[Group], name: str) -> _Figure:
+    kind = groups[0].scenario.workload.kind
+    known = {key: metric for metric in METRICS.values() for key in (_short(metric), metric.name)}
+    name = name or shown_metrics(kind)[0]
+    if name not in known:
+        hint = suggestion(name, list(known)) or "; docs/metrics.md lists them"
+        raise InputError([Problem("--metric", "", name, f"no figure of a run{hint}")])
+    return _of_metric(known[name], kind)
+
+
+def _short(metric: Metric) -> str:
+    """The name of a metric without its unit: "goodput" of goodput_bps."""
+    return re.sub(r"_(bps|ms|s|bytes)(?=_|$)", "", metric.name)
+
+
+def _axis_called(collection: Collection, over: str) -> int:
+    numbers = {n: axis for n, axis in enumerate(collection.axes) if axis.is_number}
+    for number, axis in numbers.items():
+        if over in (axis.key, axis.name):
+            return number
+    known = [axis.key or axis.name for axis in numbers.values()]
+    accepted = f"; accepted is one of {', '.join(known)}" if known else "; they differ in no number"
+    problem = f"the runs do not differ in it{suggestion(over, known) or accepted}"
+    raise InputError([Problem("--over", "", over, problem)])
 
 
 def _is_grid(collection: Collection) -> bool:
@@ -200,16 +293,27 @@ def _lines_along(collection: Collection) -> int | None:
     others = {_other_values(group, longest) for group in collection.groups}
     if others == {()}:
         return longest
-    most = _PANELS if len(lengths) == len(collection.axes) else _PANELS_OF_NAMES
-    return longest if len(others) <= most and lengths[longest] >= _FEWEST_POINTS else None
+    return longest if len(others) <= _PANELS and lengths[longest] >= _FEWEST_POINTS else None
 
 
 def _other_values(group: Group, along: int) -> tuple[Value, ...]:
     return tuple(value for n, value in enumerate(group.values) if n != along)
 
 
-def of_group(group: Group) -> list[Chart]:
-    """Charts of one scenario; the workload's main figures come first."""
+def are_log(values: Sequence[float]) -> bool:
+    """Whether values, in their order, are spaced by factors rather than evenly."""
+    if len(values) < _FEWEST_POINTS or min(values) <= 0:
+        return False
+    gaps = [np.diff(each) for each in (np.array(values), np.log(values))]
+    even, by_factors = (float(np.std(each) / np.mean(each)) for each in gaps)
+    return by_factors < even
+
+
+def of_group(group: Group, *, is_only: bool = True) -> list[Chart]:
+    """Charts of one scenario; the workload's main figures come first.
+
+    Beside other scenarios only the main one: the overview has the others.
+    """
     charts: list[Chart] = []
     figures = _figures([group])
     for figure in figures[:1]:
@@ -217,7 +321,7 @@ def of_group(group: Group) -> list[Chart]:
     charts += _shares(group)
     charts += _over_time(group)
     charts += _distributions(group)
-    for figure in figures[1:]:
+    for figure in figures[1:] if is_only else ():
         charts += _bars([group], figure)
     return charts
 
@@ -243,7 +347,7 @@ def _figures(groups: Sequence[Group]) -> list[_Figure]:
     first = [name for kind in kinds for name in shown_metrics(kind)]
     names = dict.fromkeys([*first, *METRICS])
     used = [METRICS[name] for name in names if any(e.metrics[name] for e in entries)]
-    figures = [_of_metric(metric) for metric in used]
+    figures = [_of_metric(metric, *kinds) for metric in used]
     return [*figures[:1], *_connection_figures(entries), *figures[1:]]
 
 
@@ -251,10 +355,14 @@ def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value / scale
 
 
-def _of_metric(metric: Metric) -> _Figure:
+def _of_metric(metric: Metric, *kinds: str) -> _Figure:
     unit, scale = shown(metric)
     return _Figure(
-        title(metric), unit, metric.meaning, lambda run: _scaled(run.metrics[metric.name], scale)
+        title(metric),
+        unit,
+        metric.meaning,
+        lambda run: _scaled(run.metrics[metric.name], scale),
+        with_tcp=any(metric.name == each.metric for kind in kinds for each in VIEWS[kind].left),
     )
 
 
@@ -299,9 +407,11 @@ def _path_figures(groups: Sequence[Group]) -> list[_Figure]:
 
 
 def _values(group: Group, scheduler: str, figure: _Figure) -> list[float]:
-    runs = compared(group.entries()).get(scheduler, [])
-    known = map(figure.value, ended_well(runs))
-    return [value for value in known if value is not None]
+    return _known(compared(group.entries()).get(scheduler, []), figure)
+
+
+def _known(runs: Sequence[Entry], figure: _Figure) -> list[float]:
+    return [value for value in map(figure.value, ended_well(runs)) if value is not None]
 
 
 def _schedulers(groups: Sequence[Group]) -> list[str]:
@@ -317,7 +427,8 @@ def _bars(groups: Sequence[Group], figure: _Figure) -> Iterator[Bars]:
             if over:
                 category = group.name if len(groups) > 1 else scheduler
                 bars.append(Bar(scheduler, category, over, tuple(values)))
-    if bars:
+    # a single number is in the table
+    if len(bars) > 1 or any(len(bar.values) > 1 for bar in bars):
         yield Bars(figure.title, figure.unit, figure.note, tuple(bars))
 
 
@@ -326,30 +437,50 @@ def _lines(collection: Collection, figure: _Figure, along: int) -> Iterator[Line
     axis = collection.axes[along]
     for others in dict.fromkeys(_other_values(group, along) for group in collection.groups):
         groups = [each for each in collection.groups if _other_values(each, along) == others]
-        lines = []
-        for scheduler in _schedulers(groups):
-            found = (
-                (at, over)
-                for group in groups
-                if isinstance(at := group.values[along], int | float)
-                and (over := summary(_values(group, scheduler, figure)))
-            )
-            points = sorted(found, key=lambda point: point[0])
-            if points:
-                x, summaries = zip(*points, strict=True)
-                y, low, high = zip(*((s.median, s.low, s.high) for s in summaries), strict=True)
-                lines.append(Line(scheduler, x, y, low, high))
+        at = [float(group.values[along]) for group in groups]
+        of_schedulers = (
+            _line(name, at, [_values(group, name, figure) for group in groups])
+            for name in _schedulers(groups)
+        )
+        lines = [line for line in of_schedulers if line.x]
+        if figure.with_tcp:
+            lines += _tcp_lines(groups, at, figure)
         rest = (axis for n, axis in enumerate(collection.axes) if n != along)
         where = [in_words(axis, value) for axis, value in zip(rest, others, strict=True)]
         if lines:
             yield Lines(
                 ", ".join((figure.title, *where)),
-                _labelled(axis.name, axis.unit),
-                figure.unit or figure.title,
+                axis.label,
+                figure.label,
                 figure.note,
                 tuple(lines),
                 markers=True,
+                panel=", ".join(where),
+                is_log=are_log(sorted({x for line in lines for x in line.x})),
             )
+
+
+def _line(name: str, at: Sequence[float], values: Sequence[Sequence[float]]) -> Line:
+    """A line of medians: at each of some numbers, the values of all seeds."""
+    found = ((x, summary(own)) for x, own in zip(at, values, strict=True))
+    points = sorted(((x, over) for x, over in found if over), key=lambda point: point[0])
+    return Line(
+        name,
+        tuple(x for x, _ in points),
+        tuple(over.median for _, over in points),
+        tuple(over.low for _, over in points),
+        tuple(over.high for _, over in points),
+        tuple(over.n for _, over in points),
+    )
+
+
+def _tcp_lines(groups: Sequence[Group], at: Sequence[float], figure: _Figure) -> Iterator[Line]:
+    """Plain TCP over each path alone, if the runs have such baselines."""
+    alone = [compared([run.entry for run in group.baselines], "path") for group in groups]
+    for number, path in enumerate(dict.fromkeys(name for each in alone for name in each)):
+        line = _line(f"TCP over {path}", at, [_known(each.get(path, []), figure) for each in alone])
+        if line.x:
+            yield replace(line, low=(), high=(), path=number)
 
 
 def _heats(collection: Collection, figure: _Figure) -> Iterator[Heat]:
@@ -374,8 +505,8 @@ def _heats(collection: Collection, figure: _Figure) -> Iterator[Heat]:
                 figure.unit,
                 figure.note,
                 scheduler,
-                _labelled(across.name, across.unit),
-                _labelled(along.name, along.unit),
+                across.label,
+                along.label,
                 tuple(xs),
                 tuple(ys),
                 tuple(tuple(each.get((x, y)) for x in xs) for y in ys),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DOTS_PER_INCH = 150
 WIDTH = 8.0  # inches: 1200 pixels
+FONT_SIZE = 9.0
 LEGEND_ROW_HEIGHT = 0.2
 LINE_HEIGHT = 0.15  # of a further line of text, inches
 _NAME_WIDTH = 36  # of a name beside its row, in characters: a quarter of the picture
@@ -44,8 +45,21 @@ def drawn(figure: Figure, form: str, dots: int | None = None, **options: Any) ->
     return content.getvalue()
 
 
+def style(font_size: float = FONT_SIZE) -> dict[str, Any]:
+    """The settings of Matplotlib that differ from its defaults."""
+    return {
+        # Without the salt the ids in an SVG file are random. A name with a $ is no formula.
+        "svg.hashsalt": "mptcplab",
+        "font.size": font_size,
+        "text.parse_math": False,
+        # Text as text, which is smaller and searchable; publishers refuse PDF's Type 3 fonts.
+        "svg.fonttype": "none",
+        "pdf.fonttype": 42,
+    }
+
+
 @contextmanager
-def drawing() -> Iterator[dict[str, Any]]:
+def drawing(font_size: float = FONT_SIZE) -> Iterator[dict[str, Any]]:
     """Whatever is drawn within it looks the same on every machine, and needs no screen.
 
     Yields Matplotlib's settings that hold within.
@@ -53,11 +67,7 @@ def drawing() -> Iterator[dict[str, Any]]:
     matplotlib = _matplotlib()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        # Without the salt the ids in an SVG file are random. A name with a $ is no formula.
-        settings = {"svg.hashsalt": "mptcplab", "font.size": 9, "text.parse_math": False}
-        # Text as text, which is smaller and searchable; publishers refuse PDF's Type 3 fonts.
-        settings |= {"svg.fonttype": "none", "pdf.fonttype": 42}
-        matplotlib.rcParams.update(settings)
+        matplotlib.rcParams.update(style(font_size))
         yield matplotlib.rcParams
 
 

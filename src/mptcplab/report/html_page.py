@@ -29,6 +29,7 @@ from mptcplab.report.plotly_charts import PERCENT, Json, plot
 from mptcplab.report.plotly_run import run_data
 from mptcplab.runs.collection import Collection, Found, Group
 from mptcplab.runs.entries import compared, ended_well
+from mptcplab.scenario import uncertainty
 from mptcplab.scenario.model import Scenario
 from mptcplab.units import counted
 
@@ -229,7 +230,7 @@ def _counts(collection: Collection, looks: Mapping[str, Style]) -> list[str]:
 
 
 def _title(collection: Collection) -> str:
-    experiments = {run.point.get("experiment") for g in collection.groups for run in g.runs}
+    experiments = {run.experiment for g in collection.groups for run in g.runs}
     if len(experiments) == 1 and (name := experiments.pop()):
         return str(name)
     kinds = dict.fromkeys(group.scenario.workload.kind for group in collection.groups)
@@ -247,7 +248,8 @@ def _workload_text(scenario: Scenario) -> str:
     )
     what = f"{load.kind} {load.direction} {much}".strip()
     events = f"; {counted(len(scenario.events), 'event')}" if scenario.events else ""
-    return f"Workload: {what}, congestion control {scenario.cc}{events}"
+    drawn = f"; values of paths {uncertainty.text(scenario.vary)}" if scenario.vary else ""
+    return f"Workload: {what}, congestion control {scenario.cc}{events}{drawn}"
 
 
 def _compact(content: Any) -> str:

@@ -91,9 +91,15 @@ def _bars(chart: Bars, looks: Mapping[str, Style]) -> Json:
                     hovertemplate=f"%{{y}} {chart.unit}<extra></extra>",
                 )
             )
-    layout = _layout("", chart.unit or chart.title, barmode="group")
-    layout["xaxis"]["dtick"] = 1  # a name below each, also where it must be tilted for it
+    layout = _layout("", chart.y_label, barmode="group")
+    layout["xaxis"] |= _of_bars(len({bar.category for bar in chart.bars}))
     return {"traces": traces, "layout": layout}
+
+
+def _of_bars(count: int) -> Json:
+    """The axis of categories: a name below each, also where it must be tilted, and no wide bars."""
+    spare = (4 - count) / 2
+    return {"dtick": 1} | ({"range": [-0.6 - spare, count - 0.4 + spare]} if spare > 0 else {})
 
 
 def _hover(scheduler: str, over: Summary, unit: str) -> str:
@@ -108,7 +114,13 @@ def _hover(scheduler: str, over: Summary, unit: str) -> str:
 def _lines(chart: Lines, looks: Mapping[str, Style]) -> Json:
     traces: list[Json] = []
     for line in chart.lines:
+        if line.path is not None:
+            own = {"color": PATH_COLOURS[line.path % len(PATH_COLOURS)], "dash": "dot", "width": 1}
+            kind, x, y = {"type": "scatter", "mode": "lines"}, numbers(line.x), numbers(line.y)
+            traces.append(_trace(kind, line.scheduler, {}, x, y, line=own))
+            continue
         look, meta = looks[line.scheduler], {"scheduler": line.scheduler}
+        traces += _band(line, meta, look.colour)
         kind = {"type": "scatter", "mode": "lines+markers"}
         shape = "hv" if chart.steps else "linear"
         # long lines get few markers, to keep these apart; 0 is all
@@ -116,7 +128,6 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> Json:
         traces.append(
             _trace(
                 *(kind, line.scheduler, meta, numbers(line.x), numbers(line.y)),
-                **_whiskers(line, look.colour),
                 line={"color": look.colour, "dash": look.dash.plotly, "width": 1.8, "shape": shape},
                 marker={"symbol": look.marker.plotly, "size": 8, "maxdisplayed": most},
             )
@@ -125,6 +136,10 @@ def _lines(chart: Lines, looks: Mapping[str, Style]) -> Json:
     shown = len({line.scheduler for line in chart.lines}) <= _MANY_SCHEDULERS
     layout = _layout(chart.x_label, chart.y_label, showlegend=shown, legend=legend)
     layout["yaxis"]["rangemode"] = "tozero"
+    if chart.is_log:
+        values = sorted({x for line in chart.lines for x in line.x})
+        texts = [f"{x:.3g}" for x in values]
+        layout["xaxis"] |= {"type": "log", "tickvals": numbers(values), "ticktext": texts}
     return {"traces": traces, "layout": layout | {"hovermode": "closest"}}
 
 
@@ -147,19 +162,19 @@ def _over_time(chart: OverTime) -> Json:
     return {"traces": traces, "layout": layout | {"hovermode": "x"}}
 
 
-def _whiskers(line: Line, colour: str) -> Json:
-    if not any(value is not None for value in line.high):
-        return {}
-    ends = {"array": (line.high, 1), "arrayminus": (line.low, -1)}
-    lengths = {
-        name: [
-            None if end is None or y is None else rounded(sign * (end - y))
-            for end, y in zip(values, line.y, strict=True)
-        ]
-        for name, (values, sign) in ends.items()
-    }
-    look = {"type": "data", "symmetric": False, "color": colour, "thickness": 1.2}
-    return {"error_y": {**look, **lengths}}
+def _band(line: Line, meta: Json, colour: str) -> Iterable[Json]:
+    """The intervals of a line as an area around it."""
+    known = [
+        (x, low, high)
+        for x, low, high in zip(line.x, line.low, line.high, strict=False)
+        if low is not None and high is not None
+    ]
+    if len(known) > 1:
+        x, low, high = zip(*known, strict=True)
+        look = {"fill": "toself", "fillcolor": colour, "opacity": 0.2, "line": {"width": 0}}
+        outline = numbers((*x, *x[::-1])), numbers((*high, *low[::-1]))
+        more = {**look, "hoverinfo": "skip", "showlegend": False}
+        yield _trace({"type": "scatter", "mode": "lines"}, line.scheduler, meta, *outline, **more)
 
 
 def _shares(chart: Shares) -> Json:
@@ -174,7 +189,7 @@ def _shares(chart: Shares) -> Json:
     ]
     legend = {**_ABOVE, "traceorder": "normal"}
     layout = _layout("", "%", barmode="stack", showlegend=True, legend=legend)
-    layout["xaxis"]["dtick"] = 1
+    layout["xaxis"] |= _of_bars(len({name for each in chart.paths.values() for name in each}))
     return {"traces": traces, "layout": layout}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from rich.console import Group
@@ -21,7 +21,8 @@ from mptcplab.lab import choices
 from mptcplab.metrics import inference, overruled
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, UdpFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
-from mptcplab.report.catalogue_tables import RULE, add_numbers, ruled
+from mptcplab.report.catalogue_tables import add_numbers, ruled
+from mptcplab.runs.collection import Collection
 from mptcplab.runs.entries import (
     SAME,
     Document,
@@ -35,6 +36,8 @@ from mptcplab.units import counted, format_time
 
 # A direction of a link that is used less than this carries only acknowledgments.
 _WORTH_TELLING = 0.1
+# Of a sweep's table: more would leave the terminal.
+_MOST_ROWS = 100
 # Part of the time from which on it counts as all of it.
 _ALWAYS = 0.99
 
@@ -297,21 +300,73 @@ def _cells(*figures: tuple[float | None, float, int]) -> list[str]:
     return [number(*each) for each in figures]
 
 
-def sweep_table(found: Sequence[Mapping[str, Any]]) -> Table:
-    """A line per scheduler and congestion control of a sweep's summary, and kernel if several."""
-    table = Table(box=RULE, pad_edge=False)
-    names = ("Scheduler", "CC", *(["Kernel"] if any("kernel" in row for row in found) else []))
-    for head in (*names, "Runs", "Failed", "Goodput", "Mbit/s", "(quartiles)"):
-        table.add_column(head, justify="left" if head in names else "right")
-    for row in found:
-        name = row["scheduler"] if row["transport"] == "mptcp" else "tcp, a path alone"
-        quartiles = [
-            "-" if (value := row[f"goodput_bps_{which}"]) is None else f"{value / 1e6:.4g}"
-            for which in ("lower_quartile", "median", "upper_quartile")
-        ]
-        own = [name, row["cc"], *([row["kernel"]] if "kernel" in row else [])]
-        table.add_row(*own, str(row["runs"]), str(row["failed"]), *quartiles)
-    return table
+def sweep_rows(collection: Collection) -> list[dict[str, Any]]:
+    """A row for each scheduler, and plain TCP over each path, at each point of a sweep.
+
+    `figure` is the main one of the workload, with its median, interval and quartiles over `seeds`.
+    """
+    metric = _main(collection).metric
+    rows = []
+    for group in collection.groups:
+        point = {
+            axis.key or axis.name: value
+            for axis, value in zip(collection.axes, group.values, strict=True)
+        }
+        alone = compared([run.entry for run in group.baselines], "path")
+        tcp = {f"TCP over {path}": runs for path, runs in alone.items()}
+        for name, runs in {**compared(group.entries()), **tcp}.items():
+            good = ended_well(runs)
+            over = inference.summary(_known([run.metrics[metric] for run in good]))
+            row: dict[str, Any] = {"point": point, "scheduler": name, "figure": metric}
+            row |= {"seeds": len(good), "failed": len(runs) - len(good)}
+            if over is not None:
+                row |= {key: value for key, value in asdict(over).items() if key != "n"}
+            rows.append(row)
+    return rows
+
+
+def sweep_table(collection: Collection) -> Group:
+    """The main figure of each scheduler at each point of a sweep; of many points, over all."""
+    rows, axes = sweep_rows(collection), collection.axes
+    note = "Median over the seeds, and its 95 % interval."
+    if all(row["seeds"] < 2 for row in rows):
+        note = "One run each."
+    if len(rows) > _MOST_ROWS:
+        groups = collection.groups
+        runs = tuple(run for group in groups for run in group.runs)
+        alone = tuple(run for group in groups for run in group.baselines)
+        every = replace(groups[0], runs=runs, baselines=alone, values=())
+        rows, axes = sweep_rows(replace(collection, groups=(every,), axes=())), ()
+        note = f"Median and interval over all runs of {len(groups)} points; --json has each point."
+    main, table = _main(collection), ruled()
+    for axis in axes:
+        table.add_column(axis.label, justify="right", overflow="fold")
+    table.add_column("Scheduler", overflow="fold")
+    add_numbers(table, main.head.replace("\n\n", "\n"), "95 %\ninterval", "Seeds")
+    before: Any = None
+    for row in rows:
+        is_new = row["point"] != before
+        if is_new and before is not None:
+            table.add_row()
+        before = row["point"]
+        values = [value if isinstance(value, str) else f"{value:g}" for value in before.values()]
+        failed = f"{row['seeds']} of {row['seeds'] + row['failed']} ok"
+        median, low, high = (
+            _spread([row.get(end)], main.unit, main.digits) for end in ("median", "low", "high")
+        )
+        table.add_row(
+            *(values if is_new else [""] * len(axes)),
+            row["scheduler"],
+            median,
+            "" if low == high else f"{low}..{high}",
+            failed if row["failed"] else str(row["seeds"]),
+        )
+    return Group(table, Text(note))
+
+
+def _main(collection: Collection) -> Column:
+    """The main figure of the runs."""
+    return VIEWS[collection.groups[0].scenario.workload.kind].left[0]
 
 
 def _notes(document: Document, view: View) -> list[str]:

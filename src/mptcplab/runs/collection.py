@@ -2,13 +2,16 @@
 """The runs of a report: found at the given places, and put into groups.
 
 A group is the runs of one scenario, with all their schedulers and seeds. The values in which groups
-differ, such as a rate and a delay, are the axes of their grid. For a published experiment, its
-document defines the groups and the axes.
+differ, such as a rate and a delay, are the axes of their grid. For a sweep or a published
+experiment, its document defines the groups and the axes. Runs whose seeds drew their paths around
+the given ones are samples of one scenario.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +29,8 @@ from mptcplab.scenario.uncertainty import drawn
 
 Value = float | str
 
+# The documents of an output directory; the latest one counts.
+_DOCUMENTS = (store.DOCUMENT, store.SWEEP)
 _SCHEDULER = "scheduler"  # the axis of a published experiment that is within a group
 _MBIT = 1e6
 
@@ -35,20 +40,19 @@ class Found:
     """A run: its entry, as in the document of a comparison, and its inputs.
 
     `directory` has its files, None if they are missing; `builds` are the builds of kernel, guest
-    and mptcplab, empty if they were not kept. `point` is its place in a published experiment, by
-    the names of the axes, and empty for any other run. `is_opened`: the report shows the run over
-    time. `output` is the name of its output, empty if the user named the run itself; `asked` is its
-    place in the order of a sweep, None for any other run.
+    and mptcplab, empty if they were not kept. `point` is its place in a sweep or in a published
+    experiment, which `experiment` names, and empty for any other run. `is_opened`: the report shows
+    the run over time. `output` is the name of its output, empty if the user named the run itself.
     """
 
     entry: Entry
     scenario: Scenario
     directory: Path | None
     builds: Mapping[str, str]
-    point: Mapping[str, Value] = field(default_factory=dict)
+    point: Mapping[Axis, Value] = field(default_factory=dict)
+    experiment: str = ""
     is_opened: bool = True
     output: str = field(default="", compare=False)
-    asked: int | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -57,11 +61,20 @@ class Found:
 
 @dataclass(frozen=True)
 class Axis:
-    """A value in which scenarios differ: a number with its unit, or anything else without one."""
+    """A value in which scenarios differ: a number with its unit, or anything else without one.
+
+    `key` is the name of a sweep's axis, as the sweep sets it; `name` is for reading.
+    """
 
     name: str
     unit: str
     is_number: bool = True
+    key: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name with the unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
 @dataclass(frozen=True)
@@ -206,12 +219,14 @@ def _runs(place: Path) -> Iterator[Found]:
         content = documents.read_json(place)
         if isinstance(content, dict) and "experiment" in content:
             yield from _of_experiment(place)
+        elif isinstance(content, dict) and "axis" in content:
+            yield from _of_sweep(place)
         else:
             yield from _of_document(place)
     elif (place / store.SCENARIO).exists():
         yield _of_directory(place)
-    elif (place / store.DOCUMENT).exists():
-        yield from _of_document(place / store.DOCUMENT)
+    elif made := [file for name in _DOCUMENTS if (file := place / name).exists()]:
+        yield from _runs(max(made, key=lambda file: file.stat().st_mtime_ns))
     else:
         directories = sorted(
             directory.parent for directory in place.glob(f"runs/[!.]*/{store.SCENARIO}")
@@ -221,30 +236,111 @@ def _runs(place: Path) -> Iterator[Found]:
             problem = "no runs there;" if place.exists() else none
             accepted = (
                 "accepted is the directory of a run, OUT/runs/KEY, an output directory OUT, the "
-                f"document of a comparison, OUT/{store.DOCUMENT}, or that of a published "
-                "experiment, OUT/PAPER/FIGURE.json"
+                f"document of a comparison, OUT/{store.DOCUMENT}, of a sweep, OUT/{store.SWEEP}, "
+                "or of a published experiment, OUT/PAPER/FIGURE.json"
             )
             problem += "" if problem.endswith((";", "?")) else ";"
             raise InputError([Problem(str(place), "", "", f"{problem} {accepted}")])
-        # a run that is named itself is shown without it
-        from mptcplab.runs import index
-
-        # a sweep's are in the order that it asked for, its baselines and all others after them
-        asked = index.asked(place)
-        directories.sort(key=lambda directory: asked.get(directory.name, len(asked)))
-        for directory in directories:
-            yield replace(_of_directory(directory), asked=asked.get(directory.name))
+        yield from map(_of_directory, directories)
 
 
 def _of_experiment(file: Path) -> Iterator[Found]:
     document = documents.read(file, documents.EXPERIMENT)
-    axes = document.axis
     out = file.resolve().parents[1]
-    for run in document.runs:
-        point = {axes.get(name, name): value for name, value in run.point.items()}
+    points = _placed([run.point for run in document.runs], document.axis)
+    for run, point in zip(document.runs, points, strict=True):
         for directory in (run.directory, *run.alone.values()):
-            found = _of_directory(out / directory)
-            yield replace(found, point={"experiment": document.experiment} | point)
+            yield replace(
+                _of_directory(out / directory), point=point, experiment=document.experiment
+            )
+
+
+def _of_sweep(file: Path) -> Iterator[Found]:
+    """The runs of a sweep at their points; one that was not made yet is left out."""
+    document = documents.read(file, documents.SWEPT)
+    points = _placed([run.point for run in document.runs], document.axis)
+    out = store.Store(file.parent, is_written=False)
+
+    @functools.cache  # a baseline is at many points
+    def found(directory: str) -> Found | None:
+        place = file.parent / directory
+        if (place / store.RESULT).exists():
+            return _of_directory(place)
+        if failure := out.failure(place.name):
+            return Found(failure.entry, failure.scenario, None, failure.build)
+        return None
+
+    for run, point in zip(document.runs, points, strict=True):
+        for directory in (run.directory, *run.alone.values()):
+            if each := found(directory):
+                yield replace(each, point=point)
+
+
+def _placed(
+    points: Sequence[Mapping[str, str | float]], labels: Mapping[str, str]
+) -> list[dict[Axis, Value]]:
+    """Points with their axes: numbers with a unit where all values of an axis are such."""
+    placed: list[dict[Axis, Value]] = [{} for _ in points]
+    for key in dict.fromkeys(key for point in points for key in point):
+        mine = [number for number, point in enumerate(points) if key in point]
+        axis, values = _axis(key, [points[number][key] for number in mine], labels.get(key))
+        for number, value in zip(mine, values, strict=True):
+            placed[number][axis] = value
+    return placed
+
+
+# A number with a unit, in the words of scenarios.
+_QUANTITY = re.compile(r"\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-z%]*)\s*")
+_WORDS = {"bit": "bit/s", "kbit": "kbit/s", "mbit": "Mbit/s", "gbit": "Gbit/s", "p": "packets"}
+
+
+def _axis(key: str, values: Sequence[Value], label: str | None) -> tuple[Axis, list[Value]]:
+    """The axis of some values, and these in its unit; a label is as "rate of wifi, Mbit/s"."""
+    name, _, unit = (label or "").rpartition(", ")
+    if not name:
+        name, unit = unit or _title(key), ""
+    try:
+        found = [_split(str(value)) for value in values]
+        # a zero needs none
+        used = {own.lower(): own for number, own in found if number}
+        if len(used) > 1:
+            numbers, unit = _in_one_unit(values, used)
+        else:
+            numbers = [number for number, _ in found]
+            own = next(iter(used.values()), "") or ("p" if key.endswith(".queue") else "")
+            unit = _WORDS.get(own.lower(), own) or unit
+    except ValueError:
+        return Axis(name, "", is_number=False, key=key), [str(value) for value in values]
+    whole: list[Value] = [int(number) if number.is_integer() else number for number in numbers]
+    return Axis(name, unit, key=key), whole
+
+
+def _split(text: str) -> tuple[float, str]:
+    if found := _QUANTITY.fullmatch(text):
+        return float(found[1]), found[2]
+    raise ValueError(text)
+
+
+def _in_one_unit(values: Sequence[Value], used: Iterable[str]) -> tuple[list[float], str]:
+    for quantity, unit, scale in (
+        (units.TIME, "ms", units.NS_PER_MS),
+        (units.RATE, "Mbit/s", _MBIT),
+        (units.SIZE, "KiB", 1024),
+    ):
+        if {own.lower() for own in quantity.units}.issuperset(used):
+            return [quantity.parse(str(value)) / scale for value in values], unit
+    raise ValueError(f"no common unit of {', '.join(used)}")
+
+
+def _title(key: str) -> str:
+    """The name of a sweep's axis for reading: "Delay of lte" of path.lte.delay."""
+    first, *steps = key.split(".")
+    if first in ("path", "link") and len(steps) > 1:
+        where = "all paths" if steps[0] == "*" else steps[0]
+        text = f"{steps[-1]} of {' '.join((where, *steps[1:-1]))}"
+    else:
+        text = " ".join((first, *steps))
+    return (text[0].upper() + text[1:]).replace("_", " ")
 
 
 def _of_document(file: Path) -> Iterator[Found]:
@@ -285,22 +381,22 @@ def _of_directory(directory: Path) -> Found:
 def _grouped(found: Sequence[Found]) -> Collection:
     found = _with_kernels(found)
     groups: list[Group] = []
-    by_point: dict[str, list[Found]] = {}
+    by_point: dict[tuple[str, str], list[Found]] = {}
     by_scenario: dict[str, list[Found]] = {}
     baselines: dict[str, list[Found]] = {}
     for run in found:
         if run.point:
-            by_point.setdefault(_place(run), []).append(run)
+            by_point.setdefault((run.experiment, _place(run)), []).append(run)
         else:
             kind = baselines if run.is_baseline else by_scenario
-            kind.setdefault(_what(run.scenario), []).append(run)
+            kind.setdefault(_what(run.scenario.as_given), []).append(run)
     for runs in by_point.values():
         alone = [run for run in runs if run.is_baseline]
         own = [run for run in runs if not run.is_baseline]
         groups.append(_group(own, alone) if own else _group(alone, ()))
     used: set[str] = set()
     for runs in by_scenario.values():
-        base = runs[0].scenario
+        base = runs[0].scenario.as_given
         single = {name: _what(base.single_path(name)) for name in base.lasting_paths()}
         used.update(single.values())
         alone = [run for what in single.values() for run in baselines.get(what, [])]
@@ -321,7 +417,7 @@ def _grouped(found: Sequence[Found]) -> Collection:
 
 def _group(runs: Sequence[Found], baselines: Sequence[Found]) -> Group:
     """The runs with their benefits over the baselines of the same output."""
-    base = runs[0].scenario
+    base = runs[0].scenario.as_given
     own = [
         run
         for output in dict.fromkeys(run.output for run in runs)
@@ -371,8 +467,8 @@ def _of_output(group: Group) -> Group:
 
 
 def _place(run: Found) -> str:
-    """The common point of a group's runs in a published experiment; empty for other runs."""
-    return repr([(name, value) for name, value in run.point.items() if name != _SCHEDULER])
+    """The common point of a group's runs; empty for runs that have none."""
+    return repr([(axis.key, value) for axis, value in run.point.items() if axis.key != _SCHEDULER])
 
 
 def _what(scenario: Scenario) -> str:
@@ -414,8 +510,8 @@ def _named(groups: Sequence[Group]) -> Collection:
         values = tuple(column[number] for column in columns)
         texts = (in_words(axis, value) for axis, value in zip(axes, values, strict=True))
         named.append(replace(group, name=", ".join(texts), values=values))
-    is_asked = all(run.asked is not None for group in groups for run in group.runs)
-    if all(axis.is_number for axis in axes) and not is_asked:
+    is_swept = all(run.point and not run.experiment for group in groups for run in group.runs)
+    if all(axis.is_number for axis in axes) and not is_swept:
         named.sort(key=lambda group: group.values)
     return Collection(tuple(named), axes)
 
@@ -429,16 +525,13 @@ def in_words(axis: Axis, value: Value) -> str:
 _Axes = tuple[tuple[Axis, ...], list[list[Value]]]
 
 
-def _axes_of_points(points: Sequence[Mapping[str, Value]]) -> _Axes:
-    """The axes of a published experiment, and the values of each place."""
+def _axes_of_points(points: Sequence[Mapping[Axis, Value]]) -> _Axes:
+    """The axes of a sweep or of a published experiment, and the values of each place."""
     axes, columns = [], []
-    for title in dict.fromkeys(title for point in points for title in point):
-        values = [point.get(title, "-") for point in points]
-        if title != _SCHEDULER and len(set(values)) > 1:
-            # "rate of the second path, Mbit/s"
-            name, _, unit = title.rpartition(", ")
-            number = all(map(_is_number, values))
-            axes.append(Axis(name or unit, unit if name else "", number))
+    for axis in dict.fromkeys(axis for point in points for axis in point):
+        values = [point.get(axis, "-") for point in points]
+        if axis.key != _SCHEDULER and len(set(values)) > 1:
+            axes.append(replace(axis, is_number=axis.is_number and "-" not in values))
             columns.append(values)
     return tuple(axes), columns
 

@@ -101,12 +101,6 @@ class Summary(Stored):
     paths: tuple[_Path, ...]
 
 
-class Failure(Stored):
-    entry: Entry
-    scenario: Summary
-    build: dict[str, str]
-
-
 class _Archived(Stored):
     url: str
     sha256: str
@@ -186,6 +180,12 @@ def _check_work(scenario: Scenario) -> None:
 _Scenario = Annotated[Scenario, AfterValidator(_whole)]
 
 
+class Failure(Stored):
+    entry: Entry
+    scenario: _Scenario
+    build: dict[str, str]
+
+
 class _Comparison(Document):
     scenario: _Scenario
 
@@ -198,6 +198,13 @@ class _Setting(Stored):
 
 class _Experiment(Stored):
     experiment: str
+    runs: tuple[_Setting, ...]
+    axis: dict[str, str]
+
+
+class _Swept(Stored):
+    """`axis` has the labels of axes, as the sweep's file has them."""
+
     runs: tuple[_Setting, ...]
     axis: dict[str, str]
 
@@ -243,6 +250,7 @@ TRACES = Kind("the list of a run's traces", dict[str, dict[Literal["up", "down"]
 SUMMARY = Kind("the scenario of a run", Summary)
 ADDRESS = Kind("the file of a Dask scheduler", _Address)
 EXPERIMENT = Kind("the document of a published experiment", _Experiment)
+SWEPT = Kind("the document of a sweep", _Swept)
 REPRODUCED = Kind("the document of a published experiment", _Reproduced)
 _ENTRY = Kind("the result of a run", Entry)
 FAILURE = Kind("the report of a failed run", Failure)

@@ -26,6 +26,7 @@ from mptcplab.mistakes import is_utf8
 from mptcplab.runs import documents, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.store import Store
+from mptcplab.scenario.model import Scenario
 
 if TYPE_CHECKING:
     import duckdb
@@ -145,7 +146,7 @@ def _of_run(runs: Store, key: str) -> dict[str, Any] | None:
 def _row(
     key: str,
     entry: Entry,
-    scenario: documents.Summary,
+    scenario: documents.Summary | Scenario,
     cost: Mapping[str, float],
     builds: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -190,12 +191,6 @@ def keep_points(out: Path, points: Sequence[Mapping[str, Any]]) -> None:
     new = pl.DataFrame(list(each.values()), infer_schema_length=None)
     with _locked(out):
         _write_points(out, new)
-
-
-def asked(out: Path) -> dict[str, int]:
-    """The keys of the runs that sweeps of a store asked for, with their places in that order."""
-    found = _read(out / POINTS) if (out / POINTS).exists() else None
-    return {} if found is None else {key: place for place, key in enumerate(found["key"])}
 
 
 def _write_points(out: Path, new: pl.DataFrame) -> None:

@@ -51,6 +51,8 @@ DOCUMENTS = (SCENARIO, BUILD, RESULT, COST)
 SERIES = "series.parquet"
 #: The document of the latest comparison in an output directory.
 DOCUMENT = "comparison.json"
+#: The document of the latest sweep there.
+SWEEP = "sweep.json"
 
 _RUNS = "runs"
 _FULL_BYTES = 1 << 20

@@ -33,7 +33,7 @@ from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import Mistakes, shown
 from mptcplab.runs import cost, experiment, index, single, store
 from mptcplab.runs.cost import Costs, Size
-from mptcplab.runs.entries import CURRENT, Entry, run_entry, with_benefits
+from mptcplab.runs.entries import Entry, run_entry, with_benefits
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Done, Task
@@ -133,12 +133,33 @@ def _stored(out: Store, key: str, item: Scenario) -> Entry:
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs of a sweep, by their keys, and the points they belong to (see `keep_points`)."""
+    """All runs of a sweep, by their keys, and the points they belong to (see `keep_points`).
+
+    `labels` are those of its axes in its file.
+    """
 
     runs: Mapping[str, Planned]
     points: Sequence[Mapping[str, Any]]
     guest: Guest
     counts: Mapping[str, int]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def axes(self) -> list[str]:
+        """The names of what varies from point to point."""
+        names = dict.fromkeys(name for point in self.points for name in point)
+        return [name for name in names if name not in _OF_POINTS]
+
+    def document(self) -> dict[str, Any]:
+        """The runs at their points, and the axes' labels, for whoever shows them."""
+        several_ccs = len({run.scenario.cc for run in self.runs.values()}) > 1
+        rows, left_out = [], (*_OF_POINTS, KERNEL_NAME)
+        for point in self.points:
+            values = {name: value for name, value in point.items() if name not in left_out}
+            if several_ccs:
+                values["cc"] = self.runs[point["key"]].scenario.cc
+            alone = {key: store.place(key) for key in point["alone"]}
+            rows.append({"point": values, "directory": store.place(point["key"]), "alone": alone})
+        return {"axis": self.labels, "runs": rows}
 
     def settings(self) -> list[SweepPoint]:
         """Each point, with its runs and baselines."""
@@ -384,7 +405,7 @@ def plan(
             raise InputError([Problem(given.source, "", "", f"more than {MAX_RUNS} runs")])
     baselines = len(alone_keys)
     counts = {"points": len(combinations), "runs": len(runs) - baselines, "baselines": baselines}
-    return Plan(runs, points, guest, counts)
+    return Plan(runs, points, guest, counts, sweep.axis)
 
 
 def _request(given: Given, point: Point, known: Mapping[str, Scheduler]) -> Request:
@@ -417,6 +438,7 @@ def run(
     table = index.current(out.out)
     with _full_disk_reported(out):
         index.keep_points(out.out, planned.points)
+        store.write_json(out.out / store.SWEEP, planned.document())
     missing, left_alone = planned.missing(table, runner, how)
     costs, _ = planned.costs(table)
     guessed_s = {key: costs.of(key) for key in missing}
@@ -532,41 +554,11 @@ def dry_run(planned: Plan, runner: Runner, how: How) -> DryRun:
     )
 
 
-def summary(planned: Plan, table: pl.DataFrame) -> list[dict[str, Any]]:
-    """For each scheduler and congestion control of a sweep, and each kernel if several are
-    compared: runs, failures, and goodput in bit/s.
+def closing(outcome: SweepOutcome, out: Path, axes: Sequence[str] = (), metric: str = "") -> str:
+    """The result of a sweep, and the next commands, in a few lines.
 
-    In the order asked for, plain TCP last. Quartiles are over all points and seeds.
+    They do not pool the values of the `axes`; `metric` is the main figure of its runs.
     """
-    import polars as pl
-
-    names = {key: run.kernel.name or CURRENT for key, run in planned.runs.items()}
-    several = len(set(names.values())) > 1
-    keys = pl.DataFrame(
-        {"key": list(names), "kernel_called": list(names.values())},
-        schema={"key": pl.String, "kernel_called": pl.String},
-    )
-    asked = keys.with_row_index("asked")
-    goodput = pl.col("goodput_bps")
-    found = (
-        table.join(asked, on="key")
-        .group_by("transport", "scheduler", "cc", *(["kernel_called"] if several else []))
-        .agg(
-            runs=pl.len(),
-            failed=(pl.col("status") != "ok").sum(),
-            goodput_bps_lower_quartile=goodput.quantile(0.25, "linear"),
-            goodput_bps_median=goodput.median(),
-            goodput_bps_upper_quartile=goodput.quantile(0.75, "linear"),
-            asked=pl.col("asked").min(),
-        )
-        .sort("transport", "asked")
-        .drop("asked")
-    )
-    return found.rename({"kernel_called": "kernel"} if several else {}).to_dicts()
-
-
-def closing(outcome: SweepOutcome, out: Path) -> str:
-    """The result of a sweep, and the next commands, in a few lines."""
     place = "" if str(out) == "mptcplab-out" else f" --out {out}"
     lines = [
         f"runs:    {outcome.total}, of which {outcome.stored} were stored and {outcome.made} made "
@@ -581,12 +573,15 @@ def closing(outcome: SweepOutcome, out: Path) -> str:
         lines.append(f"         they have no result; {again}")
     if outcome.made_again:
         lines.append(f"killed:  {outcome.made_again} times; those runs were made again")
-    sql = "SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1"
+    columns = ", ".join([*(f'"{name}"' for name in axes), "scheduler"])
+    sql = f"SELECT {columns}, median({metric or 'goodput_bps'}) FROM runs"
+    sql += " WHERE path IS NULL GROUP BY ALL ORDER BY ALL"
     return "\n".join(
         [
             *lines,
             f"table:   {out / index.TABLE}",
             f"next:    mptcplab results query{place} '{sql}'",
+            f"         mptcplab figure {out} -o fig.pdf",
             f"         mptcplab report {out}",
         ]
     )

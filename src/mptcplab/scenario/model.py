@@ -206,6 +206,8 @@ class Scenario(_Resolved):
     seed: int
     seed_delay_ns: int = 0
     vary: tuple[Varied, ...] = Field(default=(), exclude_if=lambda vary: not vary)
+    # of a run whose seed drew values: the scenario with the given ones, whose sample the run is
+    given: Scenario | None = Field(default=None, exclude_if=lambda given: given is None)
 
     @property
     def own_and_shared(self) -> tuple[Link, ...]:
@@ -213,15 +215,30 @@ class Scenario(_Resolved):
         return *self.paths, *self.links
 
     def key_text(self) -> str:
-        """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it.
+
+        Scenarios with the same values are equal, whether or not a seed drew them.
+        """
+        content = self.model_dump(mode="json", exclude={"given"})
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def as_given(self) -> Scenario:
+        """The scenario that a run is a sample of: its own, or the one that its seed drew from."""
+        return self.given or self
 
     def with_(
         self, *, scheduler: Choice | None = None, cc: str | None = None, seed: int | None = None
     ) -> Scenario:
-        """The same scenario with another scheduler, congestion control, seed, or all of them."""
+        """The same scenario with another scheduler, congestion control, seed, or all of them.
+
+        Values that a seed drew are no sample of another seed.
+        """
         changes = {"scheduler": scheduler, "cc": cc, "seed": seed}
-        return self.model_copy(update={k: v for k, v in changes.items() if v is not None})
+        update: dict[str, object] = {k: v for k, v in changes.items() if v is not None}
+        if seed not in (None, self.seed):
+            update["given"] = None
+        return self.model_copy(update=update)
 
     def pairs(self) -> list[Pair]:
         """The pairs of hosts: one for each connection, or the only one."""
@@ -293,6 +310,7 @@ class Scenario(_Resolved):
             "scheduler": Choice(name=scheduler.DEFAULT),
             "trace": False,
             "states": False,
+            "given": self.given and self.given.single_path(name),
         }
         return self.model_copy(update=changes)
 

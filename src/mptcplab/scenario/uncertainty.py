@@ -78,7 +78,8 @@ def varied(
 def drawn(scenario: Scenario) -> Scenario:
     """The scenario with the values that its seed draws, each uniform within what it may be off by.
 
-    They depend on the seed and on the link's place among all, and on nothing else.
+    They depend on the seed and on the link's place among all, and on nothing else. The result keeps
+    the scenario as it was `given`.
     """
     if not scenario.vary:
         return scenario
@@ -89,7 +90,7 @@ def drawn(scenario: Scenario) -> Scenario:
         random = generator(scenario.seed, _STREAM + number)
         shares |= {(link.name, key): random.uniform(-1, 1) for key in KEYS}
     factors = {(name, key): 1 + part * shares[name, key] for name, key, part in scenario.vary}
-    return scaled(scenario, factors)
+    return scaled(scenario, factors).model_copy(update={"given": scenario})
 
 
 def scaled(base: Scenario, factors: Mapping[tuple[str, str], float]) -> Scenario:

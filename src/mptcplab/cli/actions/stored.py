@@ -75,8 +75,7 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
     for directory in filter(None, (out.parent, figures)):
         store.make_directory(directory)
     with documents.contradictions_reported(", ".join(map(str, places))):
-        overview = charts.overview(collection)
-        of_groups = [charts.of_group(group) for group in collection.groups]
+        overview, of_groups = charts.of_collection(collection)
         looks = palette.styles(collection.schedulers(), collection.outputs)
         html = html_page.render(collection, looks, overview, of_groups)
     store.write(out, html.encode())
@@ -85,9 +84,8 @@ def report(places: Sequence[Path], out: Path, figures: Path | None, most: int) -
         click.echo(f"series:  of {most} of {count} runs; --series {count} includes all")
     if figures is None:
         return
-    named = [("", chart) for figure in overview for chart in figure]
-    for group, drawn in zip(collection.groups, of_groups, strict=True):
-        place = group.name if len(of_groups) > 1 else ""
-        named += [(place, chart) for chart in drawn]
-    written = paper_figures.write(named, looks, figures)
-    click.echo(f"figures: {figures} ({len(named)} charts, {len(written)} files)")
+    # of several scenarios, a chart over all of them stands for one of each
+    drawn = [chart for charts_ in overview or of_groups for chart in charts_]
+    with common.counting("charts", len(drawn)) as count_one:
+        written = paper_figures.write(drawn, looks, figures, count_one)
+    click.echo(f"figures: {figures} ({len(drawn)} charts, {len(written)} files)")

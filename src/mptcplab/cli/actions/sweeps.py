@@ -20,9 +20,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 from mptcplab.cli.actions import common, expect_option
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import guest
-from mptcplab.report import expectation_verdicts, tables
-from mptcplab.runs import archive, expectations, experiment, index, sweep
-from mptcplab.runs.store import Store
+from mptcplab.metrics.views import shown_metrics
+from mptcplab.report import expectation_verdicts, paper_figures, tables
+from mptcplab.runs import archive, expectations, experiment, sweep
+from mptcplab.runs.collection import collect
+from mptcplab.runs.store import SWEEP, Store
 from mptcplab.runs.sweep import How
 from mptcplab.scenario import scheduler
 
@@ -84,8 +86,7 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
     common.say_slow(each.kernel for each in planned.runs.values())
     with common.running(options, keep_records=keep_records) as runner, sweeping() as show:
         outcome = sweep.run(planned, runner, how, show)
-    table = index.read(out)
-    summary = sweep.summary(planned, table)
+    collection = collect([out / SWEEP])
     found = [
         judged
         for each in settings
@@ -95,13 +96,17 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
         wanted.write(found)
     finally:
         if as_json:
-            document = asdict(outcome) | {"schedulers": summary}
+            document = asdict(outcome) | {"points": tables.sweep_rows(collection)}
             if found:
                 document["expectations"] = [each.model_dump(mode="json") for each in found]
             click.echo(json.dumps(document, indent=1))
         else:
-            Console().print(tables.sweep_table(summary))
-            click.echo(sweep.closing(outcome, out))
+            Console().print(tables.sweep_table(collection))
+            for picture in paper_figures.write_main(collection, out):
+                if picture.suffix == ".png":
+                    click.echo(f"picture: {picture}")
+            metric = shown_metrics(collection.groups[0].scenario.workload.kind)[0]
+            click.echo(sweep.closing(outcome, out, planned.axes(), metric))
             for line in expectation_verdicts.lines(found):
                 click.echo(line)
     if not outcome.is_complete:

@@ -44,7 +44,7 @@ from mptcplab.scenario import option_keys
     metavar="KEY=VALUES",
     help="Repeat the comparison with each value of a key: path.lte.delay=10ms,20ms or "
     "10ms..160ms:log5 (five, by factors), :5 (evenly), :+10ms (in steps); several form a grid. "
-    "With one seed unless --repeat says more; docs/sweep.md.",
+    "With a picture over the values, and one seed unless --repeat says more; docs/sweep.md.",
 )
 @options.dry_run_option
 @options.scenario_options()

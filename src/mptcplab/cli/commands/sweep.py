@@ -3,13 +3,13 @@
 
 The values are a grid, ranges, or points that fill a space: docs/sweep.md.
 
-Stored runs are not repeated: an interrupted sweep resumes. The exit status is 1 while any run is
-missing or failed.
+The result is a table with each point, and a picture over the axes. Stored runs are not repeated: an
+interrupted sweep resumes. The exit status is 1 while any run is missing or failed.
 
 \b
 mptcplab sweep sweep.toml --dry-run
 mptcplab sweep sweep.toml
-mptcplab results query 'SELECT scheduler, median(goodput_bps) FROM runs GROUP BY 1'
+mptcplab results query 'SELECT rate, scheduler, median(goodput_bps) FROM runs GROUP BY ALL'
 """
 
 from __future__ import annotations

@@ -49,11 +49,11 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
         effort: Effort = SMALL,
         only: Sequence[Name] = (),
         give_up: Sequence[GivenUp] = (),
-        direction: str | None = None,
         kernel: KernelBuild = KERNEL,
+        **flags: Any,
     ) -> Advice:
         pretend(gives if isinstance(gives, FakeKernel) else FakeKernel(gives), monkeypatch)
-        request = from_flags(Flags(path=PATHS, scheduler=schedulers, direction=direction))
+        request = from_flags(Flags(**{"path": PATHS, "scheduler": schedulers, **flags}))
         question = Question(request, ccs, parse([], request.base), effort, only, give_up)
         out = tmp_path / "-".join(give_up)
         return advise.advise(question, Rig(kernel, GUEST), Runner(out), lambda _text: None)
@@ -112,6 +112,23 @@ def with_copies_or_without(scenario: Scenario) -> Given:
     if scenario.scheduler.name == "redundant":
         return Given(50, 10, 100, copies=1.0)
     return Given(66, 10, 200)
+
+
+def test_the_direction_and_all_that_is_given_of_paths_is_echoed(ask: Ask) -> None:
+    paths = (
+        "wifi:up.rate=20mbit,down.rate=50mbit,delay=10ms,up.loss=1%",
+        "lte:20mbit,40ms,loss=0.5%",
+    )
+    down = said(ask(all_the_same, path=paths, direction="down"))
+    assert down.startswith(
+        "Data goes down, to the client; --direction changes this. Paths: wifi 50mbit, 10ms, "
+        "up.rate=20mbit, up.loss=1%; lte 20mbit, 40ms, loss=0.5%; each value"
+    )
+    up = said(ask(all_the_same, path=paths))
+    assert up.startswith(
+        "Data goes up, to the server; --direction changes this. Paths: wifi 20mbit, 10ms, loss=1%, "
+        "down.rate=50mbit, down.loss=0%; lte"
+    )
 
 
 def test_what_sends_copies_or_costs_goodput_is_not_for_all(ask: Ask) -> None:

@@ -35,6 +35,7 @@ def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options:
     directory = f"runs/{scenario.scheduler.label}-{scenario.seed}"
     if out_dir:
         (out_dir / directory).mkdir(parents=True)
+        synthetic.write(client, out_dir / directory / "client.samples")
         synthetic.write(server, out_dir / directory / "server.samples")
     measured = run_metrics(scenario, client, server, synthetic.guest())
     return entries.run_entry(scenario, measured, virtual_s=10.0, wall_s=0.5, directory=directory)
@@ -226,6 +227,23 @@ def test_the_table_of_one_seed_has_no_ranges() -> None:
     text = table(document(mptcp()))
     assert ".." not in text
     assert "One run each, seed 1." in text
+
+
+def test_of_data_both_ways_each_direction_is_shown() -> None:
+    scenario = synthetic.scenario()
+    both = scenario.workload.model_copy(update={"direction": "both"})
+    scenario = scenario.model_copy(update={"workload": both})
+    run = with_figures(ok(scenario, FAST, SLOW), goodput_down_bps=12.34e6)
+    fast, slow = run.paths
+    fast = fast.model_copy(update={"goodput_down_bps": 9e6, "share_down": 0.729})
+    slow = slow.model_copy(update={"goodput_down_bps": 3.34e6, "share_down": 0.271})
+    run = run.model_copy(update={"paths": (fast, slow)})
+    text = table(entries.document([run], [], BUILD, scenario))
+    for found in ("12.34", "80.0 72.9 fast", "20.0 27.1 slow", "up to the server"):
+        assert found in text
+    assert [
+        word for word in text.splitlines()[1].split() if word in ("up", "down")
+    ] == ["up", "down"]
 
 
 def test_the_table_names_the_arithmetic_of_unusual_kernels() -> None:

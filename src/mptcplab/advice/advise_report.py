@@ -35,10 +35,12 @@ from mptcplab.report import draw, palette
 from mptcplab.report.catalogue_tables import ruled
 from mptcplab.runs import store
 from mptcplab.scenario import congestion, scheduler, uncertainty
-from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.limits import DIRECTIONS, Direction
+from mptcplab.scenario.model import Path as NetworkPath
+from mptcplab.scenario.model import Scenario, Shape
 from mptcplab.scenario.scheduler import Choice
 from mptcplab.scenario.workload import Cbr
-from mptcplab.units import format_rate, format_time
+from mptcplab.units import format_fraction, format_rate, format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +54,11 @@ _SURE, _LIKELY = 0.95, 0.8
 _MOST_NAMED = 4  # in a sentence
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _PACKAGE = f"{package.NAME}-dkms_{__version__}_all.deb"
+_WAYS = {
+    "up": "goes up, to the server",
+    "down": "goes down, to the client",
+    "both": "goes both ways",
+}
 _SENDERS = {"up": ("client",), "down": ("server",), "both": ("server", "client")}
 # Their order of paths is that of the scenario if all but the first are backups, whichever subflow
 # is created first.
@@ -69,7 +76,7 @@ def text(advice: Advice) -> str:
     """The answer: a paragraph for each goal, and for all of them."""
     base = advice.base
     head = (
-        f"{_paths(base)}; {_varied(advice)}.\n"
+        f"{_given(advice)}\n"
         f"{len(advice.variations)} variations, {advice.runs} runs, seeds from {base.seed} on"
         f"{f'; with the kernel {advice.kernel.name}' if advice.kernel.name else ''}."
         f"{_quick(advice.effort)}"
@@ -221,13 +228,33 @@ def write(advice: Advice, out_dir: Path) -> dict[str, Any]:
     return content
 
 
-def _paths(base: Scenario) -> str:
-    """The paths in words: rates and delays in the direction of the data."""
-    shapes = [getattr(path, measured_direction(base)) for path in base.paths]
-    return "; ".join(
-        f"{path.name} {format_rate(shape.rate_bps)}, {format_time(shape.delay_ns)}"
-        for path, shape in zip(base.paths, shapes, strict=True)
-    )
+def _given(advice: Advice) -> str:
+    """The direction of the data, and the paths in words."""
+    direction = measured_direction(advice.base)
+    paths = "; ".join(_path(path, direction) for path in advice.base.paths)
+    way = _WAYS[advice.base.workload.direction]
+    text = f"Data {way}; --direction changes this. Paths: {paths}; {_varied(advice)}."
+    return textwrap.fill(text, width=80, break_on_hyphens=False)
+
+
+def _path(path: NetworkPath, direction: Direction) -> str:
+    """A path in the direction of the data, and the differences in the other one."""
+    own, other = path.up, path.down
+    if direction == "down":
+        own, other = other, own
+    (opposite,) = {*DIRECTIONS} - {direction}
+    texts, others = _texts(own), _texts(other)
+    differing = (f"{opposite}.{key}={others[key]}" for key in texts if others[key] != texts[key])
+    loss = [f"loss={texts['loss']}"] if own.loss else []
+    return f"{path.name} {', '.join([texts['rate'], texts['delay'], *loss, *differing])}"
+
+
+def _texts(shape: Shape) -> dict[str, str]:
+    return {
+        "rate": format_rate(shape.rate_bps),
+        "delay": format_time(shape.delay_ns),
+        "loss": format_fraction(shape.loss),
+    }
 
 
 def _quick(effort: Effort) -> str:

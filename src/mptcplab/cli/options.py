@@ -60,18 +60,17 @@ def listed_option(*names: str, metavar: str | None, text: str) -> Callable[[F], 
     )
 
 
-def scenario_option(name: str, *short: str, default: str = "") -> Callable[[F], F]:
-    """The option of a scenario's key; `default` says what holds without it, if not the same."""
+def scenario_option(name: str, *short: str) -> Callable[[F], F]:
+    """The option of a scenario's key."""
     key = option_keys.KEYS[name]
-    text = f"{key.description}  [{default}]" if default else key.help
     names = ("--" + name.replace("_", "-"), *short)
     if name in ("scheduler", "cc", "kernel"):
-        return listed_option(*names, metavar=key.metavar, text=text)
+        return listed_option(*names, metavar=key.metavar, text=key.help)
     return click.option(
         *names,
         metavar=key.metavar,
         multiple=name == "vary",
-        help=text,
+        help=key.help,
         shell_complete=completion.OF_OPTIONS.get(names[0]),
     )
 

@@ -72,7 +72,11 @@ _DELAYS = (
 )
 VIEWS = {
     "bulk": View(
-        left=(_GOODPUT, Column("Aggre-\ngation\nbenefit", "aggregation_benefit", 1, 3, True)),
+        left=(
+            _GOODPUT,
+            Column("Goodput\ndown\nMbit/s", "goodput_down_bps", MBIT, 4, True),
+            Column("Aggre-\ngation\nbenefit", "aggregation_benefit", 1, 3, True),
+        ),
         right=(_OFO_MEAN, _OFO_P99, _RETRANSMITTED),
         notes=_OFO_NOTES,
         text="Mbit/s",

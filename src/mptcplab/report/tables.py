@@ -66,12 +66,13 @@ def comparison_table(document: Document) -> Group:
     heads += ["congestion\ncontrol"] if len({run.cc for run in document.runs}) > 1 else []
     heads += ["kernel"] if len({run.kernel for run in document.runs}) > 1 else []
     table.add_column(",\n".join(heads), overflow="fold")
-    add_numbers(table, *(column.head for column in left))
-    table.add_column("Share of\neach path\n%", overflow="fold")
+    both = document.scenario.workload.direction == "both"
+    add_numbers(table, *(_head(column, both=both) for column in left))
+    table.add_column(f"Share of\neach path\n%{' up, down' if both else ''}", overflow="fold")
     add_numbers(table, *(column.head for column in view.right))
     # no wider than needed: with ranges beside it, a path's name would not fit into 80 columns
-    shares = [path.share or 0 for run in document.runs for path in run.paths]
-    share_width = max((len(f"{100 * share:.1f}") for share in shares), default=0)
+    shares = [share for run in document.runs for path in run.paths for share in path.shares()]
+    share_width = max((len(_share(share)) for share in shares), default=0)
     for name, runs in compared(document.runs).items():
         good = ended_well(runs)
         shown = [
@@ -84,6 +85,13 @@ def comparison_table(document: Document) -> Group:
         table.add_row(_named(name, runs), *shown[0], _shares(good, share_width), *shown[1])
         table.add_row()
     return Group(table, *(Text(note) for note in _notes(document, view)))
+
+
+def _head(column: Column, *, both: bool) -> str:
+    """The head of a column; of goodput `both` ways, it names the direction."""
+    if both and column.metric == "goodput_bps":
+        return column.head.replace("\n\n", "\nup\n")
+    return column.head
 
 
 def _named(scheduler: str, runs: Sequence[Entry]) -> str:
@@ -329,6 +337,12 @@ def _notes(document: Document, view: View) -> list[str]:
     elif warmup_ns:
         notes.append(f"The first {format_time(warmup_ns)} are warm-up, and not measured.")
     notes += view.notes
+    if document.scenario.workload.direction == "both":
+        timed = "" if document.scenario.workload.kind == "bulk" else " Times count both."
+        notes.append(
+            f"Data went both ways: up to the server, down to the client.{timed} Columns without\n"
+            "a direction are of the data up."
+        )
     # of programs there is a table of the links
     notes += _link_notes(runs) if document.scenario.workload.kind != "program" else []
     alone = []
@@ -469,15 +483,19 @@ def _failures(entries: Sequence[Entry], by: Literal["scheduler", "path"], kind: 
 
 
 def _shares(runs: Sequence[Entry], width: int) -> str:
-    """A line per path: the median of its share, right-aligned in `width`, and its name."""
+    """A line per path: the medians of its shares, right-aligned in `width`, and its name."""
     if not runs:
         return "-"
     lines = []
     for index, path in enumerate(runs[0].paths):
-        share = _median([run.paths[index].share for run in runs])
-        text = "-" if share is None else f"{100 * share:.1f}"
-        lines.append(f"{text:>{width}} {path.name}")
+        of_runs = zip(*(run.paths[index].shares() for run in runs), strict=True)
+        texts = [_share(_median(each)) for each in of_runs]
+        lines.append(" ".join([*(f"{text:>{width}}" for text in texts), path.name]))
     return "\n".join(lines)
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
 
 
 def _has(runs: Sequence[Entry], column: Column) -> bool:

@@ -19,7 +19,7 @@ from mptcplab.lab import stock_package
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cost, experiment
 from mptcplab.scenario import congestion, scheduler, uncertainty
-from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
+from mptcplab.scenario.limits import WORKLOADS
 
 # Options that say how long runs are.
 _TIMES = ("duration", "warmup")
@@ -28,8 +28,6 @@ _TIMES = ("duration", "warmup")
 def advise_on(file: Path | None, options: Mapping[str, Any]) -> None:
     """Make the runs that advice needs, write it, and show it."""
     wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
-    if file is None and _has_direction(options["workload"]):
-        wanted["direction"] = options["direction"] or "down"
     request = common.request(file, wanted, single=False)
     advise.check(request)
     ccs = request.ccs if options["cc"] else congestion.names()
@@ -84,10 +82,3 @@ def _kernel(names: Sequence[str]) -> KernelBuild:
             )
         raise InputError([Problem("--kernel", "", ", ".join(names), message)])
     return experiment.kernel_by_name(name)
-
-
-def _has_direction(workload: str | None) -> bool:
-    """Whether data goes one way that is not said: most people download."""
-    kind, _, rest = (workload or WORKLOADS[0]).partition(":")
-    said = any(item.partition("=")[0].strip() == "direction" for item in rest.split(","))
-    return "direction" in WORKLOAD_KEYS.get(kind.strip(), ()) and not said

@@ -129,7 +129,7 @@ def test_the_table_lists_schedulers_without_an_effect_of_the_seed() -> None:
     # 40 Mbit/s in all are 5000 bytes per ms: a thousandth is 5 of them
     still, moved = mptcp([4000, 4002, 4004], scheduler="ecf"), mptcp([4000, 4010, 4020])
     text = table(document([*still, *moved]))
-    assert "Seeds changed nothing (less than 0.1 %), Mbit/s: ecf.\n" in text
+    assert "Seeds changed nothing (less than 0.1 %), Mbit/s: ecf. " in text
     assert "--vary 2%" in text
     assert "Seeds changed nothing" not in table(document(moved))
     assert "Seeds changed nothing" not in table(document(mptcp()))
@@ -229,6 +229,33 @@ def test_the_table_of_one_seed_has_no_ranges() -> None:
     assert "One run each, seed 1." in text
 
 
+@pytest.mark.parametrize(
+    ("width", "shown", "hidden"), [(80, "p99 KiB", "Retransmitted"), (40, "Goodput", "benefit")]
+)
+def test_what_has_no_room_is_named_and_all_else_is_whole(
+    width: int, shown: str, hidden: str
+) -> None:
+    runs = [
+        with_figures(
+            run,
+            ofo_bytes_mean=51e5 + seed * 1e6,
+            ofo_bytes_p99=5 * 10**9 + seed * 10**8,
+            aggregation_benefit=-0.25,
+        )
+        for scheduler in ("proportional", "weighted:share1=10:share2=90")
+        for seed, run in enumerate(mptcp([4000, 3000], scheduler=scheduler))
+    ]
+    made = document(runs).model_copy(update={"runs": tuple(runs)})
+    head, _, rest = table(made, width).partition("Median of 2 seeds")
+    figures, _, left_out = head.partition("No room for: ")
+    assert max(map(len, (head + rest).splitlines())) <= width
+    assert shown in figures
+    assert hidden not in figures
+    assert hidden in left_out
+    for whole in ("proportional ", "weighted:share1=10:\n", "share2=90 "):
+        assert any(line.startswith(whole.strip()) for line in figures.splitlines())
+
+
 def test_of_data_both_ways_each_direction_is_shown() -> None:
     scenario = synthetic.scenario()
     both = scenario.workload.model_copy(update={"direction": "both"})
@@ -241,9 +268,10 @@ def test_of_data_both_ways_each_direction_is_shown() -> None:
     text = table(entries.document([run], [], BUILD, scenario))
     for found in ("12.34", "80.0 72.9 fast", "20.0 27.1 slow", "up to the server"):
         assert found in text
-    assert [
-        word for word in text.splitlines()[1].split() if word in ("up", "down")
-    ] == ["up", "down"]
+    assert [word for word in text.splitlines()[1].split() if word in ("up", "down")] == [
+        "up",
+        "down",
+    ]
 
 
 def test_the_table_names_the_arithmetic_of_unusual_kernels() -> None:
@@ -252,9 +280,7 @@ def test_the_table_names_the_arithmetic_of_unusual_kernels() -> None:
     like = {"kernel_like": "amd64"}
     assert "Kernel" not in table(made.model_copy(update={"build": made.build | like}))
     other = made.model_copy(update={"build": made.build | {"kernel_like": "cloud"}})
-    assert "Kernel: computes as cloud kernels, not as amd64 ones (docs/flavours.md)." in table(
-        other
-    )
+    assert "Kernel: computes as cloud kernels, not as amd64 ones (--kernel-like)." in table(other)
 
 
 def test_the_table_has_a_row_per_scheduler_in_their_order() -> None:
@@ -392,7 +418,9 @@ def test_the_table_shows_what_the_workload_is_about(kind: str) -> None:
     assert head in text
     assert median in text
     assert "Aggregation benefit" not in text
-    assert "docs/metrics.md defines every figure." in text
+    assert "mptcplab results schema defines every figure." in " ".join(text.split())
+    # a wheel has no pages
+    assert "docs/" not in text
     assert tables.headline(kind, made.runs[1]).startswith(f"{float(median):.2f} ")
 
 

@@ -32,7 +32,7 @@ from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.mistakes import one_of
 from mptcplab.report import draw, palette
-from mptcplab.report.catalogue_tables import ruled
+from mptcplab.report.catalogue_tables import Fitted, ruled
 from mptcplab.runs import store
 from mptcplab.scenario import congestion, scheduler, uncertainty
 from mptcplab.scenario.limits import DIRECTIONS, Direction
@@ -52,6 +52,7 @@ PICTURE = "advice"
 # The shares of resamples from which the advice is called sure, or likely.
 _SURE, _LIKELY = 0.95, 0.8
 _MOST_NAMED = 4  # in a sentence
+_NAME_WIDTH = 24  # of a line of the table
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _PACKAGE = f"{package.NAME}-dkms_{__version__}_all.deb"
 _WAYS = {
@@ -93,7 +94,7 @@ def text(advice: Advice) -> str:
 def table(advice: Advice) -> Group:
     """A row per finalist: the figures, medians over the variations with the range below."""
     grid = ruled()
-    grid.add_column("Scheduler,\ncongestion\ncontrol", overflow="fold")
+    grid.add_column("Scheduler,\ncongestion\ncontrol", no_wrap=True)
     for each in advice.judged:
         figure = each.goal.figure
         head = f"{each.goal.name.capitalize()}\n\n{figure.unit}"
@@ -106,7 +107,9 @@ def table(advice: Advice) -> Group:
             mark = " *" if name in each.ranking.as_good else "  "
             cells.append(_range(standing.figure, mark) if standing else "failed")
         extra = advice.extra.get(name)
-        grid.add_row(name, *cells, "-" if extra is None else _number(extra))
+        grid.add_row(
+            draw.in_lines(name, _NAME_WIDTH), *cells, "-" if extra is None else _number(extra)
+        )
         grid.add_row()
     steady = min((each.goal.name for each in advice.judged), key=lambda name: name != "latency")
     notes = [
@@ -118,7 +121,7 @@ def table(advice: Advice) -> Group:
         f"Sent besides: data sent beyond one copy of each byte, in the runs for {steady}.",
         *(f"Failed: {line}" for line in advice.failures),
     ]
-    return Group(grid, *(Text(note) for note in notes))
+    return Group(Fitted(grid), *(Text(note) for note in notes))
 
 
 def use(advice: Advice) -> str:

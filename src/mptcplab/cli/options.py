@@ -6,7 +6,7 @@ imported when a command runs: neither help nor a mistyped option waits for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,41 @@ DEFAULT_OUT = Path("mptcplab-out")
 FILE = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
 PLACE = click.Path(path_type=Path)
+
+
+#: The sections of the help of a command with a scenario, and the parameters in each.
+_SECTIONS: Mapping[str, Sequence[str]] = {
+    "Comparison": ("scheduler", "cc", "kernel", "transport", "baseline", "axes"),
+    "Advice": ("uncertain", "count", "goals", "give_up", "quick"),
+    "Program": ("server", "listen", "time_limit"),
+    "Paths": ("path", "link", "event", "connection"),
+    "Traffic": ("workload", "direction", "start", "duration", "size", "warmup"),
+    "Hosts": ("send_buffer", "receive_buffer", "kernel_like", "sample_interval"),
+    "Seeds": ("seed", "seed_delay", "vary", "repeat"),
+    "Runs": (
+        *("jobs", "cluster", "cluster_key", "wall_limit", "disk_limit", "dry_run", "only_plan"),
+        "again",
+    ),
+    "Results": ("out", "storage", "as_json", "pcap", "decisions", "states", "expect", "junit"),
+}
+
+
+class Grouped(click.Command):
+    """A command whose help has its options in sections, by subject."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = {
+            str(parameter.name): record
+            for parameter in self.get_params(ctx)
+            if isinstance(parameter, click.Option)
+            and (record := parameter.get_help_record(ctx)) is not None
+        }
+        for title, names in _SECTIONS.items():
+            if found := [records.pop(name) for name in names if name in records]:
+                with formatter.section(title):
+                    formatter.write_dl(found)
+        with formatter.section("Others"):
+            formatter.write_dl(list(records.values()))
 
 
 def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) -> int:

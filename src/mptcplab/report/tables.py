@@ -21,7 +21,8 @@ from mptcplab.lab import choices
 from mptcplab.metrics import inference, overruled
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, UdpFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
-from mptcplab.report.catalogue_tables import RULE, add_numbers, ruled
+from mptcplab.report.catalogue_tables import RULE, Fitted, add_numbers, ruled
+from mptcplab.report.draw import in_lines
 from mptcplab.runs.entries import (
     SAME,
     Document,
@@ -35,6 +36,8 @@ from mptcplab.units import counted, format_time
 
 # A direction of a link that is used less than this carries only acknowledgments.
 _WORTH_TELLING = 0.1
+# Of a line with a scheduler's name, if it has parameters.
+_NAME_WIDTH = 20
 # Part of the time from which on it counts as all of it.
 _ALWAYS = 0.99
 
@@ -54,8 +57,8 @@ def comparison_table(document: Document) -> Group:
     """A row per scheduler and congestion control, medians over seeds with the range below; notes
     underneath.
 
-    For a scenario with connections, a row per connection. Plain ASCII; fits 80 columns whatever the
-    number of paths is.
+    For a scenario with connections, a row per connection. Plain ASCII; columns on the right give
+    way on a narrow terminal.
     """
     if document.scenario.connections:
         return _connections_table(document)
@@ -65,7 +68,7 @@ def comparison_table(document: Document) -> Group:
     heads = ["Scheduler"]
     heads += ["congestion\ncontrol"] if len({run.cc for run in document.runs}) > 1 else []
     heads += ["kernel"] if len({run.kernel for run in document.runs}) > 1 else []
-    table.add_column(",\n".join(heads), overflow="fold")
+    table.add_column(",\n".join(heads), no_wrap=True)
     both = document.scenario.workload.direction == "both"
     add_numbers(table, *(_head(column, both=both) for column in left))
     table.add_column(f"Share of\neach path\n%{' up, down' if both else ''}", overflow="fold")
@@ -84,7 +87,7 @@ def comparison_table(document: Document) -> Group:
         ]
         table.add_row(_named(name, runs), *shown[0], _shares(good, share_width), *shown[1])
         table.add_row()
-    return Group(table, *(Text(note) for note in _notes(document, view)))
+    return Group(Fitted(table), *(Text(note) for note in _notes(document, view)))
 
 
 def _head(column: Column, *, both: bool) -> str:
@@ -97,7 +100,8 @@ def _head(column: Column, *, both: bool) -> str:
 def _named(scheduler: str, runs: Sequence[Entry]) -> str:
     """A scheduler, and how many of its runs ended well, if not all did."""
     good = len(ended_well(runs))
-    return scheduler if good == len(runs) else f"{scheduler}\n{good} of {len(runs)} ok"
+    name = in_lines(scheduler, _NAME_WIDTH)
+    return name if good == len(runs) else f"{name}\n{good} of {len(runs)} ok"
 
 
 @dataclass(frozen=True)
@@ -141,8 +145,8 @@ def best_first(document: Document) -> list[TableFigure]:
 def _connections_table(document: Document) -> Group:
     """For each scheduler, the figures of each connection, and of all together."""
     table = ruled()
-    table.add_column("Scheduler", overflow="fold")
-    table.add_column("Connection", overflow="fold")
+    table.add_column("Scheduler", no_wrap=True)
+    table.add_column("Connection", no_wrap=True)
     heads = ("Goodput\n\nMbit/s", "In common\ntime\nMbit/s", "Share\n\n%", "Round\ntrip\nms")
     add_numbers(table, *heads, "Retrans-\nmitted\npackets")
     for scheduler, runs in compared(document.runs).items():
@@ -155,7 +159,7 @@ def _connections_table(document: Document) -> Group:
             mine = [run.connections[index] for run in good]
             table.add_row(
                 name if not index else "",
-                f"{first.name}\n{how(first)}",
+                f"{first.name}\n{in_lines(how(first), _NAME_WIDTH)}",
                 _spread([one.goodput_bps for one in mine], MBIT, 4),
                 _spread([one.common_goodput_bps for one in mine], MBIT, 4),
                 _spread([one.share for one in mine], 0.01, 3),
@@ -170,7 +174,7 @@ def _connections_table(document: Document) -> Group:
             _spread([run.metrics.retransmitted_packets for run in good], 1, 1),
         )
         table.add_row()
-    return Group(table, *(Text(note) for note in _connection_notes(document)))
+    return Group(Fitted(table, 3), *(Text(note) for note in _connection_notes(document)))
 
 
 def how(connection: ConnectionFigures) -> str:
@@ -225,10 +229,10 @@ def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
             )
 
 
-def link_table(found: Sequence[LinkFigures]) -> Table:
+def link_table(found: Sequence[LinkFigures]) -> Fitted:
     """What each direction of some links carried, of whatever protocol, a row each."""
     table = ruled()
-    table.add_column("Path or link,\ndirection")
+    table.add_column("Path or link,\ndirection", no_wrap=True)
     heads = ("Carried\nMbit/s", "Used\n%", "In queue\nmean ms", "Dropped\npackets", "Lost\npackets")
     add_numbers(table, *heads)
     for link in found:
@@ -242,17 +246,17 @@ def link_table(found: Sequence[LinkFigures]) -> Table:
                 (link.lost_packets, 1, 0),
             ),
         )
-    return table
+    return Fitted(table)
 
 
 #: A row of a table of UDP: what it is called, and its figures.
 UdpRow = tuple[str, UdpFigures]
 
 
-def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
+def udp_table(head: str, found: Sequence[UdpRow]) -> Fitted:
     """What each direction of some flows of UDP carried, a row each, named under `head`."""
     table = ruled()
-    table.add_column(head)
+    table.add_column(head, no_wrap=True)
     heads = (
         *("Payload\n\nMbit/s", "Share\n\n%", "Sent\n\npackets", "Lost\n\npackets"),
         *("Delay\nmedian\nms", "Delay\np95\nms", "Delay\nmax\nms", "Re-\nordered\npackets"),
@@ -273,7 +277,7 @@ def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
             # of the other packets: the alike ones may be lost, too, or overtake and be overtaken
             lost, reordered = (each if each == "-" else f">={each}" for each in (lost, reordered))
         table.add_row(name, payload, share, sent, lost, *delays, reordered)
-    return table
+    return Fitted(table)
 
 
 def udp_notes(found: Sequence[UdpRow]) -> list[str]:
@@ -340,7 +344,7 @@ def _notes(document: Document, view: View) -> list[str]:
     if document.scenario.workload.direction == "both":
         timed = "" if document.scenario.workload.kind == "bulk" else " Times count both."
         notes.append(
-            f"Data went both ways: up to the server, down to the client.{timed} Columns without\n"
+            f"Data went both ways: up to the server, down to the client.{timed} Columns without "
             "a direction are of the data up."
         )
     # of programs there is a table of the links
@@ -376,7 +380,7 @@ def _kernel_note(document: Document) -> list[str]:
         notes = [f"{'Kernels' if several else 'Kernel'}: {name} ({document.build['kernel']})."]
     if like != choices.DEFAULT_FLAVOUR:
         usual = choices.DEFAULT_FLAVOUR
-        notes.append(f"Kernel: computes as {like} kernels, not as {usual} ones (docs/flavours.md).")
+        notes.append(f"Kernel: computes as {like} kernels, not as {usual} ones (--kernel-like).")
     return notes
 
 
@@ -390,7 +394,7 @@ def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str
     if not names:
         return []
     return [
-        f"Seeds changed nothing (less than 0.1 %), {view.text}: {', '.join(names)}.\n"
+        f"Seeds changed nothing (less than 0.1 %), {view.text}: {', '.join(names)}. "
         "With --vary 2% each seed draws paths around those given: independent samples."
     ]
 
@@ -407,7 +411,7 @@ def _alike(runs: Sequence[Entry]) -> Iterator[str]:
         paths = [path for run in runs if run.label in names for path in run.paths]
         if all((path.limited_by_cwnd or 0) > _ALWAYS for path in paths):
             yield (
-                "Every congestion window was full, which leaves them no choice. Messages do:\n"
+                "Every congestion window was full, which leaves them no choice. Messages do: "
                 "--workload cbr:size=8KB,rate=5mbit, for one."
             )
 
@@ -450,7 +454,7 @@ def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]
     if not lines:
         return []
     return [
-        f"Difference from {reference} with the same seed, {view.text}: median, 95 % bootstrap\n"
+        f"Difference from {reference} with the same seed, {view.text}: median, 95 % bootstrap "
         f"interval, Wilcoxon's p adjusted for all pairs:{''.join(lines)}"
     ]
 

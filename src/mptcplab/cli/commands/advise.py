@@ -28,7 +28,7 @@ from mptcplab.cli import options
 from mptcplab.scenario import option_keys
 
 
-@click.command("advise", help=__doc__)
+@click.command("advise", cls=options.Grouped, help=__doc__)
 @options.scenario_file
 @click.option(
     "--uncertain",

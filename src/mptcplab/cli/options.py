@@ -35,7 +35,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "Comparison": ("scheduler", "cc", "kernel", "transport", "baseline", "axes"),
     "Advice": ("uncertain", "count", "goals", "give_up", "quick"),
     "Program": ("server", "listen", "time_limit"),
-    "Paths": ("path", "link", "event", "connection"),
+    "Paths": ("path", "path_from", "link", "event", "connection"),
     "Traffic": ("workload", "direction", "start", "duration", "size", "warmup"),
     "Hosts": ("send_buffer", "receive_buffer", "kernel_like", "sample_interval"),
     "Seeds": ("seed", "seed_delay", "vary", "repeat"),
@@ -260,6 +260,13 @@ _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
         "them for one direction (up.rate, down.delay, ...); docs/scenario.md lists all. "
         f"PRESET[:KEY=VALUE,...] is short for a path named like its preset. Up to {MAX_PATHS}.",
     ),
+    "path_from": click.option(
+        "--path-from",
+        multiple=True,
+        metavar="NAME:FILE[,FILE...][,KEY=VALUE...]",
+        help="A path as measured: JSON of speedtest-cli, of Ookla's speedtest or of iperf3, or the "
+        "output of ping; several files for one link, and keys as of --path; docs/advise.md.",
+    ),
     "event": click.option(
         "--event",
         "-e",
@@ -328,7 +335,8 @@ program_options = _together(
     click.option("--time-limit", help="End the program after this virtual time, e.g. 30s.  [600s]"),
     scheduler_option,
     scenario_options(
-        *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer"),
+        *("path", "path_from", "link", "event", "cc", "transport"),
+        *("send_buffer", "receive_buffer"),
         *("seed_delay", "vary", "kernel", "kernel_like", "sample_interval", "seed", "out"),
         *("wall_limit", "disk_limit", "only_plan"),
     ),

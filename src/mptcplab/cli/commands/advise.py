@@ -90,7 +90,7 @@ from mptcplab.scenario import option_keys
     "Directory for the runs, the picture and the document; runs found there are reused.",
 )
 # it chooses schedulers, congestion controls and seeds itself
-@options.scenario_options("path", "link", "event")
+@options.scenario_options("path", "path_from", "link", "event")
 @options.scenario_options(
     *("direction", "start", "duration", "warmup"),
     *("send_buffer", "receive_buffer", "seed_delay", "sample_interval", "kernel"),

@@ -64,7 +64,8 @@ class Reason:
     `kind` is a state of module `sender_states` in small letters, where `cwnd` is replaced by what
     made the window small: `losses`, `timeout` or `growth`; or it is `event`, `others`, `cross`,
     `headers` or `duplicates`. `path` is the name of a shared link where that limits its paths.
-    `idle` is the fraction of the time for which the link was idle for this reason.
+    `idle` is the fraction of the time for which the link was idle for this reason, `behind` the
+    path whose data all other data waited for, if that filled a buffer.
     """
 
     kind: str
@@ -72,6 +73,7 @@ class Reason:
     bps: float
     idle: float | None
     text: str
+    behind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -237,10 +239,12 @@ def of_run(
             share = idle_bps / can_bps if can_bps else 0.0
             text = f"{place.title} was idle {_percent(share)} of the time because "
             text += _why(kind, scenario, flow, place)
+            behind = None
             if kind in _FULL_BUFFERS:
                 then = place.cause(causes, delayed=False) == kind
-                text += _held_up_by(scenario, blocking, troubled, then)
-            reasons.append(Reason(kind, name, idle_bps, share, text))
+                behind, why = _held_up_by(scenario, blocking, troubled, then)
+                text += why
+            reasons.append(Reason(kind, name, idle_bps, share, text, behind))
     both = scenario.workload.direction == "both"
     replies = ", acknowledgments of the other direction" if both else ""
     text = f"headers of packets{replies}, and TCP's retransmissions"
@@ -553,28 +557,25 @@ def _held_up_by(
     blocking: npt.NDArray[np.int64],
     troubled: npt.NDArray[np.bool_],
     then: npt.NDArray[np.bool_],
-) -> str:
-    """The path whose data the data of all others waited for, much of the time.
+) -> tuple[str | None, str]:
+    """The path whose data the data of all others waited for, much of the time, and a text on it.
 
     Data lost on a path in trouble may arrive over another one, which then ends the wait: so the
     path in trouble is named first.
     """
     if not then.any():
-        return ""
+        return None, ""
     in_trouble = troubled[:, then].mean(axis=1)
     waited_for = [float((blocking[then] == path).mean()) for path in range(len(scenario.paths))]
     worst, slowest = int(in_trouble.argmax()), int(np.argmax(waited_for))
     if in_trouble[worst] >= _TROUBLED_MUCH:
-        return (
-            f", while path {scenario.paths[worst].name} had an event or a retransmission timeout "
-            f"{_percent(float(in_trouble[worst]))} of that time"
-        )
+        name, share = scenario.paths[worst].name, _percent(float(in_trouble[worst]))
+        text = f", while path {name} had an event or a retransmission timeout {share} of that time"
+        return name, text
     if waited_for[slowest] < _BLOCKED_MUCH:
-        return ""
-    return (
-        f", blocked by segments on path {scenario.paths[slowest].name} "
-        f"{_percent(waited_for[slowest])} of that time"
-    )
+        return None, ""
+    name, share = scenario.paths[slowest].name, _percent(waited_for[slowest])
+    return name, f", blocked by segments on path {name} {share} of that time"
 
 
 def _duplicate_bytes(flow: Flow) -> int:

@@ -34,6 +34,7 @@ from mptcplab.runs.runner import QUIET, Runner, Show, calling
 from mptcplab.runs.sweep import How
 from mptcplab.scenario import congestion, resolve, scheduler
 from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.limits import Direction
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import Request
 
@@ -91,12 +92,19 @@ class Run:
         """What happened over time, one row per bin of each series: `series.COLUMNS`."""
         return series.to_table(store.read_series(self.directory))
 
-    def explain(self, connection: str | None = None) -> explain.Explanation:
+    def explain(
+        self, connection: str | None = None, direction: Direction = "up"
+    ) -> explain.Explanation:
         """Why it did not reach the sum of its paths; `.text()` is for reading.
 
-        Of several connections, name one; raises InputError if none of that name is there.
+        Of several connections, name one; raises InputError if none of that name is there. Of data
+        both ways, `direction` is explained.
         """
-        found = {each.connection: each for each in explain.explain(self.directory)}
+        found = {
+            each.connection: each
+            for each in explain.explain(self.directory)
+            if each.direction in (None, direction)
+        }
         if connection not in found:
             names = ", ".join(str(name) for name in found)
             accepted = "the run has one, without a name" if None in found else f"one of {names}"

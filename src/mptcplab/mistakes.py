@@ -42,7 +42,7 @@ class Mistakes:
         place = (*self._prefix, *place)
         self._bad.add(place)
         own = place in self.flags and place[0] not in LISTS
-        key = "" if own else _shown_place(place)
+        key = "" if own else _shown_place(self._by_name(place) if flag else place)
         text = shown(self._value(place) if value is ABSENT else value)
         problem = Problem(flag or self.source, key, text, message)
         if problem not in self._problems:
@@ -76,6 +76,17 @@ class Mistakes:
         """Raise InputError if there is any mistake."""
         if self._problems:
             raise InputError(self._problems)
+
+    def _by_name(self, place: Place) -> Place:
+        """The same place as flags have it: by the name in a table of a list, not by its number."""
+        match place:
+            case (str(key), int(number), str(inner), *rest) if inner != "name":
+                name = self._value((key, number, "name"))
+                tables = self.data.get(key)
+                names = [self._value((key, at, "name")) for at in range(len(tables or ()))]
+                if isinstance(name, str) and name and names.count(name) == 1:
+                    return (key, name, inner, *rest)
+        return place
 
     def _value(self, place: Place) -> object:
         value: Any = self.data if place else ABSENT

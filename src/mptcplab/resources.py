@@ -26,3 +26,8 @@ EXPERIMENTS: Final = _ROOT / "experiments"
 DOCS: Final = _ROOT / "docs"
 #: Only in a wheel.
 PREBUILT: Final = _PACKED / "prebuilt"
+
+
+def page(name: str, says: str) -> str:
+    """A sentence on a page of docs/; nothing in a wheel, which has no pages."""
+    return f"docs/{name} {says}." if (DOCS / name).is_file() else ""

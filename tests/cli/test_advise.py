@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,9 @@ def test_advice_is_text_and_document_and_runs_once(lab_kernel: KernelBuild, tmp_
     # there are so few that the first stage has all of them
     first = "stage 1 of 5, congestion controls: 1 with minrtt and default, variations: 2"
     assert f"{first}: {RUNS} runs\n" in done.stderr
-    assert "of 5" not in done.stderr.partition("1 of 5")[2]
-    assert len(list(out.glob("runs/*"))) == RUNS
+    assert not re.search("[2-4] of 5", done.stderr)
+    # and of minrtt with the package's adapter, if a kernel for that is built
+    assert len(list(out.glob("runs/*"))) in (RUNS, RUNS + 8)
 
     document = json.loads((out / "advice.json").read_text())
     assert document["build"]["kernel"] == lab_kernel.id

@@ -157,3 +157,18 @@ def test_each_of_several_connections_has_what_others_had_as_a_reason(
         assert others.bps == pytest.approx(other.goodput_bps, rel=0.01)
         assert f"link bottleneck carried the data of others: {other.connection} " in others.text
         assert any("The queue of link bottleneck held packets" in fact for fact in mine.facts)
+
+
+def test_data_both_ways_is_explained_in_each_direction(run_scenario: RunScenario) -> None:
+    paths = ("wifi:delay=10ms,up.rate=5mbit,down.rate=20mbit", LTE)
+    up, down = every(run_scenario, *paths, direction="both")
+    assert (up.direction, down.direction) == ("up", "down")
+    assert (up.capacity_bps, down.capacity_bps) == (25e6, 40e6)
+    for found in (up, down):
+        assert f"seed 1, data {found.direction}: " in found.text()
+        parts = sum(reason.bps for reason in found.reasons)
+        assert found.capacity_bps - found.goodput_bps == pytest.approx(
+            parts + found.not_explained_bps
+        )
+        assert abs(found.not_explained_bps) < 0.02 * found.capacity_bps
+    assert up.goodput_bps != down.goodput_bps

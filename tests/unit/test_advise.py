@@ -49,14 +49,16 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
         effort: Effort = SMALL,
         only: Sequence[Name] = (),
         give_up: Sequence[GivenUp] = (),
-        direction: str | None = None,
         kernel: KernelBuild = KERNEL,
+        **more: Any,
     ) -> Advice:
         pretend(gives if isinstance(gives, FakeKernel) else FakeKernel(gives), monkeypatch)
-        request = from_flags(Flags(path=PATHS, scheduler=schedulers, direction=direction))
+        flags = {key: more[key] for key in more.keys() & {"path", "direction"}}
+        request = from_flags(Flags(**{"path": PATHS, "scheduler": schedulers, **flags}))
         question = Question(request, ccs, parse([], request.base), effort, only, give_up)
         out = tmp_path / "-".join(give_up)
-        return advise.advise(question, Rig(kernel, GUEST), Runner(out), lambda _text: None)
+        rig, runner, there = Rig(kernel, GUEST), Runner(out), more.get("with_adapter")
+        return advise.advise(question, rig, runner, lambda _text: None, there)
 
     return asked
 
@@ -114,6 +116,82 @@ def with_copies_or_without(scenario: Scenario) -> Given:
     return Given(66, 10, 200)
 
 
+def test_each_place_has_its_best_with_the_gain_and_never_a_worse_one(ask: Ask) -> None:
+    def gives(scenario: Scenario) -> Given:
+        prompt = {"default": 30, "minrtt": 12, "burst": 20, "first": 21, "redundant": 8}
+        slow = scenario.scheduler.name == "first"
+        copies = 1.0 if scenario.scheduler.name == "redundant" else 0.0
+        cc = 5 if scenario.cc == "bbr" else 0
+        delay_ms = prompt.get(scenario.scheduler.name, 30) - cc
+        return Given(40 if slow else 60, delay_ms, 200, copies)
+
+    found = ask(
+        gives,
+        schedulers="default,minrtt,burst,first,redundant",
+        ccs=("cubic", "bbr", "olia"),
+        effort=LARGE,
+    )
+    assert {place: found.best_at(place) for place in ("today", "package", "router")} == {
+        "today": "default, bbr",
+        "package": "minrtt, bbr",
+        "router": "burst, bbr",
+    }
+    words = said(found).partition("What you can have, with its gain over default with cubic")[2]
+    assert (
+        "Today, with an unmodified kernel: default with bbr (sysctl -w net.mptcp.scheduler=default "
+        "net.ipv4.tcp_congestion_control=bbr). Throughput: "
+    ) in words
+    assert "Latency: 25.0 ms (-5.00)." in words
+    assert "Latency: 7.00 ms (-23.0)." in words
+    assert "mptcplab kernel build --engine-only --name plain, then the same command" in words
+    assert "With OpenMPTCProuter: the scheduler bpf_burst (burst here) with bbr." in words
+    assert "Latency: 15.0 ms (-15.0)." in words
+    assert "first with" not in words
+    assert "redundant with cubic (sends 100 % more)" not in words
+    assert advise_report.document(found)["places"]["router"] == "burst, bbr"
+
+
+def test_the_package_is_measured_with_its_adapter_where_it_is_built(ask: Ask) -> None:
+    plain = replace(KERNEL, id="k2", variant=ENGINE_ONLY, name="plain")
+    prompt = {"default": 30.0, "minrtt": 10.0}
+
+    def gives(scenario: Scenario) -> Given:
+        return Given(60, prompt[scenario.scheduler.name], 200)
+
+    few: dict[str, Any] = {**FEW, "schedulers": "default,minrtt"}
+    words = said(ask(gives, with_adapter=plain, **few))
+    assert "With the package mptcplab-schedulers: minrtt with cubic." in words
+    assert "Measured with the package's adapter." in words
+    assert "It is worse" not in words
+
+
+def test_what_sends_twice_says_so_in_every_list(ask: Ask) -> None:
+    def gives(scenario: Scenario) -> Given:
+        quick = scenario.scheduler.name in ("minrtt", "redundant")
+        copies = 1.0 if scenario.scheduler.name == "redundant" else 0.0
+        return Given(60, 10 if quick else 30, 200, copies)
+
+    words = said(ask(gives, schedulers="default,minrtt,redundant", **FEW))
+    assert "As good, but less simple: redundant with cubic (sends 100 % more)." in words
+
+
+def test_the_direction_and_all_that_is_given_of_paths_is_echoed(ask: Ask) -> None:
+    paths = (
+        "wifi:up.rate=20mbit,down.rate=50mbit,delay=10ms,up.loss=1%",
+        "lte:20mbit,40ms,loss=0.5%",
+    )
+    down = said(ask(all_the_same, path=paths, direction="down"))
+    assert down.startswith(
+        "Data goes down, to the client; --direction changes this. Paths: wifi 50mbit, 10ms, "
+        "up.rate=20mbit, up.loss=1%; lte 20mbit, 40ms, loss=0.5%; each value"
+    )
+    up = said(ask(all_the_same, path=paths))
+    assert up.startswith(
+        "Data goes up, to the server; --direction changes this. Paths: wifi 20mbit, 10ms, loss=1%, "
+        "down.rate=50mbit, down.loss=0%; lte"
+    )
+
+
 def test_what_sends_copies_or_costs_goodput_is_not_for_all(ask: Ask) -> None:
     found = ask(with_copies_or_without, schedulers="default,minrtt,redundant", **FEW)
     best, second, third = found.overall
@@ -129,7 +207,7 @@ def test_what_sends_copies_or_costs_goodput_is_not_for_all(ask: Ask) -> None:
         "cubic 300 ms, redundant with cubic 100 ms). redundant with cubic costs too much of "
         "throughput and data."
     ) in words
-    assert "For this it sends 100 % more than necessary." in words
+    assert "It sends 100 % more than necessary, which a metered link charges." in words
 
 
 def test_what_is_given_up_does_not_count(ask: Ask) -> None:
@@ -146,8 +224,8 @@ def test_what_is_given_up_does_not_count(ask: Ask) -> None:
 
 def test_worse_than_the_reference_in_one_goal_is_not_for_all(ask: Ask) -> None:
     def gives(scenario: Scenario) -> Given:
-        # a tenth may be lost, no more: 330 of 300 ms
-        longest = {"default": 300, "minrtt": 331, "blest": 329}[scenario.scheduler.name]
+        # 2 % is the margin: 306 of 300 ms
+        longest = {"default": 300, "minrtt": 307, "blest": 305}[scenario.scheduler.name]
         prompt = {"default": 30, "minrtt": 10, "blest": 15}[scenario.scheduler.name]
         return Given(60, prompt, longest)
 

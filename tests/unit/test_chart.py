@@ -65,6 +65,26 @@ def test_the_chart_has_a_panel_per_scheduler_with_the_first_seed(tmp_path: Path)
     assert str(missing) in str(raised.value)
 
 
+def test_data_both_ways_has_a_panel_for_each_direction(tmp_path: Path) -> None:
+    scenario = synthetic.scenario(scheduler="default", duration_ns=10 * SECOND)
+    both = scenario.workload.model_copy(update={"direction": "both"})
+    scenario = scenario.model_copy(update={"workload": both})
+    slower = scenario.paths[0].up.model_copy(update={"rate_bps": 20_000_000})
+    fast = scenario.paths[0].model_copy(update={"down": slower})
+    scenario = scenario.model_copy(update={"paths": (fast, *scenario.paths[1:])})
+    made = document([ok(scenario, FAST, SLOW, out_dir=tmp_path)])
+    made = made.model_copy(update={"scenario": scenario})
+    _, svg = comparison_chart.write_chart(made, tmp_path)
+    for text in (
+        "default, seed 1, data up",
+        "default, seed 1, data down",
+        "fast, link 40 up, 20 down",
+        "slow, link 10 Mbit/s",
+        "dashed: links (together 50 up, 30 down)",
+    ):
+        assert f">{text}</text>" in svg.read_text()
+
+
 def test_names_wider_than_the_picture_are_in_lines(tmp_path: Path) -> None:
     name = "raven:lower1_permille=100:upper1_permille=99999:lower_permille=12:aging=off"
     first, second = charted(tmp_path).runs

@@ -65,6 +65,30 @@ def test_every_command_is_found_and_no_other() -> None:
     assert "No such command 'fetch'" in missing.output
 
 
+@pytest.mark.parametrize("name", ["run", "compare", "advise", "exec", "shell"])
+def test_help_with_many_options_is_in_sections(name: str) -> None:
+    text = CliRunner().invoke(cli, [name, "--help"], terminal_width=80).output
+    heads = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert {"Comparison:", "Paths:", "Hosts:", "Seeds:", "Runs:", "Results:"} <= set(heads)
+    # nothing is left that belongs to a section
+    assert text.partition("Others:\n")[2].split() == [
+        "-h,",
+        "--help",
+        "Show",
+        "this",
+        "message",
+        "and",
+        "exit.",
+    ]
+    shown = [
+        option.opts[-1]
+        for option in load(name).params
+        if isinstance(option, click.Option) and not option.hidden
+    ]
+    for option in shown:
+        assert option in text
+
+
 @pytest.mark.parametrize(
     "command", [["run"], ["compare"], ["exec", "--", "true"]], ids=lambda c: c[0]
 )

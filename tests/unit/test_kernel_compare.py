@@ -235,7 +235,7 @@ def test_the_largest_differences_are_shown_first() -> None:
     assert lines[5] == ["Figure", "in", "most", "in", "old", "old", "Change"]
     assert lines[7:] == [["goodput_bps", "2", "much", "20", "Mbit/s", "10", "Mbit/s", "-50", "%"]]
     assert [*terminal.lines(made)] == [
-        "all figures: --json or the document; docs/metrics.md defines them",
+        "all figures: --json or the document; mptcplab results schema defines them",
         "* decides by random numbers, which depend on the build of the kernel",
         "skipped: 2 scenarios: old lacks ecf",
         "old (k1) and old (k1): of 3 scenarios, 0 same, 2 differ, 0 of these in packets, "

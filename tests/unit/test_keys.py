@@ -81,8 +81,6 @@ def said(key: str) -> tuple[str, str]:
 def test_an_option_says_of_its_key_what_the_model_says(command: str) -> None:
     # what these mean there is not what they mean in a file
     own = {"compare": {"scheduler"}, "advise": {"scheduler", "cc", "seed"}}.get(command, set())
-    # without a FILE, advise is about data to the client
-    defaults = {"advise": {"direction": "down, or as in FILE"}}.get(command, {})
     options = {
         str(each.name): each.to_info_dict()["help"]
         for each in load(command).params
@@ -93,7 +91,7 @@ def test_an_option_says_of_its_key_what_the_model_says(command: str) -> None:
         text, default = said(key)
         text = {"scheduler": "Packet scheduler", "cc": "Congestion control of every"}.get(key, text)
         assert options[key].startswith(text.removesuffix("."))
-        assert options[key].endswith(f".  [{defaults.get(key, default)}]")
+        assert options[key].endswith(f".  [{default}]")
 
 
 def test_every_flag_with_the_name_of_a_key_is_described_once() -> None:

@@ -333,8 +333,15 @@ def test_data_to_the_client_is_measured_there() -> None:
     assert [path["goodput_bps"] for path in result.paths] == [32e6, 8e6]
     # both at once: the client's figures are those of data to the server
     client.connection["delivered_bytes"] = server.connection["delivered_bytes"] // 2
-    both = run_metrics(directed("both", scenario), client, server, synthetic.guest()).metrics
+    # and the first path carries all to the client
+    client.subflow["received_bytes"] = np.where(
+        client.subflow["n"] == client.subflow["n"].min(), server.subflow["received_bytes"], 0
+    )
+    found = run_metrics(directed("both", scenario), client, server, synthetic.guest())
+    both = found.metrics
     assert (both["goodput_bps"], both["goodput_down_bps"]) == (40e6, 20e6)
+    assert [path.shares() for path in found.paths] == [(0.8, 1.0), (0.2, 0.0)]
+    assert [path.goodput_down_bps for path in found.paths] == [32e6, 0]
 
 
 def directed(direction: str, scenario: Scenario) -> Scenario:
@@ -637,8 +644,10 @@ def test_metrics_are_those_of_the_schema_and_ready_for_json() -> None:
     # the benefit takes further runs
     computed = TransportFigures.model_fields.keys() - {"aggregation_benefit"}
     assert result.metrics.model_fields_set == computed
+    # of data both ways
+    both = {"goodput_down_bps", "share_down"}
     for path in result.paths:
-        assert path.model_fields_set == PathFigures.model_fields.keys()
+        assert path.model_fields_set == PathFigures.model_fields.keys() - both
     for part in (result.metrics, *result.paths):
         assert json.loads(json.dumps(part.model_dump(), allow_nan=False)) == dict(part)
 

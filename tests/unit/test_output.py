@@ -95,7 +95,7 @@ def test_names_are_printed_as_bytes_and_unknown_characters_as_numbers(
     assert b"/\xff\\u0411/" in shown.read_bytes()
     status, told = called(shown, "run", "--path", os.fsdecode(b"a:trace=\xff.csv"), "--plan")
     assert status == 2
-    assert r'path[1].trace = "\udcff.csv": not UTF-8 text' in told
+    assert r'path.a.trace = "\udcff.csv": not UTF-8 text' in told
 
 
 def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:

@@ -186,11 +186,14 @@ def test_a_preset_leaves_no_trace_in_the_key_of_a_run() -> None:
             "zzz",
             f'"zzz": no colon after the name, and it is not the name of a preset; presets: {ALL};',
         ),
-        ("lte:1mbit", 'path[1].delay: missing; every path has a delay, e.g. "10ms", or a preset, '),
-        ("home:delay=1ms", "path[1].rate: missing; every path has a rate, e.g."),
-        ("lte:dely=1ms", 'path[1].dely = "1ms": unknown key; did you mean "delay"? accepted'),
-        ("lte:jitter=11ms", 'path[1].jitter = "11ms": more than the delay of 10500us;'),
-        ("lte:rate=1", 'path[1].rate = "1": no unit; a rate is'),
+        (
+            "lte:1mbit",
+            'path.lte.delay: missing; every path has a delay, e.g. "10ms", or a preset, ',
+        ),
+        ("home:delay=1ms", "path.home.rate: missing; every path has a rate, e.g."),
+        ("lte:dely=1ms", 'path.lte.dely = "1ms": unknown key; did you mean "delay"? accepted'),
+        ("lte:jitter=11ms", 'path.lte.jitter = "11ms": more than the delay of 10500us;'),
+        ("lte:rate=1", 'path.lte.rate = "1": no unit; a rate is'),
     ],
 )
 def test_a_mistake_in_a_flag_is_named(text: str, line: str) -> None:

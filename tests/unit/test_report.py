@@ -35,6 +35,7 @@ def ok(scenario: Scenario, *flows: Flow, out_dir: Path | None = None, **options:
     directory = f"runs/{scenario.scheduler.label}-{scenario.seed}"
     if out_dir:
         (out_dir / directory).mkdir(parents=True)
+        synthetic.write(client, out_dir / directory / "client.samples")
         synthetic.write(server, out_dir / directory / "server.samples")
     measured = run_metrics(scenario, client, server, synthetic.guest())
     return entries.run_entry(scenario, measured, virtual_s=10.0, wall_s=0.5, directory=directory)
@@ -128,7 +129,7 @@ def test_the_table_lists_schedulers_without_an_effect_of_the_seed() -> None:
     # 40 Mbit/s in all are 5000 bytes per ms: a thousandth is 5 of them
     still, moved = mptcp([4000, 4002, 4004], scheduler="ecf"), mptcp([4000, 4010, 4020])
     text = table(document([*still, *moved]))
-    assert "Seeds changed nothing (less than 0.1 %), Mbit/s: ecf.\n" in text
+    assert "Seeds changed nothing (less than 0.1 %), Mbit/s: ecf. " in text
     assert "--vary 2%" in text
     assert "Seeds changed nothing" not in table(document(moved))
     assert "Seeds changed nothing" not in table(document(mptcp()))
@@ -228,15 +229,58 @@ def test_the_table_of_one_seed_has_no_ranges() -> None:
     assert "One run each, seed 1." in text
 
 
+@pytest.mark.parametrize(
+    ("width", "shown", "hidden"), [(80, "p99 KiB", "Retransmitted"), (40, "Goodput", "benefit")]
+)
+def test_what_has_no_room_is_named_and_all_else_is_whole(
+    width: int, shown: str, hidden: str
+) -> None:
+    runs = [
+        with_figures(
+            run,
+            ofo_bytes_mean=51e5 + seed * 1e6,
+            ofo_bytes_p99=5 * 10**9 + seed * 10**8,
+            aggregation_benefit=-0.25,
+        )
+        for scheduler in ("proportional", "weighted:share1=10:share2=90")
+        for seed, run in enumerate(mptcp([4000, 3000], scheduler=scheduler))
+    ]
+    made = document(runs).model_copy(update={"runs": tuple(runs)})
+    head, _, rest = table(made, width).partition("Median of 2 seeds")
+    figures, _, left_out = head.partition("No room for: ")
+    assert max(map(len, (head + rest).splitlines())) <= width
+    assert shown in figures
+    assert hidden not in figures
+    assert hidden in left_out
+    for whole in ("proportional ", "weighted:share1=10:\n", "share2=90 "):
+        assert any(line.startswith(whole.strip()) for line in figures.splitlines())
+
+
+def test_of_data_both_ways_each_direction_is_shown() -> None:
+    scenario = synthetic.scenario()
+    both = scenario.workload.model_copy(update={"direction": "both"})
+    scenario = scenario.model_copy(update={"workload": both})
+    run = with_figures(ok(scenario, FAST, SLOW), goodput_down_bps=12.34e6)
+    fast, slow = run.paths
+    fast = fast.model_copy(update={"goodput_down_bps": 9e6, "share_down": 0.729})
+    slow = slow.model_copy(update={"goodput_down_bps": 3.34e6, "share_down": 0.271})
+    run = run.model_copy(update={"paths": (fast, slow)})
+    text = table(entries.document([run], [], BUILD, scenario))
+    for found in ("12.34", "80.0 72.9 fast", "20.0 27.1 slow", "up to the server"):
+        assert found in text
+    assert [word for word in text.splitlines()[1].split() if word in ("up", "down")] == [
+        "up",
+        "down",
+    ]
+
+
 def test_the_table_names_the_arithmetic_of_unusual_kernels() -> None:
     made = document(mptcp())
     assert "Kernel" not in table(made)
     like = {"kernel_like": "amd64"}
     assert "Kernel" not in table(made.model_copy(update={"build": made.build | like}))
     other = made.model_copy(update={"build": made.build | {"kernel_like": "cloud"}})
-    assert "Kernel: computes as cloud kernels, not as amd64 ones (docs/flavours.md)." in table(
-        other
-    )
+    assert "Kernel: computes as cloud kernels, not as amd64 ones (--kernel-like)." in table(other)
 
 
 def test_the_table_has_a_row_per_scheduler_in_their_order() -> None:
@@ -374,7 +418,9 @@ def test_the_table_shows_what_the_workload_is_about(kind: str) -> None:
     assert head in text
     assert median in text
     assert "Aggregation benefit" not in text
-    assert "docs/metrics.md defines every figure." in text
+    assert "mptcplab results schema defines every figure." in " ".join(text.split())
+    # a wheel has no pages
+    assert "docs/" not in text
     assert tables.headline(kind, made.runs[1]).startswith(f"{float(median):.2f} ")
 
 

@@ -105,6 +105,24 @@ def test_the_charts_of_a_comparison_have_its_figures(tmp_path: Path) -> None:
     assert "Retransmitted packets" not in titles
 
 
+def test_data_both_ways_has_charts_of_each_direction(tmp_path: Path) -> None:
+    both = stored.scenario().workload.model_copy(update={"direction": "both"})
+    for name, flow in (("default", FAST), ("blest", Flow(8000))):
+        named = stored.scenario(scheduler=name).model_copy(update={"workload": both})
+        stored.keep(tmp_path, named, flow, SLOW)
+    _, (charts_,) = charts_of(collect([tmp_path]))
+    titles = [chart.title for chart in charts_]
+    for title in (
+        "Goodput up",
+        "Share of each path, data up",
+        "Goodput over time, default, data up",
+        "Goodput over time, default, data down",
+    ):
+        assert title in titles
+    assert "Goodput" not in titles
+    assert "default, seed 1, data up" not in titles
+
+
 def test_bursts_above_the_links_are_cut_off_and_said(tmp_path: Path) -> None:
     # 72 Mbit/s over links of 50: more than 57.5 is cut off, on one scale for all schedulers
     for name, flow in (("default", FAST), ("blest", Flow(8000))):

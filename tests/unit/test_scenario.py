@@ -663,17 +663,19 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         ("wifi:1mbit,1ms,queue=", '"wifi:1mbit,1ms,queue=": "queue=" is not KEY=VALUE'),
         ("wifi:1mbit,1ms,rate=2mbit", '"wifi:1mbit,1ms,rate=2mbit": "rate" is given twice'),
         ("a:1mbit,1ms,up=1,up.loss=0", '"a:1mbit,1ms,up=1,up.loss=0": "up.loss" is given twice'),
-        ("wifi:1mbit", '.delay: missing; every path has a delay, e.g. "10ms"'),
-        ("wifi:1mbit,1ms,dely=2", '.dely = "2": unknown key; did you mean "delay"?'),
-        ("wifi:1mbit,1ms,seed=2", '.seed = "2": unknown key; '),
-        ("wifi:1mbit,1ms,up.x.y=2", '.up.x.y = "2": unknown key; accepted here: rate'),
+        ("wifi:1mbit", 'path.wifi.delay: missing; every path has a delay, e.g. "10ms"'),
+        ("wifi:1mbit,1ms,dely=2", 'path.wifi.dely = "2": unknown key; did you mean "delay"?'),
+        ("wifi:1mbit,1ms,seed=2", 'path.wifi.seed = "2": unknown key; '),
+        ("wifi:1mbit,1ms,up.x.y=2", 'path.wifi.up.x.y = "2": unknown key; accepted here: rate'),
         (":1mbit,1ms", '.name = "": a name is 1 to 32 letters'),
         ("wifi\udcff:1mbit,1ms", '.name = "wifi\\udcff": not UTF-8 text'),
     ],
 )
 def test_a_mistake_in_a_path_flag_is_named(path: str, line: str) -> None:
     (found,) = flag_problems(Flags(path=["ok:1mbit,1ms", path]))
-    start = "--path: path[2]" + ("" if line.startswith(".") else " = ")
+    # a path with a proper name is named as in the flag
+    place = "" if line.startswith("path.") else "path[2]" if line.startswith(".") else "path[2] = "
+    start = f"--path: {place}"
     assert found.startswith(start + line)
 
 

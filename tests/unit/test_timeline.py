@@ -502,8 +502,8 @@ def test_the_default_queue_is_for_the_mean_rate(two_steps: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("a:trace=nosuch.csv,delay=1ms", 'path[1].trace = "nosuch.csv": '),
-        ("a:trace={},rate=1mbit,up.trace=x", 'path[1].up.trace = "x": '),
+        ("a:trace=nosuch.csv,delay=1ms", 'path.a.trace = "nosuch.csv": '),
+        ("a:trace={},rate=1mbit,up.trace=x", 'path.a.up.trace = "x": '),
         ("a:trace={}", ": the trace has no delay, and the path has none, e.g. delay ="),
     ],
 )

@@ -20,7 +20,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mptcplab import extras
@@ -29,8 +29,10 @@ from mptcplab.advice.goals import Goal, Span, goals
 from mptcplab.advice.ranking import Ranking, Values, rank
 from mptcplab.advice.variations import variations
 from mptcplab.errors import InputError, MptcplabError, Problem
+from mptcplab.lab import adapter
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.metrics.inference import Summary, summary
 from mptcplab.mistakes import one_of, shown
 from mptcplab.runs import cost, single, store
 from mptcplab.runs.entries import Entry
@@ -44,8 +46,17 @@ from mptcplab.scenario.workload import Cbr
 
 #: Data sent beyond one copy of each byte, in %, is reported from here on, and costs.
 MUCH_EXTRA = 5.0
-#: What is advised for all goals loses no more of any: of the best goodput, and of the reference.
+#: What is advised for all goals loses no more of the best goodput.
 MOST_LOST = 0.1
+#: The schedulers of OpenMPTCProuter, which are upstream's examples in BPF, by ours that do the same
+#: (docs/schedulers/). Its sixth, bpf_red, has no counterpart.
+ROUTER_SCHEDULERS: Mapping[str, str] = {
+    scheduler.DEFAULT: scheduler.DEFAULT,
+    "backup": "bpf_bkup",
+    "burst": "bpf_burst",
+    "first": "bpf_first",
+    "roundrobin:cwnd_limited=off": "bpf_rr",
+}
 # Distances from the best are compared in hundredths; within one, the simpler candidate is chosen.
 _OVERALL_STEP = 0.01
 _STAGES = 5
@@ -168,14 +179,38 @@ class Candidate:
         return f"{self.scheduler.label}, {self.cc}"
 
     @property
+    def has_cc_of_linux(self) -> bool:
+        return congestion.find(congestion.name_of(self.cc)).file is None
+
+    @property
     def is_upstream(self) -> bool:
         """Whether Linux has it without patches."""
-        own = congestion.find(congestion.name_of(self.cc)).file is not None
-        return self.scheduler.name == scheduler.DEFAULT and not own
+        return self.scheduler.name == scheduler.DEFAULT and self.has_cc_of_linux
+
+    @property
+    def is_packaged(self) -> bool:
+        """Whether the package of docs/deploy.md has its scheduler."""
+        choice = self.scheduler
+        ours = choice.digest is None and choice.name in adapter.carried()
+        return ours and not choice.changes(scheduler.RECOVERY)
+
+    @property
+    def on_router(self) -> str | None:
+        """The name of its scheduler in OpenMPTCProuter; None if that lacks it."""
+        return ROUTER_SCHEDULERS.get(self.scheduler.label) if self.has_cc_of_linux else None
 
 
 #: Linux's default.
 REFERENCE = Candidate(Choice(name=scheduler.DEFAULT), congestion.DEFAULT)
+
+
+#: Where somebody may have a candidate, without a kernel of their own.
+Place = Literal["today", "package", "router"]
+PLACES: Mapping[Place, Callable[[Candidate], bool]] = {
+    "today": lambda candidate: candidate.is_upstream,
+    "package": lambda candidate: candidate.is_packaged and candidate.has_cc_of_linux,
+    "router": lambda candidate: candidate.on_router is not None,
+}
 
 
 @dataclass(frozen=True)
@@ -211,7 +246,8 @@ class Advice:
 
     `overall` has the finalists with all figures, the best for all goals that are not in `give_up`
     first. `extra` is what the finalists sent beyond one copy of each byte, in % (the median, with
-    the load of the goal latency). `runs` is the total number of runs, all with `kernel`.
+    the load of the goal latency). `runs` is the total number of runs, all with `kernel`, except for
+    those behind `packaged`: by goal, the best candidate of the package with its adapter.
     """
 
     base: Scenario
@@ -227,6 +263,19 @@ class Advice:
     runs: int
     kernel: KernelBuild
     builds: Mapping[str, str]
+    packaged: Mapping[Name, Summary] = field(default_factory=dict)
+
+    def best_at(self, place: Place) -> str | None:
+        """The best candidate there for all goals; None if nothing is better than the reference."""
+        return _best_at(self.overall, self.candidates, place)
+
+
+def _best_at(
+    overall: Sequence[Overall], candidates: Mapping[str, Candidate], place: Place
+) -> str | None:
+    there = (each for each in overall if PLACES[place](candidates[each.name]))
+    best = next(there, None)
+    return None if best is None or best.costs or best.name == REFERENCE.label else best.name
 
 
 @dataclass(frozen=True)
@@ -281,7 +330,7 @@ def most_runs(question: Question) -> int:
     # congestion controls are tried with two schedulers
     screened = 2 * controls + 1 + schedulers * effort.ccs
     screened += (effort.kept + 1) * min(effort.crossed or controls, controls)
-    final = len(wanted) * (effort.kept + 1) + effort.kept + 1
+    final = len(wanted) * (effort.kept + len(PLACES)) + effort.kept + len(PLACES) + 1
     # finalists of one goal may have gone out early for the others
     most = (
         effort.screened * min(screened, pairs)
@@ -291,8 +340,16 @@ def most_runs(question: Question) -> int:
     return each * min(most, effort.variations * pairs)
 
 
-def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], None]) -> Advice:
+def advise(
+    question: Question,
+    rig: Rig,
+    runner: Runner,
+    say: Callable[[str], None],
+    with_adapter: KernelBuild | None = None,
+) -> Advice:
     """Make missing runs, and judge them; `say` is called with lines of progress for the user.
+
+    The best candidate of the package also runs on the kernel `with_adapter`, if there is one.
 
     Raises MptcplabError if no candidate has a goal's figure, InputError as `wanted_goals`, and
     RunCancelledError.
@@ -305,16 +362,25 @@ def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], No
         finalists = _finalists(measured, question)
         everywhere = {goal.name: finalists for goal in wanted}
         measured.stage(_STAGES, f"finalists: {len(finalists)}", range(len(varied)), everywhere)
-    judged = [_judged(measured, goal, finalists, effort) for goal in wanted]
-    rankings = {each.goal.name: each.ranking for each in judged}
+        judged = [_judged(measured, goal, finalists, effort) for goal in wanted]
+        rankings = {each.goal.name: each.ranking for each in judged}
+        overall = _overall(measured, rankings, question.give_up)
+        candidates = {each.label: each for each in measured.candidates()}
+        best = _best_at(overall, candidates, "package")
+        packaged: dict[Name, Summary] = {}
+        if with_adapter is not None and best is not None:
+            there = _Measured(
+                question, varied, replace(rig, kernel=with_adapter, modules={}), staying, say
+            )
+            packaged = there.summaries(candidates[best], f"{best} on {with_adapter.name}")
     return Advice(
         base=base,
         uncertain=question.uncertain,
         effort=effort,
-        candidates={each.label: each for each in measured.candidates()},
+        candidates=candidates,
         variations=varied,
         judged=judged,
-        overall=_overall(measured, rankings, question.give_up),
+        overall=overall,
         give_up=question.give_up,
         extra={
             each.label: extra
@@ -325,6 +391,7 @@ def advise(question: Question, rig: Rig, runner: Runner, say: Callable[[str], No
         runs=measured.count,
         kernel=rig.kernel,
         builds=single.builds(rig.kernel, rig.guest),
+        packaged=packaged,
     )
 
 
@@ -371,13 +438,16 @@ def _finalists(measured: _Measured, question: Question) -> list[Candidate]:
     for goal in wanted:
         finalists += _best(measured, goal, pairs[goal.name], range(effort.halved))[:kept]
         everywhere = _best(measured, goal, measured.tried(goal), screened)
-        finalists += [each for each in everywhere if each.is_upstream][:1]
+        for is_there in PLACES.values():
+            finalists += [each for each in everywhere if is_there(each)][:1]
     rankings = {
         goal.name: _ranked(measured, goal, measured.tried(goal), screened) for goal in wanted
     }
     by_label = {each.label: each for each in measured.candidates()}
+    overall = _overall(measured, rankings, question.give_up)
+    finalists += [by_label[each.name] for each in overall[:kept]]
     finalists += [
-        by_label[each.name] for each in _overall(measured, rankings, question.give_up)[:kept]
+        by_label[name] for place in PLACES if (name := _best_at(overall, by_label, place))
     ]
     return list(dict.fromkeys(finalists))
 
@@ -469,6 +539,17 @@ class _Measured:
         """The finer figure of a candidate that has the figure: the mean, 0 if there is none."""
         figures = self._figures[goal.name, candidate]
         return statistics.fmean(figures[number][1] for number in numbers)
+
+    def summaries(self, candidate: Candidate, what: str) -> dict[Name, Summary]:
+        """Make the runs of a candidate on all variations; its figures by goal, where it has one."""
+        numbers = range(len(self._varied))
+        self.stage(_STAGES, what, numbers, {goal.name: [candidate] for goal in self.goals})
+        figures = {goal.name: self.values(goal, [candidate], numbers) for goal in self.goals}
+        return {
+            name: over
+            for name, own in figures.items()
+            if (over := summary([*own.get(candidate.label, {}).values()])) is not None
+        }
 
     def tried(self, goal: Goal) -> list[Candidate]:
         """The candidates with figures for this goal."""
@@ -576,7 +657,12 @@ def _ranked(
 ) -> Ranking:
     by_label = {candidate.label: candidate for candidate in candidates}
     values = measured.values(goal, candidates, numbers)
-    found = rank(values, goal.figure.scale, lambda name: measured.simplicity(by_label[name]))
+    found = rank(
+        values,
+        goal.figure.scale,
+        lambda name: measured.simplicity(by_label[name]),
+        REFERENCE.label,
+    )
     if found is None:
         reasons = "".join(f"\n  {line}" for line in measured.failures[:3])
         raise MptcplabError(f"no scheduler has a figure for {goal.name} in all variations{reasons}")
@@ -634,17 +720,14 @@ def _overall(
 
 
 def _costs(rankings: Mapping[Name, Ranking], name: str) -> Iterator[Name]:
-    """The goals of which a candidate costs too much: goodput, beside the best; and any figure,
-    beside the reference.
+    """The goals of which a candidate costs too much: more of the best goodput, or any figure that
+    is worse than the reference's by more than the margin.
     """
     for goal, ranking in rankings.items():
         mine, reference = ranking.standings[name], ranking.standings.get(REFERENCE.label)
         lost = _behind(ranking, name) if goal == "throughput" else 0.0
-        if reference is not None:
-            whole = abs(reference.figure.median)
-            worse = mine.deficit.median - reference.deficit.median
-            lost = max(lost, worse / whole if whole else 0.0)
-        if lost > MOST_LOST:
+        worse = reference and mine.deficit.median - reference.deficit.median > ranking.margin
+        if lost > MOST_LOST or worse:
             yield goal
 
 

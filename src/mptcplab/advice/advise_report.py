@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import Group
 from rich.text import Text
 
@@ -24,6 +25,7 @@ from mptcplab.advice.advise import (
     Effort,
     Judged,
     Overall,
+    Place,
 )
 from mptcplab.advice.goals import Goal
 from mptcplab.lab import adapter, package
@@ -32,13 +34,15 @@ from mptcplab.metrics.inference import Summary
 from mptcplab.metrics.recorded import measured_direction
 from mptcplab.mistakes import one_of
 from mptcplab.report import draw, palette
-from mptcplab.report.catalogue_tables import ruled
+from mptcplab.report.catalogue_tables import Fitted, ruled
 from mptcplab.runs import store
 from mptcplab.scenario import congestion, scheduler, uncertainty
-from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.limits import DIRECTIONS, Direction
+from mptcplab.scenario.model import Path as NetworkPath
+from mptcplab.scenario.model import Scenario, Shape
 from mptcplab.scenario.scheduler import Choice
 from mptcplab.scenario.workload import Cbr
-from mptcplab.units import format_rate, format_time
+from mptcplab.units import format_fraction, format_rate, format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,8 +54,21 @@ PICTURE = "advice"
 # The shares of resamples from which the advice is called sure, or likely.
 _SURE, _LIKELY = 0.95, 0.8
 _MOST_NAMED = 4  # in a sentence
+_BUILD_PLAIN = "mptcplab kernel build --engine-only --name plain"
+_TITLE_WIDTH = 26  # of a line above a panel
+_NAME_WIDTH = 24  # of a line of the table
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+_PLACES: Mapping[Place, str] = {
+    "today": "Today, with an unmodified kernel",
+    "package": f"With the package {package.NAME}",
+    "router": "With OpenMPTCProuter",
+}
 _PACKAGE = f"{package.NAME}-dkms_{__version__}_all.deb"
+_WAYS = {
+    "up": "goes up, to the server",
+    "down": "goes down, to the client",
+    "both": "goes both ways",
+}
 _SENDERS = {"up": ("client",), "down": ("server",), "both": ("server", "client")}
 # Their order of paths is that of the scenario if all but the first are backups, whichever subflow
 # is created first.
@@ -69,7 +86,7 @@ def text(advice: Advice) -> str:
     """The answer: a paragraph for each goal, and for all of them."""
     base = advice.base
     head = (
-        f"{_paths(base)}; {_varied(advice)}.\n"
+        f"{_given(advice)}\n"
         f"{len(advice.variations)} variations, {advice.runs} runs, seeds from {base.seed} on"
         f"{f'; with the kernel {advice.kernel.name}' if advice.kernel.name else ''}."
         f"{_quick(advice.effort)}"
@@ -78,7 +95,7 @@ def text(advice: Advice) -> str:
         [
             head,
             *(_paragraph(advice, each) for each in advice.judged),
-            *([_for_all(advice, *advice.overall)] if advice.overall else []),
+            *([_for_all(advice, *advice.overall), _places(advice)] if advice.overall else []),
         ]
     )
 
@@ -86,7 +103,7 @@ def text(advice: Advice) -> str:
 def table(advice: Advice) -> Group:
     """A row per finalist: the figures, medians over the variations with the range below."""
     grid = ruled()
-    grid.add_column("Scheduler,\ncongestion\ncontrol", overflow="fold")
+    grid.add_column("Scheduler,\ncongestion\ncontrol", no_wrap=True)
     for each in advice.judged:
         figure = each.goal.figure
         head = f"{each.goal.name.capitalize()}\n\n{figure.unit}"
@@ -99,7 +116,9 @@ def table(advice: Advice) -> Group:
             mark = " *" if name in each.ranking.as_good else "  "
             cells.append(_range(standing.figure, mark) if standing else "failed")
         extra = advice.extra.get(name)
-        grid.add_row(name, *cells, "-" if extra is None else _number(extra))
+        grid.add_row(
+            draw.in_lines(name, _NAME_WIDTH), *cells, "-" if extra is None else _number(extra)
+        )
         grid.add_row()
     steady = min((each.goal.name for each in advice.judged), key=lambda name: name != "latency")
     notes = [
@@ -111,7 +130,7 @@ def table(advice: Advice) -> Group:
         f"Sent besides: data sent beyond one copy of each byte, in the runs for {steady}.",
         *(f"Failed: {line}" for line in advice.failures),
     ]
-    return Group(grid, *(Text(note) for note in notes))
+    return Group(Fitted(grid), *(Text(note) for note in notes))
 
 
 def use(advice: Advice) -> str:
@@ -120,7 +139,7 @@ def use(advice: Advice) -> str:
     candidate, base = advice.candidates[chosen], advice.base
     senders = _SENDERS[base.workload.direction]
     further = len(base.paths) - 1
-    packaged = _is_packaged(candidate)
+    packaged = candidate.is_packaged
     lines = [f"To use {_name(chosen)}, as root:"]
     for end in ("server", "client"):
         lines.append(f"At the {end}{', which sends' if end in senders else ''}:")
@@ -147,7 +166,7 @@ def use(advice: Advice) -> str:
     if candidate.scheduler.name != scheduler.DEFAULT and not advice.kernel.has_adapter:
         lines += [
             "For advice on the package's schedulers, ask again with --kernel plain, made by:",
-            "  mptcplab kernel build --engine-only --name plain",
+            f"  {_BUILD_PLAIN}",
         ]
     return "\n".join([*lines, "", _UNKNOWN])
 
@@ -158,6 +177,8 @@ def document(advice: Advice) -> dict[str, Any]:
         "goals": {each.goal.name: _goal(advice, each) for each in advice.judged},
         "overall": [asdict(each) for each in advice.overall],
         "given_up": list(advice.give_up),
+        "places": {place: advice.best_at(place) for place in _PLACES},
+        "packaged": {name: asdict(each) for name, each in advice.packaged.items()},
         "reference": REFERENCE.label,
         "candidates": {
             name: {
@@ -221,13 +242,33 @@ def write(advice: Advice, out_dir: Path) -> dict[str, Any]:
     return content
 
 
-def _paths(base: Scenario) -> str:
-    """The paths in words: rates and delays in the direction of the data."""
-    shapes = [getattr(path, measured_direction(base)) for path in base.paths]
-    return "; ".join(
-        f"{path.name} {format_rate(shape.rate_bps)}, {format_time(shape.delay_ns)}"
-        for path, shape in zip(base.paths, shapes, strict=True)
-    )
+def _given(advice: Advice) -> str:
+    """The direction of the data, and the paths in words."""
+    direction = measured_direction(advice.base)
+    paths = "; ".join(_path(path, direction) for path in advice.base.paths)
+    way = _WAYS[advice.base.workload.direction]
+    text = f"Data {way}; --direction changes this. Paths: {paths}; {_varied(advice)}."
+    return textwrap.fill(text, width=80, break_on_hyphens=False)
+
+
+def _path(path: NetworkPath, direction: Direction) -> str:
+    """A path in the direction of the data, and the differences in the other one."""
+    own, other = path.up, path.down
+    if direction == "down":
+        own, other = other, own
+    (opposite,) = {*DIRECTIONS} - {direction}
+    texts, others = _texts(own), _texts(other)
+    differing = (f"{opposite}.{key}={others[key]}" for key in texts if others[key] != texts[key])
+    loss = [f"loss={texts['loss']}"] if own.loss else []
+    return f"{path.name} {', '.join([texts['rate'], texts['delay'], *loss, *differing])}"
+
+
+def _texts(shape: Shape) -> dict[str, str]:
+    return {
+        "rate": format_rate(shape.rate_bps),
+        "delay": format_time(shape.delay_ns),
+        "loss": format_fraction(shape.loss),
+    }
 
 
 def _quick(effort: Effort) -> str:
@@ -266,7 +307,7 @@ def _paragraph(advice: Advice, judged: Judged) -> str:
         sentences.insert(0, f"Without {one_of(losses, 'and')}.")
     extra = advice.extra.get(ranked.chosen)
     if extra is not None and extra > MUCH_EXTRA:
-        sentences.append(f"For this it sends {_number(extra)} % more than necessary.")
+        sentences.append(_sends(extra))
     upstream = next(
         (other for other in ranked.standings if advice.candidates[other].is_upstream), None
     )
@@ -275,9 +316,9 @@ def _paragraph(advice: Advice, judged: Judged) -> str:
         sentences.append(f"Linux's own: {_name(upstream)}, {what} {unit}.")
     others = [other for other in ranked.as_good if other != ranked.chosen]
     if others:
-        sentences.append(f"As good, but less simple: {_named(others)}.")
+        sentences.append(f"As good, but less simple: {_named(advice, others)}.")
     if ranked.perhaps:
-        sentences.append(f"Not distinguishable from the best: {_named(ranked.perhaps)}.")
+        sentences.append(f"Not distinguishable from the best: {_named(advice, ranked.perhaps)}.")
     return _filled(f"For {goal.name}: {_introduced(ranked.chosen)}.", sentences)
 
 
@@ -328,6 +369,8 @@ def _for_all(advice: Advice, overall: Overall, *others: Overall) -> str:
         ]
         text = f"{each.goal.name.capitalize()}: {figures[overall.name]}"
         sentences.append(f"{text} ({', '.join(beside)})." if beside else f"{text}.")
+    if (extra := advice.extra.get(overall.name, 0.0)) > MUCH_EXTRA:
+        sentences.append(_sends(extra))
     if overall.costs:
         sentences.append(f"It costs too much of {one_of(overall.costs, 'and')}, as all do.")
     else:
@@ -338,8 +381,67 @@ def _for_all(advice: Advice, overall: Overall, *others: Overall) -> str:
     return _filled(f"For all of it: {_introduced(overall.name)}.", sentences)
 
 
+def _places(advice: Advice) -> str:
+    """The best for all goals of each place, with its gains over the reference."""
+    name = _name(REFERENCE.label)
+    paragraphs = [f"What you can have, with its gain over {name} in brackets:"]
+    for place, where in _PLACES.items():
+        best = advice.best_at(place)
+        if best is None:
+            sentences = [f"{where}: nothing is better for all of it than {name}."]
+        else:
+            sentences = [f"{where}: {_called(advice, best, place)}.", *_gains(advice, best, place)]
+        paragraphs.append(_wrapped(sentences))
+    return "\n".join(paragraphs)
+
+
+def _called(advice: Advice, best: str, place: Place) -> str:
+    """A candidate as it is called at a place, and set there."""
+    candidate = advice.candidates[best]
+    if place == "router":
+        name, own = str(candidate.on_router), candidate.scheduler.label
+        here = "" if name == own else f" ({own} here)"
+        return f"the scheduler {name}{here} with {candidate.cc}"
+    settings = f" (sysctl -w {' '.join(_sysctls(candidate))})" if place == "today" else ""
+    return f"{_name(best)}{settings}"
+
+
+def _gains(advice: Advice, best: str, place: Place) -> Iterator[str]:
+    """The figures at a place, those of the package as its adapter has them, if they are known."""
+    adapted = advice.packaged if place == "package" else {}
+    worse = []
+    for each in advice.judged:
+        standings, goal = each.ranking.standings, each.goal
+        own = adapted.get(goal.name, standings[best].figure).median
+        text = f"{goal.name.capitalize()}: {_number(own)} {goal.figure.unit}"
+        if reference := standings.get(REFERENCE.label):
+            gain = own - reference.figure.median
+            text += f" ({'+' if gain > 0 else ''}{_number(gain)})"
+            lost = gain if goal.figure.scale.less_is_better else -gain
+            worse += [goal.name] if lost > each.ranking.margin else []
+        yield f"{text}."
+    if (extra := advice.extra.get(best, 0.0)) > MUCH_EXTRA:
+        yield _sends(extra)
+    if place != "package":
+        return
+    if worse:
+        keep = _name(REFERENCE.label)
+        yield f"It is worse for {one_of(worse, 'and')} in the package: keep {keep}."
+    if adapted:
+        yield "Measured with the package's adapter."
+    elif not advice.kernel.has_adapter and adapter.lost(advice.candidates[best].scheduler.name):
+        yield (
+            "Measured without the package's adapter, with which it lacks functions; for its own "
+            f"figures: {_BUILD_PLAIN}, then the same command again."
+        )
+
+
 def _filled(head: str, sentences: Sequence[str]) -> str:
     """A paragraph: a head, and sentences in lines of at most 80 columns."""
+    return f"{head}\n{_wrapped(sentences)}"
+
+
+def _wrapped(sentences: Sequence[str]) -> str:
     # a figure stays with its unit
     together = re.sub(r"([0-9)]) (%|ms|s)(?![a-z])", f"\\1{_NO_BREAK}\\2", " ".join(sentences))
     text = textwrap.fill(
@@ -350,7 +452,7 @@ def _filled(head: str, sentences: Sequence[str]) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return f"{head}\n{text.replace(_NO_BREAK, ' ')}"
+    return text.replace(_NO_BREAK, " ")
 
 
 def _introduced(label: str) -> str:
@@ -362,8 +464,15 @@ def _name(label: str) -> str:
     return f"{scheduler_} with {cc}"
 
 
-def _named(labels: Sequence[str]) -> str:
+def _sends(extra: float) -> str:
+    return f"It sends {_number(extra)} % more than necessary, which a metered link charges."
+
+
+def _named(advice: Advice, labels: Sequence[str]) -> str:
     names = [_name(label) for label in labels]
+    for number, label in enumerate(labels):
+        if (extra := advice.extra.get(label, 0.0)) > MUCH_EXTRA:
+            names[number] += f" (sends {_number(extra)} % more)"
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
 
@@ -392,17 +501,10 @@ def _finalists(advice: Advice) -> list[str]:
     return sorted(places, key=lambda name: (name != overall, sum(places[name]), name))
 
 
-def _is_packaged(candidate: Candidate) -> bool:
-    """Whether the package has what this candidate needs besides Linux."""
-    choice = candidate.scheduler
-    ours = choice.digest is None and choice.name in adapter.carried()
-    return ours and not choice.changes(scheduler.RECOVERY)
-
-
 def _unpackaged(candidate: Candidate, kernel: KernelBuild) -> Iterator[str]:
     """What of a candidate no package has, and what its scheduler loses with the package."""
     choice = candidate.scheduler
-    if _is_packaged(candidate):
+    if candidate.is_packaged:
         if losses := adapter.lost(choice.name):
             runs = "as in these runs" if kernel.has_adapter else "which it had in these runs"
             yield f"In the package, {choice.name} lacks {one_of(losses, 'and')}, {runs}."
@@ -461,7 +563,11 @@ def _goal(advice: Advice, judged: Judged) -> dict[str, Any]:
 
 
 def _draw(axis: Axes, judged: Judged, names: Sequence[str], places: Sequence[float]) -> None:
+    from matplotlib import colormaps
+
     looks = palette.styles(name.rsplit(", ", 1)[0] for name in names)
+    # more pairs than the palette has colours
+    colours = dict(zip(names, colormaps["turbo"](np.linspace(0, 1, len(names))), strict=True))
     figures = [value for values in judged.values.values() for value in values.values()]
     for row, name in zip(places, names, strict=True):
         standing = judged.ranking.standings.get(name)
@@ -469,19 +575,18 @@ def _draw(axis: Axes, judged: Judged, names: Sequence[str], places: Sequence[flo
             continue
         look = looks[name.rsplit(", ", 1)[0]]
         values = list(judged.values[name].values())
-        axis.plot(values, [row] * len(values), "|", color=look.colour, markersize=5, alpha=0.6)
+        axis.plot(values, [row] * len(values), "|", color=colours[name], markersize=5, alpha=0.6)
         axis.plot(
             standing.figure.median,
             row,
             look.marker.matplotlib,
-            color=look.colour,
+            color=colours[name],
             markersize=6,
             fillstyle="full" if name in judged.ranking.as_good else "none",
             clip_on=False,
         )
-    title = (
-        f"{judged.goal.name.capitalize()}\n{judged.goal.figure.text} ({judged.goal.figure.unit})"
-    )
+    figure = f"{judged.goal.figure.text} ({judged.goal.figure.unit})"
+    title = "\n".join([judged.goal.name.capitalize(), *textwrap.wrap(figure, _TITLE_WIDTH)])
     axis.set_title(title, fontsize="small")
     axis.set_xlim(0, 1.05 * max(figures) or 1)
     axis.tick_params(axis="x", labelsize="small")

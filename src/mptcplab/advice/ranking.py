@@ -76,10 +76,13 @@ class Ranking:
         return self.as_good[0]
 
 
-def rank(values: Values, scale: Scale, simplicity: Callable[[str], Any]) -> Ranking | None:
+def rank(
+    values: Values, scale: Scale, simplicity: Callable[[str], Any], reference: str = ""
+) -> Ranking | None:
     """Rank candidates, the simplest of which has the lowest `simplicity`; None if there are none.
 
-    A candidate that lacks a variation which another one has is left out.
+    A candidate that lacks a variation which another one has is left out. None whose median is worse
+    than that of the `reference` is as good as the best.
     """
     wanted = sorted({number for figures in values.values() for number in figures})
     complete = {
@@ -102,6 +105,7 @@ def rank(values: Values, scale: Scale, simplicity: Callable[[str], Any]) -> Rank
     margin = scale.margin
     if not scale.absolute:
         margin *= abs(statistics.median(complete[best].tolist()))
+    medians = {name: statistics.median(figures.tolist()) for name, figures in costs.items()}
     standings = {}
     for name in sorted(costs, key=place):
         figure = inference.summary(complete[name].tolist())
@@ -114,6 +118,7 @@ def rank(values: Values, scale: Scale, simplicity: Callable[[str], Any]) -> Rank
             name
             for name, each in standings.items()
             if each.deficit.median <= margin
+            and medians[name] <= medians.get(reference, medians[name])
             and _mean(costs[name], costs[best], scale) <= scale.margin
         ),
         key=simplicity,

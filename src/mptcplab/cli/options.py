@@ -6,7 +6,7 @@ imported when a command runs: neither help nor a mistyped option waits for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,41 @@ DEFAULT_OUT = Path("mptcplab-out")
 FILE = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
 PLACE = click.Path(path_type=Path)
+
+
+#: The sections of the help of a command with a scenario, and the parameters in each.
+_SECTIONS: Mapping[str, Sequence[str]] = {
+    "Comparison": ("scheduler", "cc", "kernel", "transport", "baseline", "axes"),
+    "Advice": ("uncertain", "count", "goals", "give_up", "quick"),
+    "Program": ("server", "listen", "time_limit"),
+    "Paths": ("path", "path_from", "link", "event", "connection"),
+    "Traffic": ("workload", "direction", "start", "duration", "size", "warmup"),
+    "Hosts": ("send_buffer", "receive_buffer", "kernel_like", "sample_interval"),
+    "Seeds": ("seed", "seed_delay", "vary", "repeat"),
+    "Runs": (
+        *("jobs", "cluster", "cluster_key", "wall_limit", "disk_limit", "dry_run", "only_plan"),
+        "again",
+    ),
+    "Results": ("out", "storage", "as_json", "pcap", "decisions", "states", "expect", "junit"),
+}
+
+
+class Grouped(click.Command):
+    """A command whose help has its options in sections, by subject."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = {
+            str(parameter.name): record
+            for parameter in self.get_params(ctx)
+            if isinstance(parameter, click.Option)
+            and (record := parameter.get_help_record(ctx)) is not None
+        }
+        for title, names in _SECTIONS.items():
+            if found := [records.pop(name) for name in names if name in records]:
+                with formatter.section(title):
+                    formatter.write_dl(found)
+        with formatter.section("Others"):
+            formatter.write_dl(list(records.values()))
 
 
 def _size_bytes(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -60,18 +95,17 @@ def listed_option(*names: str, metavar: str | None, text: str) -> Callable[[F], 
     )
 
 
-def scenario_option(name: str, *short: str, default: str = "") -> Callable[[F], F]:
-    """The option of a scenario's key; `default` says what holds without it, if not the same."""
+def scenario_option(name: str, *short: str) -> Callable[[F], F]:
+    """The option of a scenario's key."""
     key = option_keys.KEYS[name]
-    text = f"{key.description}  [{default}]" if default else key.help
     names = ("--" + name.replace("_", "-"), *short)
     if name in ("scheduler", "cc", "kernel"):
-        return listed_option(*names, metavar=key.metavar, text=text)
+        return listed_option(*names, metavar=key.metavar, text=key.help)
     return click.option(
         *names,
         metavar=key.metavar,
         multiple=name == "vary",
-        help=text,
+        help=key.help,
         shell_complete=completion.OF_OPTIONS.get(names[0]),
     )
 
@@ -226,6 +260,13 @@ _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
         "them for one direction (up.rate, down.delay, ...); docs/scenario.md lists all. "
         f"PRESET[:KEY=VALUE,...] is short for a path named like its preset. Up to {MAX_PATHS}.",
     ),
+    "path_from": click.option(
+        "--path-from",
+        multiple=True,
+        metavar="NAME:FILE[,FILE...][,KEY=VALUE...]",
+        help="A path as measured: JSON of speedtest-cli, of Ookla's speedtest or of iperf3, or the "
+        "output of ping; several files for one link, and keys as of --path; docs/advise.md.",
+    ),
     "event": click.option(
         "--event",
         "-e",
@@ -294,7 +335,8 @@ program_options = _together(
     click.option("--time-limit", help="End the program after this virtual time, e.g. 30s.  [600s]"),
     scheduler_option,
     scenario_options(
-        *("path", "link", "event", "cc", "transport", "send_buffer", "receive_buffer"),
+        *("path", "path_from", "link", "event", "cc", "transport"),
+        *("send_buffer", "receive_buffer"),
         *("seed_delay", "vary", "kernel", "kernel_like", "sample_interval", "seed", "out"),
         *("wall_limit", "disk_limit", "only_plan"),
     ),

@@ -72,7 +72,7 @@ def tables(made: Comparison) -> Group:
 def lines(made: Comparison) -> Iterator[str]:
     """The numbers of scenarios with each verdict; the parts that were not compared, and why."""
     if any(each.figures for each in made.scenarios):
-        yield "all figures: --json or the document; docs/metrics.md defines them"
+        yield "all figures: --json or the document; mptcplab results schema defines them"
     if made.but:
         yield f"fields of packets left out: {', '.join(made.but)}"
     if made.having("random"):

@@ -84,14 +84,13 @@ def run_metrics(
     interval, sender, receiver = flow.interval, flow.sender, flow.receiver
     goodputs = [bps(count, interval) for count in recorded.arrived(scenario, receiver, interval)]
     decides = scenario.transport == "mptcp" and scenario.scheduler.name != scheduler.DEFAULT
-    down_bps = None
+    other = None
     if scenario.workload.direction == "both":
         other = recorded.flow(scenario, client, server, links, guest, "down")
-        down_bps = _goodput_bps(scenario, other)
     blocked_us = sum(increase(each, "blocked_us", interval) for each in receiver.connections)
     metrics = definitions.RunFigures(
         goodput_bps=_goodput_bps(scenario, flow),
-        goodput_down_bps=down_bps,
+        goodput_down_bps=None if other is None else _goodput_bps(scenario, other),
         fairness=jain_index(goodputs),
         blocked_share=blocked_us * _NS_PER_US / interval.length_ns,
         longest_gap_s=_longest_gap_s(flow),
@@ -108,6 +107,17 @@ def run_metrics(
         **_by_recipes(definitions.TransportFigures, flow, sender, receiver, decides=decides),
     )
     paths = _path_metrics(scenario, flow, int(guest["start_ns"]), decides=decides)
+    if other is not None:
+        received = _received(scenario, other)
+        paths = tuple(
+            path.model_copy(
+                update={
+                    "goodput_down_bps": bps(own, other.interval),
+                    "share_down": own / sum(received) if sum(received) else None,
+                }
+            )
+            for path, own in zip(paths, received, strict=True)
+        )
     return RunMetrics(metrics, paths)
 
 
@@ -209,15 +219,20 @@ def _wasted_bytes(scenario: Scenario, flow: Flow) -> int:
     return given - _last_total(connections, "sent_bytes")
 
 
+def _received(scenario: Scenario, flow: Flow) -> list[int]:
+    """The bytes that arrived over each path."""
+    return [
+        recorded.arrived_over(flow.receiver.on_path(index), flow.interval)
+        for index in range(len(scenario.paths))
+    ]
+
+
 def _path_metrics(
     scenario: Scenario, flow: Flow, start_ns: int, *, decides: bool
 ) -> tuple[definitions.PathFigures, ...]:
     interval = flow.interval
     rates = timeline.rates(scenario, flow.direction)
-    received = [
-        recorded.arrived_over(flow.receiver.on_path(index), interval)
-        for index in range(len(scenario.paths))
-    ]
+    received = _received(scenario, flow)
     blocking_us = [sum(caused) for caused in _blocking_us(scenario, flow)]
     of_time = sender_states.path_states(flow, scenario)
     reactions = handover.reactions(scenario, flow, start_ns)

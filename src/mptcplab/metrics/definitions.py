@@ -35,7 +35,8 @@ class TransportFigures(Figures):
     """
     goodput_down_bps: Real = figure("bit/s", "as goodput_bps", "connection at the client")
     """Goodput of the data to the client, if a workload sends in both directions. All other figures
-    then describe the data to the server. Missing for other workloads.
+    then describe the data to the server, except for the times of messages, which count both.
+    Missing for other workloads.
     """
     aggregation_benefit: Real = figure(
         "",
@@ -240,6 +241,15 @@ class PathFigures(Figures):
     """Part of the payload of all paths that arrived over this one, from 0 to 1. Duplicates count on
     each path, retransmissions count once. Missing if nothing arrived.
     """
+    goodput_down_bps: Real = figure("bit/s", "as goodput_bps", "subflow at the client")
+    """The same of the data to the client, if a workload sends in both directions; else missing."""
+    share_down: Real = figure("", "as share, of goodput_down_bps", "subflow at the client")
+    """The same of the data to the client, if a workload sends in both directions; else missing."""
+
+    def shares(self) -> tuple[float | None, ...]:
+        """Its share; if data went in both directions, that of each, up first."""
+        return (self.share,) if self.goodput_down_bps is None else (self.share, self.share_down)
+
     srtt_ms_mean: Real = figure("ms", Recipe("mean of each", "srtt_us", 1000), _SENDERS_SUBFLOW)
     """Mean over time of the sender's smoothed RTT, with the time in queues."""
     cwnd_mean: Real = figure("packets", Recipe("mean of each", "cwnd"), _SENDERS_SUBFLOW)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mptcplab.errors import RunError
 from mptcplab.metrics.records import UNSCHEDULED, Records, Samples, path_indices, select
 from mptcplab.plan import qdiscs
-from mptcplab.scenario.limits import Direction
+from mptcplab.scenario.limits import DIRECTIONS, Direction
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.workload import Program
 from mptcplab.units import format_time
@@ -84,6 +84,13 @@ def measured_direction(scenario: Scenario, client: Samples | None = None) -> Dir
             received += int(records["delivered_bytes"][-1])
         return "down" if received > sent else "up"
     return "down" if scenario.workload.direction == "down" else "up"
+
+
+def data_directions(scenario: Scenario, client: Samples | None = None) -> tuple[Direction, ...]:
+    """Both directions, if a workload sends in both, else the measured one."""
+    if scenario.workload.direction == "both":
+        return DIRECTIONS
+    return (measured_direction(scenario, client),)
 
 
 def flow(

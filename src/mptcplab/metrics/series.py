@@ -22,7 +22,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics.recorded import queue_records
 from mptcplab.metrics.records import Records, Samples, path_indices, select
 from mptcplab.plan import timeline
-from mptcplab.scenario.limits import DIRECTIONS
+from mptcplab.scenario.limits import DIRECTIONS, Direction
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.scheduler import DEFAULT
 from mptcplab.traces import trace_file, trace_steps
@@ -169,11 +169,15 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
 
 
 def goodput(
-    scenario: Scenario, samples: Mapping[str, Samples], span_ns: tuple[int, int], bin_ns: int
+    scenario: Scenario,
+    samples: Mapping[str, Samples],
+    span_ns: tuple[int, int],
+    bin_ns: int,
+    direction: Direction = "up",
 ) -> dict[str | None, Floats]:
     """The goodput in each bin, in bit/s: of each path, or connection if there are several; None has
     what all connections got in order. `samples` are by host. Bins begin with the span; one that
-    would end after it is left out.
+    would end after it is left out. Of data both ways, it is the goodput in `direction`.
 
     Raises MptcplabError for records of a path that is not in the scenario.
     """
@@ -183,7 +187,8 @@ def goodput(
     found: dict[str | None, Floats] = {None: total}
     for pair in scenario.pairs():
         grid = _Grid(tuple(path.name for path in pair.paths), begin_ns, edges_ns, pair.first)
-        down = pair.connection.workload.direction == "down"
+        asked = pair.connection.workload.direction
+        down = (direction if asked == "both" else asked) == "down"
         receiver = samples[pair.client if down else pair.server]
         in_order = grid.rate(receiver.connection, "delivered_bytes")
         total += in_order

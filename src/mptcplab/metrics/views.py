@@ -41,11 +41,11 @@ _GOODPUT = Column("Goodput\n\nMbit/s", "goodput_bps", MBIT, 4)
 _RETRANSMITTED = Column("Retrans-\nmitted\npackets", "retransmitted_packets", 1, 1)
 _OFO_MEAN = Column("Out of\norder\nmean KiB", "ofo_bytes_mean", KIB, 3)
 _OFO_P99 = Column("Out of\norder\np99 KiB", "ofo_bytes_p99", KIB, 3)
+DEFINED = "mptcplab results schema defines every figure."
 _OFO_NOTES = (
-    "Out of order: data waiting at the receiver for an earlier byte, mean and 99th",
-    "percentile over time. docs/metrics.md defines every figure.",
+    "Out of order: data waiting at the receiver for an earlier byte, mean and 99th percentile over "
+    f"time. {DEFINED}",
 )
-DEFINED = "docs/metrics.md defines every figure."
 
 
 def _completion(what: str, note: str) -> View:
@@ -56,8 +56,8 @@ def _completion(what: str, note: str) -> View:
         left=(column("median", "median"), column("p99", "p99"), column("longest", "max")),
         right=(_OFO_MEAN, _RETRANSMITTED),
         notes=(
-            note,
-            "mean over time of the data that waits at the receiver for an earlier byte.",
+            f"{note} Out of order: mean over time of the data that waits at the receiver for an "
+            "earlier byte.",
             DEFINED,
         ),
         text="median ms",
@@ -72,7 +72,11 @@ _DELAYS = (
 )
 VIEWS = {
     "bulk": View(
-        left=(_GOODPUT, Column("Aggre-\ngation\nbenefit", "aggregation_benefit", 1, 3, True)),
+        left=(
+            _GOODPUT,
+            Column("Goodput\ndown\nMbit/s", "goodput_down_bps", MBIT, 4, True),
+            Column("Aggre-\ngation\nbenefit", "aggregation_benefit", 1, 3, True),
+        ),
         right=(_OFO_MEAN, _OFO_P99, _RETRANSMITTED),
         notes=_OFO_NOTES,
         text="Mbit/s",
@@ -88,10 +92,10 @@ VIEWS = {
     ),
     "transfers": _completion(
         "Transfer",
-        "Transfer: time until its last byte has arrived, from when it was due. Out of order:",
+        "Transfer: time until its last byte has arrived, from when it was due.",
     ),
     "requests": _completion(
-        "Response", "Response: time from when the request was due until it arrived. Out of order:"
+        "Response", "Response: time from when the request was due until it arrived."
     ),
     "cbr": View(
         left=(*_DELAYS, Column("Delay\nhighest\nms", "delay_ms_max", 1, 4)),
@@ -134,8 +138,8 @@ VIEWS = {
         left=(Column("Frames\nin time\n%", "in_time", 0.01, 4), *_DELAYS),
         right=(_RETRANSMITTED,),
         notes=(
-            "In time: arrived before the deadline. Delay: from when a frame is due until it",
-            f"has arrived. {DEFINED}",
+            "In time: arrived before the deadline. Delay: from when a frame is due until it has "
+            f"arrived. {DEFINED}",
         ),
         text="% in time",
     ),

@@ -13,6 +13,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from mptcplab import resources
 from mptcplab.capture import udp
 from mptcplab.capture.analyze import (
     DIRECTIONS,
@@ -226,7 +227,8 @@ def _notes(analysis: Analysis) -> list[str]:
     ]
     return [
         f"{' and '.join(counted)} in {files}, {span:.3f} s. Times count from the first one.",
-        "Lost packets need captures at both ends. docs/analyze.md defines every figure.",
+        "Lost packets need captures at both ends.",
+        *filter(None, [resources.page("analyze.md", "defines every figure")]),
         *warnings,
     ]
 

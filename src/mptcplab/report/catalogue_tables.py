@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 
 from rich.box import Box
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Column, Table
 from rich.text import Text
 
 from mptcplab.scenario.congestion import CongestionControl
@@ -23,6 +25,44 @@ RULE = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 def ruled() -> Table:
     """A table with a rule under its head, to which columns and rows are added."""
     return Table(box=RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+# Between two columns, with the padding.
+_GAP = 2
+
+
+class Fitted:
+    """A table without those of its last columns that have no room, which the line below it names.
+
+    Words stay whole. The first `least` columns are always there.
+    """
+
+    def __init__(self, table: Table, least: int = 2) -> None:
+        self._table, self._least = table, least
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        columns = self._table.columns
+        widths = [_narrowest(column) for column in columns]
+        shown = len(columns)
+        while shown > self._least and sum(widths[:shown]) + _GAP * (shown - 1) > options.max_width:
+            shown -= 1
+        narrow = copy.copy(self._table)
+        narrow.columns = columns[:shown]
+        yield narrow
+        if left_out := [_in_a_line(column) for column in columns[shown:]]:
+            yield Text(f"No room for: {'; '.join(left_out)}.")
+
+
+def _narrowest(column: Column) -> int:
+    """The width that a column needs, in characters."""
+    split = str.splitlines if column.no_wrap else str.split
+    texts = map(str, (column.header, *column.cells))
+    return max((len(part) for text in texts for part in split(text)), default=0)
+
+
+def _in_a_line(column: Column) -> str:
+    """The head of a column, without the lines that it is in."""
+    return " ".join(str(column.header).replace("-\n", "").split())
 
 
 def add_numbers(table: Table, *heads: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ from mptcplab.metrics import records
 from mptcplab.metrics.application import completion_times_ms
 from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, ConnectionFigures, PathFigures
 from mptcplab.metrics.inference import Summary, summary
-from mptcplab.metrics.recorded import measured_direction
+from mptcplab.metrics.recorded import data_directions, measured_direction
 from mptcplab.metrics.run_files import CLIENT_SAMPLES, GUEST_OUTCOME, MESSAGES, SERVER_SAMPLES
 from mptcplab.metrics.schema import Metric, metrics_of
 from mptcplab.metrics.series import Floats
@@ -30,6 +30,7 @@ from mptcplab.plan.bottlenecks import capacity_together
 from mptcplab.runs import documents, store
 from mptcplab.runs.collection import Collection, Found, Group, Value, in_words
 from mptcplab.runs.entries import Entry, compared, ended_well
+from mptcplab.scenario.limits import Direction
 from mptcplab.units import NS_PER_S
 
 #: The unit in which a figure is shown, by the unit of its definition: its name and the divisor.
@@ -258,7 +259,8 @@ def _named_figure(groups: Sequence[Group], name: str) -> _Figure:
     if name not in known:
         hint = suggestion(name, list(known)) or "; docs/metrics.md lists them"
         raise InputError([Problem("--metric", "", name, f"no figure of a run{hint}")])
-    return _of_metric(known[name], kind)
+    entries = (entry for group in groups for entry in group.entries())
+    return _of_metric(known[name], kind, both=_goes_both_ways(entries))
 
 
 def _short(metric: Metric) -> str:
@@ -331,8 +333,10 @@ def shown(metric: Metric) -> tuple[str, float]:
     return SHOWN_UNITS.get(metric.unit, (metric.unit, 1.0))
 
 
-def title(metric: Metric) -> str:
-    """The name of a metric as words."""
+def title(metric: Metric, *, both: bool = False) -> str:
+    """The name of a metric as words; of goodput `both` ways, it names the direction."""
+    if both and metric.name == "goodput_bps":
+        return "Goodput up"
     words = [word for word in metric.name.split("_") if word not in ("bps", "ms")]
     if metric.unit == "s":
         words.remove("s")
@@ -347,18 +351,23 @@ def _figures(groups: Sequence[Group]) -> list[_Figure]:
     first = [name for kind in kinds for name in shown_metrics(kind)]
     names = dict.fromkeys([*first, *METRICS])
     used = [METRICS[name] for name in names if any(e.metrics[name] for e in entries)]
-    figures = [_of_metric(metric, *kinds) for metric in used]
+    both = _goes_both_ways(entries)
+    figures = [_of_metric(metric, *kinds, both=both) for metric in used]
     return [*figures[:1], *_connection_figures(entries), *figures[1:]]
+
+
+def _goes_both_ways(entries: Iterable[Entry]) -> bool:
+    return any(entry.metrics.goodput_down_bps is not None for entry in entries)
 
 
 def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value / scale
 
 
-def _of_metric(metric: Metric, *kinds: str) -> _Figure:
+def _of_metric(metric: Metric, *kinds: str, both: bool) -> _Figure:
     unit, scale = shown(metric)
     return _Figure(
-        title(metric),
+        title(metric, both=both),
         unit,
         metric.meaning,
         lambda run: _scaled(run.metrics[metric.name], scale),
@@ -370,7 +379,7 @@ def _of_parts(
     metric: Metric, text: str, name: str, parts: Callable[[Entry], Sequence[_Part]]
 ) -> _Figure:
     """A figure of the path or connection that is called `name`, of the `parts` of a run."""
-    unit, scale = ("%", 0.01) if metric.name == "share" else shown(metric)
+    unit, scale = ("%", 0.01) if metric.name.startswith("share") else shown(metric)
 
     def value(run: Entry) -> float | None:
         found = (_scaled(part[metric.name], scale) for part in parts(run) if part.name == name)
@@ -401,7 +410,11 @@ def _path_figures(groups: Sequence[Group]) -> list[_Figure]:
     metrics = {metric.name: metric for metric in PATH_METRICS}
     return [
         _of_parts(metrics[key], text, name, lambda run: run.paths)
-        for key, text in (("share", "Share of path {}"), ("srtt_ms_mean", "Round trip of path {}"))
+        for key, text in (
+            ("share", "Share of path {}"),
+            ("share_down", "Share of path {}, data down"),
+            ("srtt_ms_mean", "Round trip of path {}"),
+        )
         for name in names[0]
     ]
 
@@ -547,8 +560,16 @@ def _cdf(name: str, label: str, note: str, values: dict[str, Floats]) -> Iterato
 
 
 def _shares(group: Group) -> Iterator[Shares]:
-    """The share of each path, or of each of several connections."""
+    """The share of each path, in each direction, or of each of several connections."""
     several = bool(group.scenario.connections)
+    if several or group.scenario.workload.direction != "both":
+        yield from _shares_of(group, "share", "", several=several)
+        return
+    for metric, direction in (("share", "up"), ("share_down", "down")):
+        yield from _shares_of(group, metric, f", data {direction}", several=False)
+
+
+def _shares_of(group: Group, metric: str, direction: str, *, several: bool) -> Iterator[Shares]:
     parts = group.scenario.connections or group.scenario.paths
     shares: dict[str, dict[str, float]] = {part.name: {} for part in parts}
     for scheduler, runs in compared(group.entries()).items():
@@ -556,12 +577,14 @@ def _shares(group: Group) -> Iterator[Shares]:
             of_runs: Iterator[Sequence[_Part]] = (
                 run.connections if several else run.paths for run in ended_well(runs)
             )
-            found = summary([part.share for all_ in of_runs for part in all_ if part.name == name])
+            found = summary(
+                [part[metric] for all_ in of_runs for part in all_ if part.name == name]
+            )
             if found:
                 own[scheduler] = 100 * found.median
     if any(shares.values()) and (several or len(shares) > 1):
         yield Shares(
-            f"Share of each {'connection' if several else 'path'}",
+            f"Share of each {'connection' if several else 'path'}{direction}",
             "Median over the seeds of the share that each had of the goodput while all sent."
             if several
             else "Median over the seeds of the share of all arrived data that came over each path.",
@@ -577,10 +600,16 @@ def highest_shown_bps(capacity: timeline.Steps) -> float:
 
 
 def _over_time(group: Group) -> Iterator[OverTime]:
-    """Goodput over time of the first seed of each scheduler, on one scale."""
-    capacity = capacity_together(group.scenario, measured_direction(group.scenario))
+    """Goodput over time of the first seed of each scheduler, on one scale in each direction."""
+    directions = data_directions(group.scenario)
+    for direction in directions:
+        yield from _one_way(group, direction, f", data {direction}" if len(directions) > 1 else "")
+
+
+def _one_way(group: Group, direction: Direction, named: str) -> Iterator[OverTime]:
+    capacity = capacity_together(group.scenario, direction)
     top = highest_shown_bps(capacity) / _MBIT
-    found = [(run, _goodput(run)) for run in first_runs(group)]
+    found = [(run, _goodput(run, direction)) for run in first_runs(group)]
     peaks = [
         max((value for line in lines if not line.is_limit for value in line.y), default=0.0)
         for _, lines in found
@@ -588,7 +617,7 @@ def _over_time(group: Group) -> Iterator[OverTime]:
     for (run, lines), peak in zip(found, peaks, strict=True):
         burst = f" Bursts up to {peak:.0f} Mbit/s are cut off: {BURSTS}." if peak > top else ""
         yield OverTime(
-            f"Goodput over time, {run.entry.label}",
+            f"Goodput over time, {run.entry.label}{named}",
             "Time since the start of the workload (s)",
             "Mbit/s",
             f"Seed {run.entry.seed}. Dashed: the capacity of the links.{burst}",
@@ -618,7 +647,7 @@ def has_series(run: Found) -> bool:
     )
 
 
-def _goodput(run: Found) -> list[Trace]:
+def _goodput(run: Found, direction: Direction) -> list[Trace]:
     """The goodput of a run in Mbit/s: of each path, or of each connection, and of all together."""
     assert run.directory is not None, "first_runs gives runs with files"
     found = store.read_series(run.directory)
@@ -627,8 +656,9 @@ def _goodput(run: Found) -> list[Trace]:
     scenario = run.scenario
     names = [each.name for each in scenario.connections or scenario.paths]
     lines, total = [], np.zeros(len(middle_s))
-    for each in found.panels[0].series:
-        values = each.values / found.panels[0].scale
+    panel = next(each for each in found.panels if each.side in ("", direction))
+    for each in panel.series:
+        values = each.values / panel.scale
         if each.what != "goodput":
             continue
         if each.path is None or scenario.connections:
@@ -638,7 +668,6 @@ def _goodput(run: Found) -> list[Trace]:
             lines.append(Trace(each.path, number, middle_s, tuple(values.tolist())))
     what = "all" if scenario.connections else "in order"
     lines.append(Trace(what, None, middle_s, tuple(total.tolist())))
-    direction = measured_direction(scenario)
     limits: list[tuple[str, int | None, timeline.Steps]] = [
         ("links", None, capacity_together(scenario, direction))
     ]

@@ -6,13 +6,14 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mptcplab.metrics import run_files, series
-from mptcplab.metrics.recorded import measured_direction
+from mptcplab.metrics.recorded import data_directions
 from mptcplab.metrics.records import Samples, read_links, read_samples
 from mptcplab.metrics.series import Floats
 from mptcplab.plan import timeline
@@ -23,6 +24,7 @@ from mptcplab.report.palette import PATH_COLOURS, TOTAL_COLOUR, Style, styles
 from mptcplab.report.tables import best_first
 from mptcplab.runs import store
 from mptcplab.runs.entries import Document, compared, ended_well, seeds_changed_nothing
+from mptcplab.scenario.limits import Direction
 from mptcplab.scenario.model import LONGEST_NS, Scenario
 from mptcplab.scenario.scheduler import DEFAULT
 from mptcplab.units import NS_PER_S, format_time
@@ -50,6 +52,16 @@ _BINS = 200  # wanted in a chart: more would be narrower than a few pixels
 _SHORTEST_BIN_NS = 100_000_000  # a shorter one shows packets and round trips, not goodput
 
 
+@dataclass(frozen=True)
+class _Panel:
+    """The goodput of a run in one direction, and its title, in the look of the scheduler."""
+
+    title: str
+    look: Style
+    direction: Direction
+    goodput: _Goodput
+
+
 def write(document: Document, out_dir: Path) -> list[Path]:
     """Draw the overview and the goodput of a comparison, in place of earlier pictures."""
     for name in ("overview", "goodput"):
@@ -61,7 +73,7 @@ def write(document: Document, out_dir: Path) -> list[Path]:
 def write_chart(document: Document, out_dir: Path) -> list[Path]:
     """Draw goodput over time, as goodput.png and goodput.svg in `out_dir`.
 
-    A panel per scheduler and congestion control.
+    A panel per scheduler and congestion control, and direction if data went both ways.
 
     Shows the first seed that ended well, and reads its records from the run's `directory` under
     `out_dir`. Returns the files, or nothing when no run ended well. The same document gives the
@@ -80,12 +92,19 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
     }
     span_ns = max(end_ns - begin_ns for (begin_ns, end_ns), _ in recorded.values())
     bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
-    panels = {
-        f"{name}, seed {shown[name].seed}": series.goodput(scenario, samples, times_ns, bin_ns)
+    directions = data_directions(scenario)
+    panels = [
+        _Panel(
+            f"{name}, seed {shown[name].seed}" + (f", data {one}" if len(directions) > 1 else ""),
+            looks[name],
+            one,
+            series.goodput(scenario, samples, times_ns, bin_ns, one),
+        )
         for name, (times_ns, samples) in recorded.items()
-    }
+        for one in directions
+    ]
     with draw.drawing():
-        figure = _goodput_figure(scenario, panels, [looks[name] for name in shown], bin_ns, span_ns)
+        figure = _goodput_figure(scenario, panels, bin_ns, span_ns)
         return _save(figure, out_dir / "goodput")
 
 
@@ -95,9 +114,9 @@ def _recorded(scenario: Scenario, directory: Path) -> tuple[tuple[int, int], Map
         samples = run_files.read_samples(scenario, directory)
         times = read_links(directory / run_files.LINKS_SAMPLES)["time_ns"]
     else:
-        receiver = "server" if measured_direction(scenario) == "up" else "client"
-        samples = {receiver: read_samples(directory / f"{receiver}.samples")}
-        times = samples[receiver].connection["time_ns"]
+        receivers = ["server" if one == "up" else "client" for one in data_directions(scenario)]
+        samples = {each: read_samples(directory / f"{each}.samples") for each in receivers}
+        times = samples[receivers[0]].connection["time_ns"]
     return (int(times[0]), int(times[-1])), samples
 
 
@@ -178,27 +197,21 @@ def _bin_ns(span_ns: int, sample_interval_ns: int) -> int:
 
 
 def _goodput_figure(
-    scenario: Scenario,
-    panels: Mapping[str, _Goodput],
-    looks: Sequence[Style],
-    bin_ns: int,
-    span_ns: int,
+    scenario: Scenario, panels: Sequence[_Panel], bin_ns: int, span_ns: int
 ) -> Figure:
     from matplotlib.figure import Figure
 
-    lines = len(next(iter(panels.values()))) + len(scenario.links) + 2
+    lines = len(panels[0].goodput) + len(scenario.links) + 2
     legend_rows = -(-lines // _LEGEND_COLUMNS)
     many = len(panels) > _MANY_PANELS
     columns, panel_height = (2, _LOW_PANEL_HEIGHT) if many else (1, _PANEL_HEIGHT)
     rows = -(-len(panels) // columns)
-    direction = measured_direction(scenario)
-    rates = timeline.rates(scenario, direction)
-    together = capacity_together(scenario, direction)
-    top_bps = highest_shown_bps(together)
-    bursts = {title: each[None].max(initial=0) for title, each in panels.items()}
+    directions = data_directions(scenario)
+    top_bps = max(highest_shown_bps(capacity_together(scenario, one)) for one in directions)
+    bursts = {each.title: each.goodput[None].max(initial=0) for each in panels}
     bursts = {title: bps for title, bps in bursts.items() if bps > top_bps}
     notes = {title: f"bursts up to {bps / _MBIT:.0f} Mbit/s" for title, bps in bursts.items()}
-    titles = [_title(title, columns, is_noted=title in notes) for title in panels]
+    titles = [_title(each.title, columns, is_noted=each.title in notes) for each in panels]
     # each row of panels has room for its longest title
     further = sum(
         max(title.count("\n") for title in titles[first : first + columns])
@@ -211,11 +224,9 @@ def _goodput_figure(
     axes = list(grid.flat)
     for axis in axes[len(panels) :]:
         axis.remove()
-    for axis, (name, goodput), title, look in zip(
-        axes, panels.items(), titles, looks, strict=False
-    ):
-        _draw_panel(axis, scenario, rates, together, goodput, bin_ns)
-        draw.title_of_scheduler(axis, title, look, notes.get(name, ""))
+    for axis, panel, title in zip(axes, panels, titles, strict=False):
+        _draw_panel(axis, scenario, panel, bin_ns)
+        draw.title_of_scheduler(axis, title, panel.look, notes.get(panel.title, ""))
     for axis in grid[:, 0]:
         axis.set_ylabel("Goodput (Mbit/s)")
     for axis in axes[len(panels) - columns : len(panels)]:
@@ -243,21 +254,19 @@ def _title(text: str, columns: int, *, is_noted: bool) -> str:
     return title
 
 
-def _draw_panel(
-    axis: Axes,
-    scenario: Scenario,
-    rates: Mapping[str, Sequence[tuple[int, int]]],
-    together: timeline.Steps,
-    goodput: _Goodput,
-    bin_ns: int,
-) -> None:
+def _draw_panel(axis: Axes, scenario: Scenario, panel: _Panel, bin_ns: int) -> None:
+    # the legend is of all panels
+    directions = data_directions(scenario)
+    rates = {one: timeline.rates(scenario, one) for one in directions}
+    goodput = panel.goodput
     if scenario.links:
-        _draw_shared(axis, scenario)
+        _draw_shared(axis, scenario, panel.direction)
     elif not scenario.connections:
-        constant = all(len(each) == 1 for each in rates.values())
-        sum_text = f" (together {together[0][1] / _MBIT:g} Mbit/s)" if constant else ""
-        label = f"dashed: links{sum_text}"
-        _draw_rate(axis, together, TOTAL_COLOUR, label=label)
+        constant = all(len(each) == 1 for own in rates.values() for each in own.values())
+        together = {one: capacity_together(scenario, one) for one in directions}
+        sum_text = _rates_text(list(together.values())) if constant else ""
+        label = f"dashed: links{f' (together {sum_text})' if sum_text else ''}"
+        _draw_rate(axis, together[panel.direction], TOTAL_COLOUR, label=label)
     # the middle of each bin
     time_s = (np.arange(len(goodput[None])) + 0.5) * bin_ns / NS_PER_S
     axis.plot(
@@ -269,11 +278,12 @@ def _draw_panel(
         zorder=3,
         label="all connections" if scenario.connections else "connection, in order",
     )
-    own = {} if scenario.connections or scenario.links else rates
+    own = {} if scenario.connections or scenario.links else rates[panel.direction]
     parts = ((name, values) for name, values in goodput.items() if name is not None)
     for (name, values), colour in zip(parts, itertools.cycle(PATH_COLOURS), strict=False):
         mine = own.get(name, ())
-        link = f", link {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""
+        rate = _rates_text([each[name] for each in rates.values()]) if mine and name else ""
+        link = f", link {rate}" if rate else ""
         axis.plot(time_s, values / _MBIT, color=colour, linewidth=2.2, label=f"{name}{link}")
         if mine and len(scenario.paths) <= _MAX_PATH_RATES:
             _draw_rate(axis, mine, colour)
@@ -285,9 +295,17 @@ def _draw_panel(
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_shared(axis: Axes, scenario: Scenario) -> None:
+def _rates_text(of_directions: Sequence[timeline.Steps]) -> str:
+    """Constant rates of each direction in words, up first; "" for others."""
+    if any(len(steps) > 1 for steps in of_directions):
+        return ""
+    rates = [f"{steps[0][1] / _MBIT:g}" for steps in of_directions]
+    return f"{rates[0]} Mbit/s" if len(set(rates)) == 1 else f"{rates[0]} up, {rates[1]} down"
+
+
+def _draw_shared(axis: Axes, scenario: Scenario, direction: Direction) -> None:
     """A dashed line for each link that paths share, in the direction of the data."""
-    rates = timeline.link_rates(scenario, measured_direction(scenario))
+    rates = timeline.link_rates(scenario, direction)
     for link in scenario.links:
         mine = rates[link.name]
         rate = f" {mine[0][1] / _MBIT:g} Mbit/s" if len(mine) == 1 else ""

@@ -29,6 +29,7 @@ from mptcplab.metrics.sender_states import State, path_states
 from mptcplab.plan import timeline
 from mptcplab.plan.bottlenecks import Bottleneck, bottlenecks, capacity
 from mptcplab.runs import documents, store
+from mptcplab.scenario.limits import Direction
 from mptcplab.scenario.model import Scenario
 from mptcplab.units import NS_PER_S, format_time
 
@@ -63,7 +64,8 @@ class Reason:
     `kind` is a state of module `sender_states` in small letters, where `cwnd` is replaced by what
     made the window small: `losses`, `timeout` or `growth`; or it is `event`, `others`, `cross`,
     `headers` or `duplicates`. `path` is the name of a shared link where that limits its paths.
-    `idle` is the fraction of the time for which the link was idle for this reason.
+    `idle` is the fraction of the time for which the link was idle for this reason, `behind` the
+    path whose data all other data waited for, if that filled a buffer.
     """
 
     kind: str
@@ -71,6 +73,7 @@ class Reason:
     bps: float
     idle: float | None
     text: str
+    behind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,13 @@ class Explanation:
     `capacity_bps` is what the paths can carry together without events and other connections. It is
     `goodput_bps`, the reasons, the largest first, and `not_explained_bps`. `facts` are further
     sentences that do not count in the sum. `connection` is its name if the scenario has
-    [[connection]], else None.
+    [[connection]], else None; `direction` is that of the data if its workload sends in both, else
+    None.
     """
 
     title: str
     connection: str | None
+    direction: Direction | None
     goodput_bps: float
     capacity_bps: float
     reasons: list[Reason]
@@ -94,6 +99,12 @@ class Explanation:
     @property
     def missing_bps(self) -> float:
         return self.capacity_bps - self.goodput_bps
+
+    @property
+    def part(self) -> str:
+        """The part of a run that it explains, as the end of a title."""
+        connection = f", connection {self.connection}" if self.connection else ""
+        return connection + (f", data {self.direction}" if self.direction else "")
 
     def sentence(self) -> str:
         """How much of what its paths can carry it had."""
@@ -115,7 +126,7 @@ class Explanation:
         """Plain text for a terminal."""
         return "\n".join(
             [
-                f"{self.title}: {self.sentence()}",
+                f"{self.title}{self.part}: {self.sentence()}",
                 f"Of the {_rate(self.missing_bps)} missing:",
                 *(f"  {rate}: {text}" for rate, text in self.parts()),
                 *self.facts,
@@ -124,7 +135,8 @@ class Explanation:
 
 
 def explain(directory: Path) -> list[Explanation]:
-    """Explain the run in `directory`: its connection, or each of several.
+    """Explain the run in `directory`: its connection, or each of several, in each direction of
+    its data.
 
     Raises MptcplabError if its files cannot be read.
     """
@@ -143,12 +155,26 @@ def explain(directory: Path) -> list[Explanation]:
         if scenario.connections:
             messages = records.read_messages(directory / run_files.MESSAGES)
             parts = connections.connections(scenario, samples, known, messages)
-            return [_of_part(part, parts, scenario, queues) for part in parts]
-        figures = run_metrics(scenario, samples["client"], samples["server"], known, queues)
-        direction = recorded.measured_direction(scenario, samples["client"])
+            return [
+                _of_part(part, parts, scenario, queues, direction)
+                for part in parts
+                for direction in recorded.data_directions(part.scenario)
+            ]
         ends = (samples["client"], samples["server"])
-        flow = recorded.flow(scenario, *ends, queues, known, direction)
-        return [of_run(scenario, flow, figures, queues, guest.start_ns)]
+        found = []
+        for direction in recorded.data_directions(scenario, samples["client"]):
+            figures = run_metrics(_one_way(scenario, direction), *ends, known, queues)
+            flow = recorded.flow(scenario, *ends, queues, known, direction)
+            found.append(of_run(scenario, flow, figures, queues, guest.start_ns))
+        return found
+
+
+def _one_way(scenario: Scenario, direction: Direction) -> Scenario:
+    """The same with data in this direction alone, if its workload sends in both."""
+    if scenario.workload.direction != "both":
+        return scenario
+    load = scenario.workload.model_copy(update={"direction": direction})
+    return scenario.model_copy(update={"workload": load})
 
 
 def of_run(
@@ -213,19 +239,24 @@ def of_run(
             share = idle_bps / can_bps if can_bps else 0.0
             text = f"{place.title} was idle {_percent(share)} of the time because "
             text += _why(kind, scenario, flow, place)
+            behind = None
             if kind in _FULL_BUFFERS:
                 then = place.cause(causes, delayed=False) == kind
-                text += _held_up_by(scenario, blocking, troubled, then)
-            reasons.append(Reason(kind, name, idle_bps, share, text))
-    text = "headers of packets, and TCP's retransmissions"
+                behind, why = _held_up_by(scenario, blocking, troubled, then)
+                text += why
+            reasons.append(Reason(kind, name, idle_bps, share, text, behind))
+    both = scenario.workload.direction == "both"
+    replies = ", acknowledgments of the other direction" if both else ""
+    text = f"headers of packets{replies}, and TCP's retransmissions"
     reasons.append(Reason("headers", None, overhead_bps, None, text))
     text = "data that arrived over more than one path"
     twice_bps = bps(_duplicate_bytes(flow), flow.interval)
     reasons.append(Reason("duplicates", None, twice_bps, None, text))
     reasons = sorted((r for r in reasons if r.bps), key=lambda r: -r.bps)
     return Explanation(
-        title=title(scenario) + (f", connection {connection}" if connection else ""),
+        title=title(scenario),
         connection=connection,
+        direction=flow.direction if both else None,
         goodput_bps=goodput_bps,
         capacity_bps=capacity_bps,
         reasons=reasons,
@@ -239,19 +270,24 @@ def of_run(
 
 
 def _of_part(
-    part: OfConnection, parts: Sequence[OfConnection], whole: Scenario, queues: Records
+    part: OfConnection,
+    parts: Sequence[OfConnection],
+    whole: Scenario,
+    queues: Records,
+    direction: Direction,
 ) -> Explanation:
-    """Explain one of several connections, beside all of them."""
+    """Explain a direction of one of several connections, beside all of them."""
     scenario, start_ns = part.scenario, int(part.guest["start_ns"])
     ends = (part.client, part.server)
-    figures = run_metrics(scenario, *ends, part.guest, queues, is_part=True)
-    direction = recorded.measured_direction(scenario)
+    one_way = _one_way(scenario, direction)
+    figures = run_metrics(one_way, *ends, part.guest, queues, is_part=True)
     flow = recorded.flow(scenario, *ends, queues, part.guest, direction)
     others: dict[str, dict[str, float]] = {}
     for other in parts:
-        if other is part or recorded.measured_direction(other.scenario) != direction:
+        if other is part or direction not in recorded.data_directions(other.scenario):
             continue
-        receiver = recorded.host_records(other.scenario, "receiver", other.receiver)
+        samples = other.client if direction == "down" else other.server
+        receiver = recorded.host_records(other.scenario, "receiver", samples)
         for index, path in enumerate(other.scenario.paths):
             arrived = recorded.arrived_over(receiver.on_path(index), flow.interval)
             for link in path.links:
@@ -521,28 +557,25 @@ def _held_up_by(
     blocking: npt.NDArray[np.int64],
     troubled: npt.NDArray[np.bool_],
     then: npt.NDArray[np.bool_],
-) -> str:
-    """The path whose data the data of all others waited for, much of the time.
+) -> tuple[str | None, str]:
+    """The path whose data the data of all others waited for, much of the time, and a text on it.
 
     Data lost on a path in trouble may arrive over another one, which then ends the wait: so the
     path in trouble is named first.
     """
     if not then.any():
-        return ""
+        return None, ""
     in_trouble = troubled[:, then].mean(axis=1)
     waited_for = [float((blocking[then] == path).mean()) for path in range(len(scenario.paths))]
     worst, slowest = int(in_trouble.argmax()), int(np.argmax(waited_for))
     if in_trouble[worst] >= _TROUBLED_MUCH:
-        return (
-            f", while path {scenario.paths[worst].name} had an event or a retransmission timeout "
-            f"{_percent(float(in_trouble[worst]))} of that time"
-        )
+        name, share = scenario.paths[worst].name, _percent(float(in_trouble[worst]))
+        text = f", while path {name} had an event or a retransmission timeout {share} of that time"
+        return name, text
     if waited_for[slowest] < _BLOCKED_MUCH:
-        return ""
-    return (
-        f", blocked by segments on path {scenario.paths[slowest].name} "
-        f"{_percent(waited_for[slowest])} of that time"
-    )
+        return None, ""
+    name, share = scenario.paths[slowest].name, _percent(waited_for[slowest])
+    return name, f", blocked by segments on path {name} {share} of that time"
 
 
 def _duplicate_bytes(flow: Flow) -> int:

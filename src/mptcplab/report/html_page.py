@@ -171,15 +171,14 @@ class _Page:
 
 
 def _explained(run: Found) -> list[tuple[str, Explanation]]:
-    """Why a run was not faster, for each of its connections, with a title; nothing without its
-    records.
+    """Why a run was not faster, for each of its connections and directions, with a title; nothing
+    without its records.
     """
     if run.directory is None or not (run.directory / LINKS_SAMPLES).exists():
         return []
     found = [each for each in explain(run.directory) if each.capacity_bps]
     title = f"{run.entry.label}, seed {run.entry.seed}"
-    connections = (f", connection {e.connection}" if e.connection else "" for e in found)
-    return [(f"{title}{one}", each) for one, each in zip(connections, found, strict=True)]
+    return [(f"{title}{each.part}", each) for each in found]
 
 
 def repeat_commands(group: Group) -> list[str]:

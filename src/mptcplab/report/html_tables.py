@@ -110,7 +110,7 @@ def summary_table(group: Group) -> Table:
     baselines = [run.entry for run in group.baselines]
     for path, runs in compared(baselines, "path").items():
         rows.append(row(Cell(f"plain TCP over {path} alone"), runs))
-    heads = (Cell("Scheduler"), Cell("Seeds"), *map(_head, metrics))
+    heads = (Cell("Scheduler"), Cell("Seeds"), *(_head(name, metrics) for name in metrics))
     return Table(heads, rows, "Summary", kind="summary")
 
 
@@ -158,13 +158,13 @@ def _parts_table(
 
 def difference_table(group: Group) -> Table:
     """How schedulers differ on the same seeds: all pairs for the first figure, else from one."""
-    rows = []
-    for number, metric in enumerate(_shown(group)):
+    rows, metrics = [], _shown(group)
+    for number, metric in enumerate(metrics):
         values = by_seed(group.entries(), metric)
         reference = next(iter(values), "")
         for (first, second), each in differences(values).items():
             if number == 0 or first == reference:
-                rows.append(_difference_row(metric, first, second, each))
+                rows.append(_difference_row(metric, metrics, first, second, each))
     heads = (
         Cell("Figure"), Cell("of", is_text=True), Cell("minus", is_text=True),
         Cell("Median difference"), Cell(f"{PERCENT} % interval"), Cell("Effect size"), Cell("p"),
@@ -173,18 +173,21 @@ def difference_table(group: Group) -> Table:
     return Table(heads, rows, is_long=True)
 
 
-def _difference_row(metric: str, first: str, second: str, each: Difference) -> Row:
-    unit, scale = charts.shown(METRICS[metric])
+def _difference_row(
+    metric: str, beside: Sequence[str], first: str, second: str, each: Difference
+) -> Row:
+    _, scale = charts.shown(METRICS[metric])
     interval = "-"
     if each.low is not None and each.high is not None:
         interval = f"{each.low / scale:+.4g} .. {each.high / scale:+.4g}"
-    head = charts.title(METRICS[metric]) + (f", {unit}" if unit else "")
+    head = _head(metric, beside)
     numbers = (
         f"{each.median / scale:+.4g}", interval, _or_dash(each.effect, "+.2f"),
         _or_dash(each.p, ".2g"), _or_dash(each.p_adjusted, ".2g"), str(each.pairs),
     )  # fmt: skip
     names = [Cell(scheduler=scheduler, is_text=True) for scheduler in (second, first)]
-    return Row([Cell(head), *names, *map(Cell, numbers)], second)
+    figure = ", ".join(filter(None, (head.text, head.below)))
+    return Row([Cell(figure), *names, *map(Cell, numbers)], second)
 
 
 def run_table(group: Group, attached: Callable[[int, Found], str]) -> Table:
@@ -194,7 +197,7 @@ def run_table(group: Group, attached: Callable[[int, Found], str]) -> Table:
         replace(_run_row(group, run, metrics), run=attached(index, run))
         for index, run in enumerate((*group.runs, *group.baselines))
     ]
-    heads = (Cell("Scheduler"), Cell("Seed"), *map(_head, metrics))
+    heads = (Cell("Scheduler"), Cell("Seed"), *(_head(name, metrics) for name in metrics))
     return Table(heads, rows, kind="runs")
 
 
@@ -241,9 +244,10 @@ def _link_texts(link: Shape) -> list[str]:
     ]
 
 
-def _head(metric: str) -> Cell:
+def _head(metric: str, beside: Sequence[str]) -> Cell:
     unit, _ = charts.shown(METRICS[metric])
-    return Cell(charts.title(METRICS[metric]), unit, METRICS[metric].meaning)
+    title = charts.title(METRICS[metric], both="goodput_down_bps" in beside)
+    return Cell(title, unit, METRICS[metric].meaning)
 
 
 def _shown(group: Group) -> list[str]:

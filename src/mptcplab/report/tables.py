@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from mptcplab.lab import choices
 from mptcplab.metrics import inference, overruled
 from mptcplab.metrics.definitions import ConnectionFigures, LinkFigures, UdpFigures
 from mptcplab.metrics.views import DEFINED, MBIT, VIEWS, Column, View
-from mptcplab.report.catalogue_tables import add_numbers, ruled
+from mptcplab.report.catalogue_tables import Fitted, add_numbers, ruled
+from mptcplab.report.draw import in_lines
 from mptcplab.runs.collection import Collection
 from mptcplab.runs.entries import (
     SAME,
@@ -36,6 +36,8 @@ from mptcplab.units import counted, format_time
 
 # A direction of a link that is used less than this carries only acknowledgments.
 _WORTH_TELLING = 0.1
+# Of a line with a scheduler's name, if it has parameters.
+_NAME_WIDTH = 20
 # Of a sweep's table: more would leave the terminal.
 _MOST_ROWS = 100
 # Part of the time from which on it counts as all of it.
@@ -57,8 +59,8 @@ def comparison_table(document: Document) -> Group:
     """A row per scheduler and congestion control, medians over seeds with the range below; notes
     underneath.
 
-    For a scenario with connections, a row per connection. Plain ASCII; fits 80 columns whatever the
-    number of paths is.
+    For a scenario with connections, a row per connection. Plain ASCII; columns on the right give
+    way on a narrow terminal.
     """
     if document.scenario.connections:
         return _connections_table(document)
@@ -68,13 +70,14 @@ def comparison_table(document: Document) -> Group:
     heads = ["Scheduler"]
     heads += ["congestion\ncontrol"] if len({run.cc for run in document.runs}) > 1 else []
     heads += ["kernel"] if len({run.kernel for run in document.runs}) > 1 else []
-    table.add_column(",\n".join(heads), overflow="fold")
-    add_numbers(table, *(column.head for column in left))
-    table.add_column("Share of\neach path\n%", overflow="fold")
+    table.add_column(",\n".join(heads), no_wrap=True)
+    both = document.scenario.workload.direction == "both"
+    add_numbers(table, *(_head(column, both=both) for column in left))
+    table.add_column(f"Share of\neach path\n%{' up, down' if both else ''}", overflow="fold")
     add_numbers(table, *(column.head for column in view.right))
     # no wider than needed: with ranges beside it, a path's name would not fit into 80 columns
-    shares = [path.share or 0 for run in document.runs for path in run.paths]
-    share_width = max((len(f"{100 * share:.1f}") for share in shares), default=0)
+    shares = [share for run in document.runs for path in run.paths for share in path.shares()]
+    share_width = max((len(_share(share)) for share in shares), default=0)
     for name, runs in compared(document.runs).items():
         good = ended_well(runs)
         shown = [
@@ -86,13 +89,21 @@ def comparison_table(document: Document) -> Group:
         ]
         table.add_row(_named(name, runs), *shown[0], _shares(good, share_width), *shown[1])
         table.add_row()
-    return Group(table, *(Text(note) for note in _notes(document, view)))
+    return Group(Fitted(table), *(Text(note) for note in _notes(document, view)))
+
+
+def _head(column: Column, *, both: bool) -> str:
+    """The head of a column; of goodput `both` ways, it names the direction."""
+    if both and column.metric == "goodput_bps":
+        return column.head.replace("\n\n", "\nup\n")
+    return column.head
 
 
 def _named(scheduler: str, runs: Sequence[Entry]) -> str:
     """A scheduler, and how many of its runs ended well, if not all did."""
     good = len(ended_well(runs))
-    return scheduler if good == len(runs) else f"{scheduler}\n{good} of {len(runs)} ok"
+    name = in_lines(scheduler, _NAME_WIDTH)
+    return name if good == len(runs) else f"{name}\n{good} of {len(runs)} ok"
 
 
 @dataclass(frozen=True)
@@ -136,8 +147,8 @@ def best_first(document: Document) -> list[TableFigure]:
 def _connections_table(document: Document) -> Group:
     """For each scheduler, the figures of each connection, and of all together."""
     table = ruled()
-    table.add_column("Scheduler", overflow="fold")
-    table.add_column("Connection", overflow="fold")
+    table.add_column("Scheduler", no_wrap=True)
+    table.add_column("Connection", no_wrap=True)
     heads = ("Goodput\n\nMbit/s", "In common\ntime\nMbit/s", "Share\n\n%", "Round\ntrip\nms")
     add_numbers(table, *heads, "Retrans-\nmitted\npackets")
     for scheduler, runs in compared(document.runs).items():
@@ -150,7 +161,7 @@ def _connections_table(document: Document) -> Group:
             mine = [run.connections[index] for run in good]
             table.add_row(
                 name if not index else "",
-                f"{first.name}\n{how(first)}",
+                f"{first.name}\n{in_lines(how(first), _NAME_WIDTH)}",
                 _spread([one.goodput_bps for one in mine], MBIT, 4),
                 _spread([one.common_goodput_bps for one in mine], MBIT, 4),
                 _spread([one.share for one in mine], 0.01, 3),
@@ -165,7 +176,7 @@ def _connections_table(document: Document) -> Group:
             _spread([run.metrics.retransmitted_packets for run in good], 1, 1),
         )
         table.add_row()
-    return Group(table, *(Text(note) for note in _connection_notes(document)))
+    return Group(Fitted(table, 3), *(Text(note) for note in _connection_notes(document)))
 
 
 def how(connection: ConnectionFigures) -> str:
@@ -220,10 +231,10 @@ def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
             )
 
 
-def link_table(found: Sequence[LinkFigures]) -> Table:
+def link_table(found: Sequence[LinkFigures]) -> Fitted:
     """What each direction of some links carried, of whatever protocol, a row each."""
     table = ruled()
-    table.add_column("Path or link,\ndirection")
+    table.add_column("Path or link,\ndirection", no_wrap=True)
     heads = ("Carried\nMbit/s", "Used\n%", "In queue\nmean ms", "Dropped\npackets", "Lost\npackets")
     add_numbers(table, *heads)
     for link in found:
@@ -237,17 +248,17 @@ def link_table(found: Sequence[LinkFigures]) -> Table:
                 (link.lost_packets, 1, 0),
             ),
         )
-    return table
+    return Fitted(table)
 
 
 #: A row of a table of UDP: what it is called, and its figures.
 UdpRow = tuple[str, UdpFigures]
 
 
-def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
+def udp_table(head: str, found: Sequence[UdpRow]) -> Fitted:
     """What each direction of some flows of UDP carried, a row each, named under `head`."""
     table = ruled()
-    table.add_column(head)
+    table.add_column(head, no_wrap=True)
     heads = (
         *("Payload\n\nMbit/s", "Share\n\n%", "Sent\n\npackets", "Lost\n\npackets"),
         *("Delay\nmedian\nms", "Delay\np95\nms", "Delay\nmax\nms", "Re-\nordered\npackets"),
@@ -268,7 +279,7 @@ def udp_table(head: str, found: Sequence[UdpRow]) -> Table:
             # of the other packets: the alike ones may be lost, too, or overtake and be overtaken
             lost, reordered = (each if each == "-" else f">={each}" for each in (lost, reordered))
         table.add_row(name, payload, share, sent, lost, *delays, reordered)
-    return table
+    return Fitted(table)
 
 
 def udp_notes(found: Sequence[UdpRow]) -> list[str]:
@@ -361,7 +372,7 @@ def sweep_table(collection: Collection) -> Group:
             "" if low == high else f"{low}..{high}",
             failed if row["failed"] else str(row["seeds"]),
         )
-    return Group(table, Text(note))
+    return Group(Fitted(table, len(axes) + 2), Text(note))
 
 
 def _main(collection: Collection) -> Column:
@@ -384,6 +395,12 @@ def _notes(document: Document, view: View) -> list[str]:
     elif warmup_ns:
         notes.append(f"The first {format_time(warmup_ns)} are warm-up, and not measured.")
     notes += view.notes
+    if document.scenario.workload.direction == "both":
+        timed = "" if document.scenario.workload.kind == "bulk" else " Times count both."
+        notes.append(
+            f"Data went both ways: up to the server, down to the client.{timed} Columns without "
+            "a direction are of the data up."
+        )
     # of programs there is a table of the links
     notes += _link_notes(runs) if document.scenario.workload.kind != "program" else []
     alone = []
@@ -417,7 +434,7 @@ def _kernel_note(document: Document) -> list[str]:
         notes = [f"{'Kernels' if several else 'Kernel'}: {name} ({document.build['kernel']})."]
     if like != choices.DEFAULT_FLAVOUR:
         usual = choices.DEFAULT_FLAVOUR
-        notes.append(f"Kernel: computes as {like} kernels, not as {usual} ones (docs/flavours.md).")
+        notes.append(f"Kernel: computes as {like} kernels, not as {usual} ones (--kernel-like).")
     return notes
 
 
@@ -431,7 +448,7 @@ def _one_sample_note(runs: Sequence[Entry], metric: str, view: View) -> list[str
     if not names:
         return []
     return [
-        f"Seeds changed nothing (less than 0.1 %), {view.text}: {', '.join(names)}.\n"
+        f"Seeds changed nothing (less than 0.1 %), {view.text}: {', '.join(names)}. "
         "With --vary 2% each seed draws paths around those given: independent samples."
     ]
 
@@ -448,7 +465,7 @@ def _alike(runs: Sequence[Entry]) -> Iterator[str]:
         paths = [path for run in runs if run.label in names for path in run.paths]
         if all((path.limited_by_cwnd or 0) > _ALWAYS for path in paths):
             yield (
-                "Every congestion window was full, which leaves them no choice. Messages do:\n"
+                "Every congestion window was full, which leaves them no choice. Messages do: "
                 "--workload cbr:size=8KB,rate=5mbit, for one."
             )
 
@@ -491,7 +508,7 @@ def _differences(runs: Sequence[Entry], column: Column, view: View) -> list[str]
     if not lines:
         return []
     return [
-        f"Difference from {reference} with the same seed, {view.text}: median, 95 % bootstrap\n"
+        f"Difference from {reference} with the same seed, {view.text}: median, 95 % bootstrap "
         f"interval, Wilcoxon's p adjusted for all pairs:{''.join(lines)}"
     ]
 
@@ -524,15 +541,19 @@ def _failures(entries: Sequence[Entry], by: Literal["scheduler", "path"], kind: 
 
 
 def _shares(runs: Sequence[Entry], width: int) -> str:
-    """A line per path: the median of its share, right-aligned in `width`, and its name."""
+    """A line per path: the medians of its shares, right-aligned in `width`, and its name."""
     if not runs:
         return "-"
     lines = []
     for index, path in enumerate(runs[0].paths):
-        share = _median([run.paths[index].share for run in runs])
-        text = "-" if share is None else f"{100 * share:.1f}"
-        lines.append(f"{text:>{width}} {path.name}")
+        of_runs = zip(*(run.paths[index].shares() for run in runs), strict=True)
+        texts = [_share(_median(each)) for each in of_runs]
+        lines.append(" ".join([*(f"{text:>{width}}" for text in texts), path.name]))
     return "\n".join(lines)
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
 
 
 def _has(runs: Sequence[Entry], column: Column) -> bool:

@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from mptcplab.mistakes import Mistakes, shown, suggestion
+from mptcplab.scenario import measured
 from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.literal import LiteralWorkload
 from mptcplab.scenario.presets import PRESETS
@@ -20,7 +22,8 @@ from mptcplab.scenario.workload import Program
 class Flags:
     """Command-line flags as given; None (no flag) keeps the value of the file or the default.
 
-    `path` holds one text per --path; if there is any, the file's paths are replaced; `link`,
+    `path` holds one text per --path, `path_from` one per --path-from, whose paths come behind
+    those of `path`; if there is any, the file's paths are replaced; `link`,
     `connection`, `event` and `vary` work the same way. `scheduler`, `cc` and `kernel` are one or
     several, separated by commas. `workload` replaces the file's, and further workload flags
     override it. For bulk, --duration replaces the size, and --size the duration and the warm-up.
@@ -29,6 +32,7 @@ class Flags:
     """
 
     path: Sequence[str] = ()
+    path_from: Sequence[str] = ()
     link: Sequence[str] = ()
     connection: Sequence[str] = ()
     event: Sequence[str] = ()
@@ -100,6 +104,40 @@ def parse_path_flag(
     return path
 
 
+def parse_path_from_flag(text: str) -> dict[str, Any]:
+    """The literal path of a --path-from flag: NAME:FILE and then more of FILE and KEY=VALUE.
+
+    The files measured the link, see `measured`; a key replaces what they say. Raises ValueError if
+    the form is wrong, a file cannot be read, or a value of the path is still missing.
+    """
+    name, colon, rest = text.partition(":")
+    form = "a measured path is NAME:FILE[,FILE...][,KEY=VALUE...], e.g. dsl:speedtest.json,ping.txt"
+    items = [item.strip() for item in rest.split(",")]
+    files = [item for item in items if "=" not in item]
+    if not colon or not all(items) or not files:
+        raise ValueError(f"no file after the name; {form}")
+    values: measured.Values = {}
+    for file in files:
+        values |= measured.read(Path(file))
+    given: dict[str, Any] = {}
+    _put_all(given, (item for item in items if "=" in item), form, DIRECTIONS)
+    path: dict[str, Any] = {"name": name.strip()}
+    # a key of the whole path replaces both directions
+    kept = {key: value for key, value in values.items() if key.partition(".")[2] not in given}
+    _put_all(path, (f"{key}={value}" for key, value in kept.items()), form, DIRECTIONS)
+    for key, value in given.items():
+        path[key] = {**path.get(key, {}), **value} if isinstance(value, dict) else value
+    for direction, key in ((d, k) for d in DIRECTIONS for k in ("rate", "delay")):
+        if key not in path and key not in path.get(direction, {}):
+            names = ", ".join(files)
+            raise ValueError(
+                f"{names}: no {key} {direction}; add a file that measured it, or "
+                f"{direction}.{key}=VALUE; {measured.ACCEPTED}"
+            )
+    # a path has both for itself, too
+    return {key: path.get("down", {}).get(key) for key in ("rate", "delay")} | path
+
+
 def parse_event_flag(text: str) -> dict[str, Any]:
     """The literal event of an --event flag: TIME:PATH:ACTION and then any KEY=VALUE.
 
@@ -164,8 +202,12 @@ def merge(flags: Flags, mistakes: Mistakes) -> None:
         _merge_workload(flags.workload, mistakes)
     _merge_values(flags, mistakes)
     for key, parse in _LIST_FLAGS.items():
-        if texts := getattr(flags, key):
-            _merge_list(key, parse, texts, mistakes)
+        texts = [(parse, text) for text in getattr(flags, key)]
+        measured_ = flags.path_from if key == "path" else ()
+        for number in range(len(measured_)):
+            mistakes.flags[key, len(texts) + number] = "--path-from"
+        if texts := [*texts, *((parse_path_from_flag, text) for text in measured_)]:
+            _merge_list(key, texts, mistakes)
     for key in _BARE_FLAGS:
         if getattr(flags, key):
             mistakes.flags[key,] = f"--{key}"
@@ -173,7 +215,7 @@ def merge(flags: Flags, mistakes: Mistakes) -> None:
 
 def _merge_values(flags: Flags, mistakes: Mistakes) -> None:
     """The flags that have the value of one key."""
-    others = (*_LIST_FLAGS, *_BARE_FLAGS, "workload")
+    others = (*_LIST_FLAGS, "path_from", *_BARE_FLAGS, "workload")
     valued = {f.name: getattr(flags, f.name) for f in fields(flags) if f.name not in others}
     given = {key: value for key, value in valued.items() if value not in (None, ())}
     data = mistakes.data
@@ -201,12 +243,12 @@ def _as_in_a_file(key: str, value: Any) -> Any:
 
 
 def _merge_list(
-    key: str, parse: Callable[[str], dict[str, Any]], texts: Sequence[str], mistakes: Mistakes
+    key: str, texts: Sequence[tuple[Callable[[str], dict[str, Any]], str]], mistakes: Mistakes
 ) -> None:
     """A flag that is given once for each table of a list; those of the file are dropped."""
     tables = mistakes.data[key] = []
     mistakes.flags[key,] = f"--{key}"
-    for index, text in enumerate(texts):
+    for index, (parse, text) in enumerate(texts):
         try:
             tables.append(parse(text))
         except ValueError as error:

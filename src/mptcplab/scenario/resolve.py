@@ -148,7 +148,7 @@ def table_of(file: FilePath | None, flags: Flags) -> tuple[dict[str, Any], FileP
     mistakes.stop_if_any()
     merge(flags, mistakes)
     mistakes.stop_if_any()
-    own = file is None or flags.path or "/" in (flags.scheduler or "")
+    own = file is None or flags.path or flags.path_from or "/" in (flags.scheduler or "")
     return mistakes.data, FilePath() if own or file is None else file.parent
 
 

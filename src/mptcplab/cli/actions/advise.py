@@ -15,11 +15,11 @@ from rich.console import Console
 from mptcplab.advice import advise, advise_report
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, Problem
-from mptcplab.lab import stock_package
+from mptcplab.lab import kernel, kernel_names, stock_package
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.runs import cost, experiment
 from mptcplab.scenario import congestion, scheduler, uncertainty
-from mptcplab.scenario.limits import WORKLOAD_KEYS, WORKLOADS
+from mptcplab.scenario.limits import WORKLOADS
 
 # Options that say how long runs are.
 _TIMES = ("duration", "warmup")
@@ -27,9 +27,7 @@ _TIMES = ("duration", "warmup")
 
 def advise_on(file: Path | None, options: Mapping[str, Any]) -> None:
     """Make the runs that advice needs, write it, and show it."""
-    wanted = {**options, "scheduler": options["scheduler"] or scheduler.ALL}
-    if file is None and _has_direction(options["workload"]):
-        wanted["direction"] = options["direction"] or "down"
+    wanted = {**options, "scheduler": options["scheduler"] or ",".join(_catalogue())}
     request = common.request(file, wanted, single=False)
     advise.check(request)
     ccs = request.ccs if options["cc"] else congestion.names()
@@ -59,7 +57,8 @@ def advise_on(file: Path | None, options: Mapping[str, Any]) -> None:
         f"{effort.variations}: up to {most_runs} runs"
     )
     with common.running(options, show=common.rare_progress) as runner:
-        advice = advise.advise(question, rig, runner, common.say)
+        there = None if request.kernels else _with_adapter()
+        advice = advise.advise(question, rig, runner, common.say, there)
     document = advise_report.write(advice, out)
     pictures = advise_report.write_chart(advice, out)
     if options["as_json"]:
@@ -70,6 +69,20 @@ def advise_on(file: Path | None, options: Mapping[str, Any]) -> None:
     click.echo(advise_report.use(advice) + "\n")
     click.echo(f"picture:  {pictures[0]}")
     click.echo(f"document: {out / advise_report.DOCUMENT}")
+
+
+def _catalogue() -> list[str]:
+    """All schedulers, and those of OpenMPTCProuter that are ours with other parameters."""
+    return list(dict.fromkeys((*scheduler.known(), *advise.ROUTER_SCHEDULERS)))
+
+
+def _with_adapter() -> KernelBuild | None:
+    """A kernel by a name of the user's, built as the package needs it, if there is one."""
+    for named in kernel_names.known().values():
+        build = named.current() if named.variant == kernel.ENGINE_ONLY else None
+        if build is not None and build.has_adapter:
+            return build
+    return None
 
 
 def _kernel(names: Sequence[str]) -> KernelBuild:
@@ -84,10 +97,3 @@ def _kernel(names: Sequence[str]) -> KernelBuild:
             )
         raise InputError([Problem("--kernel", "", ", ".join(names), message)])
     return experiment.kernel_by_name(name)
-
-
-def _has_direction(workload: str | None) -> bool:
-    """Whether data goes one way that is not said: most people download."""
-    kind, _, rest = (workload or WORKLOADS[0]).partition(":")
-    said = any(item.partition("=")[0].strip() == "direction" for item in rest.split(","))
-    return "direction" in WORKLOAD_KEYS.get(kind.strip(), ()) and not said

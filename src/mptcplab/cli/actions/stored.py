@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -43,8 +44,11 @@ def show(places: Sequence[Path], formats: Sequence[str], out: Path | None, *, da
             click.echo(f"{common.title(item)}: {each}")
 
 
-def explain_runs(places: Sequence[Path], schedulers: Sequence[str], *, as_json: bool) -> None:
-    """Explain why runs did not reach the sum of their paths."""
+def explain_runs(
+    places: Sequence[Path], schedulers: Sequence[str], options: Mapping[str, Any]
+) -> None:
+    """Explain why runs did not reach the sum of their paths, and what may help."""
+    from mptcplab.cli.actions import remedies
     from mptcplab.report import explain
 
     explained = [
@@ -53,16 +57,37 @@ def explain_runs(places: Sequence[Path], schedulers: Sequence[str], *, as_json: 
         if run.directory
         for each in explain.explain(run.directory)
     ]
-    if as_json:
-        found = [{"directory": str(place), **asdict(each)} for place, each in explained]
+    changes = [remedies.wanted(*each) for each in explained]
+    tried: list[remedies.Tried] = [None] * len(explained)
+    if options["tried"]:
+        tried = [
+            remedies.tried(place, own, options) if own else None
+            for (place, _), own in zip(explained, changes, strict=True)
+        ]
+    helps = list(zip(explained, changes, tried, strict=True))
+    if options["as_json"]:
+        found = [
+            {
+                "directory": str(place),
+                **asdict(each),
+                "remedies": remedies.as_json(each, own, of),
+            }
+            for (place, each), own, of in helps
+        ]
         click.echo(json.dumps(found, indent=1))
         return
-    titles = Counter(each.title for _, each in explained)
+    titles = Counter(each.title + each.part for _, each in explained)
     # runs of different settings may be called the same
     click.echo(
         "\n\n".join(
-            f"{place}:\n{each.text()}" if titles[each.title] > 1 else each.text()
-            for place, each in explained
+            "\n".join(
+                [
+                    *([f"{place}:"] if titles[each.title + each.part] > 1 else []),
+                    each.text(),
+                    *remedies.lines(place, each, own, of),
+                ]
+            )
+            for (place, each), own, of in helps
         )
     )
 

@@ -5,8 +5,8 @@ The advice is for throughput, for latency, and for a path that fails. It gives f
 how sure it is.
 
 mptcplab runs the catalogue on variations of the paths, since nobody knows paths exactly. It
-ignores the scheduler, the congestion control and the number of seeds of a FILE. Without a FILE,
-data flows to the client: --direction down.
+ignores the scheduler, the congestion control and the number of seeds of a FILE. Data goes up, to
+the server, as in all commands; for downloads, add --direction down.
 
 With a --kernel of kernel build --engine-only, it tries the schedulers that run without our patches,
 as the package of make deb has them.
@@ -28,7 +28,7 @@ from mptcplab.cli import options
 from mptcplab.scenario import option_keys
 
 
-@click.command("advise", help=__doc__)
+@click.command("advise", cls=options.Grouped, help=__doc__)
 @options.scenario_file
 @click.option(
     "--uncertain",
@@ -90,10 +90,9 @@ from mptcplab.scenario import option_keys
     "Directory for the runs, the picture and the document; runs found there are reused.",
 )
 # it chooses schedulers, congestion controls and seeds itself
-@options.scenario_options("path", "link", "event")
-@options.scenario_option("direction", default="down, or as in FILE")
+@options.scenario_options("path", "path_from", "link", "event")
 @options.scenario_options(
-    *("start", "duration", "warmup"),
+    *("direction", "start", "duration", "warmup"),
     *("send_buffer", "receive_buffer", "seed_delay", "sample_interval", "kernel"),
     *("jobs", "wall_limit", "disk_limit", "as_json"),
 )

@@ -23,7 +23,7 @@ from mptcplab.cli import completion, options
 from mptcplab.scenario import option_keys
 
 
-@click.command("compare", help=__doc__)
+@click.command("compare", cls=options.Grouped, help=__doc__)
 @options.scenario_file
 @options.listed_option(
     "--scheduler",

@@ -22,7 +22,7 @@ from mptcplab.cli import options
 _PROGRAM = "mptcplab.program"
 
 
-class _Command(click.Command):
+class _Command(options.Grouped):
     """A command that keeps the arguments after --, a program's, in meta under _PROGRAM."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -34,7 +34,7 @@ class _Command(click.Command):
         return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
 
 
-@click.command("exec", help=__doc__, cls=_Command)
+@click.command("exec", cls=_Command, help=__doc__)
 @options.program_options
 @options.pcap_option
 @options.decisions_option

@@ -3,12 +3,14 @@
 
 RUN is the directory of a run, OUT/runs/KEY, or several runs, as for a report: an output
 directory OUT, or a document, to explain each successful run. Each of several connections is
-explained on its own. docs/explain.md says how to read it.  [mptcplab-out]
+explained on its own. Where a change may help, the answer names one or two; --try makes a run with
+each, and shows its figure. docs/explain.md says how to read it.  [mptcplab-out]
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,9 +28,13 @@ from mptcplab.cli import completion, options
     shell_complete=completion.OF_OPTIONS["--scheduler"],
     help="Only runs of these schedulers; without parameters, of all their forms.",
 )
+@click.option("--try", "tried", is_flag=True, help="Try the changes that may help, in the lab.")
+@options.out_option_of(Path("tried-out"), "Directory for the runs of --try.")
+@options.jobs_option
+@options.scenario_options("wall_limit", "disk_limit")
 @options.json_option
-def command(places: tuple[Path, ...], schedulers: tuple[str, ...], *, as_json: bool) -> None:
+def command(places: tuple[Path, ...], schedulers: tuple[str, ...], **given: Any) -> None:
     from mptcplab.cli.actions import stored
 
     names = [name for each in schedulers for name in each.split(",") if name]
-    stored.explain_runs(places or (options.DEFAULT_OUT,), names, as_json=as_json)
+    stored.explain_runs(places or (options.DEFAULT_OUT,), names, given)

@@ -14,7 +14,7 @@ import click
 from mptcplab.cli import options
 
 
-@click.command("run", help=__doc__)
+@click.command("run", cls=options.Grouped, help=__doc__)
 @options.scenario_file
 @options.scheduler_option
 @options.scenario_options()

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from mptcplab import resources
 from mptcplab.cli import options
 from mptcplab.report import catalogue_tables
 from mptcplab.scenario import limits, literal, presets
@@ -30,14 +31,16 @@ def scenario_presets() -> None:
     click.echo()
     for label, source in presets.SOURCES.items():
         click.echo(f"{label}: {source.title} {source.address}")
-    click.echo("\ndocs/presets.md has the reason for each number.")
+    if reasons := resources.page("presets.md", "has the reason for each number"):
+        click.echo(f"\n{reasons}")
 
 
 def _list_settings(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if not wanted:
         return
     click.echo(drive_settings.listing(radio.Drive()))
-    click.echo("\nbuilding=none removes the building. docs/radio.md has the sources in full.")
+    sources = resources.page("radio.md", "has the sources in full")
+    click.echo(f"\nbuilding=none removes the building. {sources}".rstrip())
     context.exit()
 
 

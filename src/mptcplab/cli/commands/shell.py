@@ -18,7 +18,7 @@ import click
 from mptcplab.cli import options
 
 
-@click.command("shell", help=__doc__)
+@click.command("shell", cls=options.Grouped, help=__doc__)
 @options.program_options
 def command(file: Path | None, **given: Any) -> None:
     from mptcplab.cli.actions import programs

@@ -75,8 +75,13 @@ static uint64_t established_paths(const struct traffic *t, int fd, uint64_t *srt
 	unsigned int i;
 
 	*srtt_us = 0;
-	if (!subflows_ask(fd, &found))
-		fail("the connection fell back to plain TCP: %s", strerror(errno));
+	if (!subflows_ask(fd, &found)) {
+		if (errno == EOPNOTSUPP)
+			fail("the connection fell back to plain TCP: its first two SYNs had no answer "
+			     "within 3 s, and Linux sends the third without MPTCP; put a path with a "
+			     "shorter round trip first");
+		fail("the subflows of a connection: %s", strerror(errno));
+	}
 	for (i = 0; i < found.count; i++) {
 		const struct tcp_info *info = &found.state.info[i];
 		/* path p has the client's address 10.0.p.1, or one of IPv6 that ends so */

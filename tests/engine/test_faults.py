@@ -250,6 +250,14 @@ def test_a_subflow_that_does_not_come_up_is_reported_with_its_path(failure: Fail
     assert error.reason.startswith("path bad: no subflow came up")
 
 
+def test_a_first_path_with_a_long_round_trip_says_why_there_is_no_mptcp(failure: Failure) -> None:
+    # SYNs leave at 0, 1 and 3 s: the answer to the first one comes after 3.2 s
+    error = failure(scenario=scenario_of("a:10mbit,1600ms", "b:10mbit,20ms", duration="1s"))
+    reason = "first two SYNs had no answer within 3 s, and Linux sends the third without MPTCP"
+    assert reason in " ".join(error.reason.split())
+    assert "put a path with a shorter round trip first" in " ".join(error.reason.split())
+
+
 def test_a_byte_that_is_wrong_fails_the_run(failure: Failure) -> None:
     # the server expects the pattern of another seed
     text = plan.render(SCENARIO).replace("--seed 1", "--seed 2", 1)

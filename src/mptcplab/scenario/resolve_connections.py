@@ -19,7 +19,7 @@ from mptcplab.scenario.literal import (
 )
 from mptcplab.scenario.model import Connection, Event, Path
 from mptcplab.scenario.scheduler import Choice, Scheduler, SpecError
-from mptcplab.scenario.workload import AnyWorkload, Program, Video
+from mptcplab.scenario.workload import AnyWorkload, Bulk, Program, Video
 
 
 class Schedulers:
@@ -194,6 +194,10 @@ def _own_workload(
     if isinstance(own, Video):
         message = "video needs a run of its own; a connection can have any other workload"
         mistakes.add(("workload", "kind"), message)
+        return None
+    if isinstance(own, Bulk) and own.is_crowd:
+        message = "bulk with several connections needs a run of its own; use count for copies"
+        mistakes.add(("workload", "connections"), message)
         return None
     if start_ns or workload.opens_connections(own):
         own = own.model_copy(update={"start": "at-once"})

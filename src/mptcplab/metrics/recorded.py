@@ -21,7 +21,7 @@ from mptcplab.metrics.records import UNSCHEDULED, Records, Samples, path_indices
 from mptcplab.plan import qdiscs
 from mptcplab.scenario.limits import Direction
 from mptcplab.scenario.model import Scenario
-from mptcplab.scenario.workload import Bulk, Program
+from mptcplab.scenario.workload import Program
 from mptcplab.units import format_time
 
 Times = npt.NDArray[np.int64]
@@ -114,9 +114,9 @@ def flow(
     """
     sides = [host_records(scenario, "client", client), host_records(scenario, "server", server)]
     sender, receiver = sides if direction == "up" else reversed(sides)
-    load, start_ns = scenario.workload, int(guest["start_ns"])
+    start_ns = int(guest["start_ns"])
     times = sample_times((client, server), queues)
-    if isinstance(load, Bulk) and load.is_crowd:
+    if scenario.workload.is_crowd:
         times = times[(times - start_ns) % scenario.host_interval_ns == 0]
     interval = measured_interval(
         scenario, "server" if direction == "up" else "client", times, guest

@@ -23,7 +23,7 @@ from mptcplab.plan.timeline import Instant
 from mptcplab.scenario import congestion, scheduler, workload
 from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS, Direction, IpVersion
 from mptcplab.scenario.model import PRIORITY, Link, Pair, Path, Scenario, Shape
-from mptcplab.scenario.workload import Bulk, Message, Program, Video
+from mptcplab.scenario.workload import Message, Program, Video
 
 PORT = 5001
 
@@ -490,7 +490,7 @@ def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
         f"--transport {connection.transport} --port {PORT} --seed {scenario.seed}"
         f" --sample-interval-ns {scenario.sample_interval_ns}"
     )
-    if isinstance(load, Bulk) and load.is_crowd:
+    if load.is_crowd:
         common += f" --crowd-interval-ns {scenario.host_interval_ns}"
     if scenario.connections:
         own = workload.messages(load, scenario.seed)

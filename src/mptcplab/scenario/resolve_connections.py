@@ -19,7 +19,7 @@ from mptcplab.scenario.literal import (
 )
 from mptcplab.scenario.model import Connection, Event, Path
 from mptcplab.scenario.scheduler import Choice, Scheduler, SpecError
-from mptcplab.scenario.workload import AnyWorkload, Bulk, Program, Video
+from mptcplab.scenario.workload import AnyWorkload, Program, Video
 
 
 class Schedulers:
@@ -195,7 +195,7 @@ def _own_workload(
         message = "video needs a run of its own; a connection can have any other workload"
         mistakes.add(("workload", "kind"), message)
         return None
-    if isinstance(own, Bulk) and own.is_crowd:
+    if own.is_crowd:
         message = "bulk with several connections needs a run of its own; use count for copies"
         mistakes.add(("workload", "connections"), message)
         return None

@@ -74,6 +74,11 @@ class Workload(BaseModel):
         """The directions in which data is sent."""
         return DIRECTIONS if self.direction == "both" else (self.direction,)
 
+    @property
+    def is_crowd(self) -> bool:
+        """Whether it has many connections between two hosts, whose data the kernel moves."""
+        return False
+
 
 class Bulk(Workload):
     """As much as the connection can carry, for `duration_ns` or until `size_bytes` are sent.
@@ -280,9 +285,7 @@ def messages(workload: AnyWorkload, seed: int) -> Sequence[Message]:
 
 def opens_connections(workload: Workload) -> bool:
     """Whether connections are opened when their first message is due, not before T0."""
-    if isinstance(workload, Bulk):
-        return workload.is_crowd
-    return isinstance(workload, Transfers | Web) and workload.fresh
+    return workload.is_crowd or (isinstance(workload, Transfers | Web) and workload.fresh)
 
 
 @_few

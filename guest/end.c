@@ -10,6 +10,7 @@
 #include "messages.h"
 #include "player.h"
 #include "report.h"
+#include "uapi/pattern.h"
 
 struct end end;
 
@@ -29,7 +30,7 @@ unsigned int number_of(const struct connection *c)
 
 uint64_t stream_seed(const struct connection *c, bool down)
 {
-	return end.t->seed + ((c - end.list) * 2ull + down) * 0x9fb21c651e98df25ull;
+	return pattern_seed(end.t->seed, c - end.list, down);
 }
 
 const struct traffic_message *message_of(const struct flow *flow)

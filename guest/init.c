@@ -164,19 +164,20 @@ static void start_traces(const struct traffic *t)
 static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 {
 	const struct traffic *clients = ends[CLIENT].traffic, *servers = ends[SERVER].traffic;
-	char times[64], probe[96];
+	char probe[96];
 	unsigned int i;
 
-	snprintf(times, sizeof(times), "%" PRIu64 " %" PRIu64 " %" PRIu64, start_ns,
-		 clients->sample_interval_ns, stop_ns);
 	for (i = 0; i < ends[CLIENT].pairs; i++) {
 		const char *client = clients[i].ns, *server = programs ? "server" : servers[i].ns;
 
-		snprintf(probe, sizeof(probe), "%s%s", times, clients[i].tcp ? " tcp" : "");
+		snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 "%s", start_ns,
+			 clients[i].crowd_interval_ns ?: clients->sample_interval_ns, stop_ns,
+			 clients[i].tcp ? " tcp" : "");
 		stream_open(server, server, "samples", probe);
 		stream_open(client, client, "samples", probe);
 	}
-	snprintf(probe, sizeof(probe), "%s links", times);
+	snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 " links", start_ns,
+		 clients->sample_interval_ns, stop_ns);
 	stream_open(NULL, "links", "samples", probe);
 	for (i = 0; i < ends[CLIENT].pairs; i++) {
 		if (!programs)

@@ -15,6 +15,7 @@ bool settings_set(struct traffic *t, const char *name, const char *value, int li
 	} numbers[] = {
 		{ "duration-ns", &t->duration_ns },
 		{ "sample-interval-ns", &t->sample_interval_ns },
+		{ "crowd-interval-ns", &t->crowd_interval_ns },
 		{ "seed", &t->seed },
 		{ "segment-ns", &t->segment_ns },
 		{ "buffer-ns", &t->buffer_ns },

@@ -27,6 +27,7 @@ struct traffic {
 	unsigned int connections;	/* how many of them, in order; 0: all */
 	uint64_t duration_ns;	/* of messages without a size, after START */
 	uint64_t sample_interval_ns;
+	uint64_t crowd_interval_ns;	/* the same for the connections of a crowd; 0: it is none */
 	uint64_t seed;
 	char scheduler[16];	/* for the connections; "": that of the namespace */
 	/* the player's, see player.c */

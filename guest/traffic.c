@@ -20,6 +20,7 @@
 #include "base.h"
 #include "bulk.h"
 #include "connect.h"
+#include "crowd.h"
 #include "end.h"
 #include "ip.h"
 #include "messages.h"
@@ -35,7 +36,7 @@
  */
 #define AT_ONCE_DELAY_NS	5000
 
-/* The client tells the server START. */
+/* The client tells the server START, and then the connections of a crowd that have failed. */
 static int start_pipe[2];
 
 /* When all messages end, if none has a size; else 0. */
@@ -238,7 +239,14 @@ void traffic_run(const struct traffic *t, unsigned int pairs, int report_fd)
 		listen_for_clients();
 	else
 		connect_to_server();
-	play_messages();
+	if (!t->crowd_interval_ns) {
+		play_messages();
+	} else if (t->is_server) {
+		hear_start();
+		crowd_accept(start_pipe[0]);
+	} else {
+		crowd_connect(start_pipe[1]);
+	}
 	tell(REPORT_DONE, end.written, end.received, "");
 	_exit(0);
 }

@@ -146,7 +146,8 @@ def request_of(*paths: str, **flags: Any) -> Request:
     """
     flags.setdefault("seed_delay", "0us")
     workload = str(flags.get("workload", ""))
-    fresh = "fresh=true" in workload or (workload[:3] == "web" and "fresh=false" not in workload)
+    fresh = "fresh=true" in workload or workload.startswith("bulk:connections=")
+    fresh |= workload[:3] == "web" and "fresh=false" not in workload
     if not fresh and "start" not in workload and "program" not in flags:
         flags.setdefault("start", "established")
     return from_flags(Flags(path=paths, **flags), single=True)

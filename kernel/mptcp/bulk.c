@@ -31,8 +31,8 @@
 #include <linux/timerfd.h>
 #include <linux/uaccess.h>
 
+#include "moving.h"
 #include "uapi/bulk.h"
-#include "uapi/pattern.h"
 
 #define BULK_CHUNK_MAX	SZ_256K
 /* longer than the work between two looks at the clock */
@@ -94,27 +94,11 @@ static u64 bulk_read_clock(void)
 	return timespec64_to_ns(&now);
 }
 
-/* The same, without cost in virtual time (timer_read() in arch/um/kernel/time.c). */
-static u64 bulk_look_at_clock(void)
-{
-	unsigned long flags;
-	u64 now;
-
-	local_irq_save(flags);
-	now = ktime_get_ns();
-	local_irq_restore(flags);
-	return now;
-}
-
 static void bulk_fill(struct bulk *bulk, const struct bulk_flow *flow)
 {
-	u64 word, *to, *end = bulk->chunk + flow->chunk_bytes / 8;
-
 	bulk->filled = flow;
 	bulk->chunk_position = flow->position - flow->sent;
-	word = pattern_word(bulk->chunk_position / 8, flow->seed);
-	for (to = bulk->chunk; to < end; to++, word += PATTERN_STEP)
-		*to = word;
+	moving_fill(bulk->chunk, flow->chunk_bytes / 8, bulk->chunk_position, flow->seed);
 }
 
 /* Returns 0 when at most a chunk is left, else the error that stops the sending. */
@@ -148,24 +132,13 @@ static long bulk_send(struct bulk *bulk, struct socket *sock, struct bulk_flow *
 static long bulk_verify(const struct bulk *bulk, struct bulk_wait *wait,
 			const struct bulk_flow *flow, size_t len)
 {
-	size_t begin = flow->position % 8, end = begin + len, words = DIV_ROUND_UP(end, 8), i;
-	u64 first = pattern_word(flow->position / 8, flow->seed), word = first, wrong = 0;
-	u64 last = first + (words - 1) * PATTERN_STEP;
-	u8 *bytes = (u8 *)bulk->received;
+	size_t right = moving_verify(bulk->received, flow->position, len, flow->seed);
 
-	/* fill the rest of the first and last word, so that they compare equal */
-	memcpy(bytes, &first, begin);
-	memcpy(bytes + end, (u8 *)&last + 8 - (8 * words - end), 8 * words - end);
-	for (i = 0; i < words; i++, word += PATTERN_STEP)
-		wrong |= bulk->received[i] ^ word;
-	if (!wrong)
+	if (right == len)
 		return 0;
-	for (i = begin; i < end; i++)
-		if (bytes[i] != pattern_byte(flow->position + i - begin, flow->seed))
-			break;
-	wait->wrong = flow->position + i - begin;
+	wait->wrong = flow->position + right;
 	wait->flow = flow - bulk->flows;
-	wait->found = bytes[i];
+	wait->found = ((u8 *)bulk->received)[flow->position % 8 + right];
 	return -EBADMSG;
 }
 
@@ -198,7 +171,7 @@ static long bulk_receive(struct bulk *bulk, struct socket *sock, struct bulk_wai
 static bool bulk_may(const struct bulk_flow *flow)
 {
 	return flow->left > (flow->sends ? flow->chunk_bytes : 0) &&
-	       bulk_look_at_clock() + BULK_MARGIN_NS <= flow->until_ns;
+	       moving_look_at_clock() + BULK_MARGIN_NS <= flow->until_ns;
 }
 
 /* Moves data of a connection that is ready for it. Returns as bulk_move(). */

@@ -13,6 +13,8 @@
  * read() gives the records of uapi/probe.h, sleeps while they are few, and returns 0 after
  * the last one.
  *
+ * A connection that the kernel itself ends (crowd.c) has a sample at its end, too.
+ *
  * The probe must not change its objects. A kernel thread takes the samples, so it can hold
  * the socket locks like any process. It reads no clock, which would move the time in time
  * travel. Records bear the time at which they were due. CPUs are infinitely fast, so this is
@@ -36,12 +38,15 @@
 #include <net/inet_hashtables.h>
 #include <net/ip.h>
 #include <net/net_namespace.h>
+#include <net/netns/generic.h>
 #include <net/pkt_sched.h>
 #include <net/tcp.h>
 
 #include "../mib.h"
 #include "../protocol.h"
 #include "compat.h"
+#include "moving.h"
+#include "probe.h"
 #include "stream.h"
 #include "uapi/probe.h"
 #if defined(CONFIG_MPTCP_LAB_SCHED)
@@ -52,6 +57,8 @@
 
 /* a connection with eight subflows */
 #define PROBE_RECORDS_MAX	9
+/* of a sample of ten thousand connections with two subflows */
+#define PROBE_STREAM_BYTES	SZ_8M
 /* a tenth of a scenario's least interval */
 #define PROBE_INTERVAL_MIN_NS	(10 * NSEC_PER_USEC)
 
@@ -78,7 +85,21 @@ struct probe {
 	unsigned long		*tcp_slots;	/* bitmap over the hash table of TCP */
 	unsigned long		tcp_opens;	/* at the last search for these */
 	bool			tcp_unsettled;
+	u64			latest_ns;	/* sample */
 };
+
+/* Of a namespace: the probe that samples its connections. */
+struct probe_net {
+	struct mutex		sampling;	/* of running; held while it samples */
+	struct probe		*running;	/* NULL: none */
+};
+
+static unsigned int probe_net_id;
+
+static struct probe_net *probe_net(const struct probe *probe)
+{
+	return net_generic(probe->net, probe_net_id);
+}
 
 static u32 probe_connection_number(struct probe *probe, struct sock *sk)
 {
@@ -329,7 +350,7 @@ static void probe_add_subflow_scheduling(struct probe_subflow *rec,
 static void probe_add_progress(struct probe_connection *rec, const struct mptcp_sock *msk)
 {
 	int state = ((const struct sock *)msk)->sk_state;
-	bool end = msk->snd_data_fin_enable || state == TCP_FIN_WAIT2;
+	bool end = msk->snd_data_fin_enable || state == TCP_FIN_WAIT2 || state == TCP_CLOSE;
 	u64 acked, written;
 	s64 window = 0;
 
@@ -351,8 +372,9 @@ static void probe_add_progress(struct probe_connection *rec, const struct mptcp_
 	rec->window_bytes = cpu_to_le64(window);
 }
 
+/* ending: even if both directions have ended */
 static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock *msk,
-					  u64 now)
+					  u64 now, bool ending)
 {
 	struct mptcp_subflow_context *subflow;
 	struct sock *sk = (struct sock *)msk;
@@ -373,7 +395,7 @@ static void probe_sample_mptcp_connection(struct probe *probe, struct mptcp_sock
 	id = probe_connection_number(probe, sk);
 
 	lock_sock(sk);
-	if (sk->sk_state == TCP_CLOSE)
+	if (sk->sk_state == TCP_CLOSE && !ending)
 		goto unlock;
 
 	mptcp_for_each_subflow(msk, subflow) {
@@ -534,7 +556,7 @@ static void probe_sample_mptcp(struct probe *probe, u64 now)
 	struct mptcp_sock *msk;
 
 	while ((msk = mptcp_token_iter_next(probe->net, &slot, &num))) {
-		probe_sample_mptcp_connection(probe, msk, now);
+		probe_sample_mptcp_connection(probe, msk, now, false);
 		sock_put((struct sock *)msk);
 		cond_resched();
 	}
@@ -622,6 +644,52 @@ static const struct probe_mode *probe_mode(const char *name)
 	return NULL;
 }
 
+static void probe_sample(struct probe *probe, u64 due)
+{
+	guard(mutex)(&probe_net(probe)->sampling);
+	probe->latest_ns = due;
+	probe->mode->sample(probe, due);
+}
+
+void probe_sample_end(struct sock *sk)
+{
+	struct probe_net *of_net = net_generic(sock_net(sk), probe_net_id);
+	struct probe *probe;
+	u64 now;
+
+	guard(mutex)(&of_net->sampling);
+	probe = of_net->running;
+	now = moving_look_at_clock();
+	if (!probe || now < probe->start_ns)
+		return;
+	/* a sample is taken shortly before it is due */
+	now = max(now, probe->latest_ns);
+	if (sk->sk_protocol == IPPROTO_MPTCP)
+		probe_sample_mptcp_connection(probe, mptcp_sk(sk), now, true);
+	else
+		probe_sample_tcp_connection(probe, sk, now);
+	stream_wake(&probe->stream);
+}
+
+/* Becomes the probe of its namespace, if there is none and it samples connections. */
+static void probe_register(struct probe *probe)
+{
+	struct probe_net *of_net = probe_net(probe);
+
+	guard(mutex)(&of_net->sampling);
+	if (!of_net->running && !probe->mode->all_namespaces)
+		of_net->running = probe;
+}
+
+static void probe_unregister(struct probe *probe)
+{
+	struct probe_net *of_net = probe_net(probe);
+
+	guard(mutex)(&of_net->sampling);
+	if (of_net->running == probe)
+		of_net->running = NULL;
+}
+
 static int probe_thread(void *arg)
 {
 	struct probe *probe = arg;
@@ -641,11 +709,12 @@ static int probe_thread(void *arg)
 		schedule_hrtimeout(&at, HRTIMER_MODE_ABS);
 		if (kthread_should_stop())
 			break;
-		probe->mode->sample(probe, due);
+		probe_sample(probe, due);
 		stream_wake(&probe->stream);
 		if (check_add_overflow(due, probe->interval_ns, &due))
 			break;
 	}
+	probe_unregister(probe);
 	stream_end(&probe->stream);
 
 	/* wait for probe_stop() */
@@ -676,6 +745,7 @@ static int probe_open(struct inode *inode, struct file *file)
 		goto no_memory;
 	probe->tcp_unsettled = true;
 	stream_init(&probe->stream, sizeof(struct probe_connection));
+	probe->stream.most_bytes = PROBE_STREAM_BYTES;
 	probe->net = net;
 	mutex_init(&probe->lock);
 	xa_init(&probe->ids);
@@ -743,9 +813,12 @@ static ssize_t probe_write(struct file *file, const char __user *from, size_t le
 	if (probe->mode->all_namespaces && !file_ns_capable(file, &init_user_ns, CAP_NET_ADMIN))
 		return -EPERM;
 
+	probe_register(probe);
 	thread = kthread_run(probe_thread, probe, "mptcp_probe");
-	if (IS_ERR(thread))
+	if (IS_ERR(thread)) {
+		probe_unregister(probe);
 		return PTR_ERR(thread);
+	}
 	probe->thread = thread;
 	return len;
 }
@@ -787,6 +860,9 @@ static const struct proc_ops probe_proc_ops = {
 
 static int __net_init probe_net_init(struct net *net)
 {
+	struct probe_net *of_net = net_generic(net, probe_net_id);
+
+	mutex_init(&of_net->sampling);
 	if (!proc_create_data("mptcp_probe", 0600, net->proc_net, &probe_proc_ops, net))
 		return -ENOMEM;
 	return 0;
@@ -800,6 +876,8 @@ static void __net_exit probe_net_exit(struct net *net)
 static struct pernet_operations probe_net_ops = {
 	.init = probe_net_init,
 	.exit = probe_net_exit,
+	.id = &probe_net_id,
+	.size = sizeof(struct probe_net),
 };
 
 static int __init probe_init(void)

@@ -490,3 +490,21 @@ def test_a_failed_scheduler_leaves_name_and_backtrace(tmp_path: Path, what: str,
     assert "mine_next_segment" in reason
     assert re.search(r"mine_next_segment(\.cold)?\+0x\w+/0x\w+ \[mine\]", below)
     assert "mine, seed 1: failed: " in done.stderr
+
+
+def test_many_connections_are_kept_and_found_again(tmp_path: Path) -> None:
+    paths = ("--path", "a:50mbit,10ms", "--path", "b:20mbit,20ms")
+    flags = ("--workload", "bulk:connections=50", "--duration", "1s", "--scheduler", "default")
+    compare = ("compare", *paths, *flags, "--repeat", "2", "--out", tmp_path)
+    first = mptcplab(*compare)
+    assert "Connections, default: " in first.stdout
+    again = mptcplab(*compare)
+    assert "stored already" in again.stdout + again.stderr
+    (run, *_) = sorted((tmp_path / "runs").iterdir())
+    assert "Mbit/s" in mptcplab("explain", run).stdout
+    assert mptcplab("show", run).stdout.rstrip().endswith("run.png")
+    assert "report.html" in mptcplab("report", tmp_path, "-o", tmp_path / "report.html").stdout
+    # compare's baselines, plain TCP over each path alone, have such connections, too
+    query = "SELECT count(*), min(connections_established) > 0 FROM runs"
+    found = mptcplab("results", "query", "--csv", "-o", tmp_path, query).stdout
+    assert found.split()[-1] == "6,True"

@@ -60,6 +60,25 @@ def test_bulk_and_runs_without_records_have_no_figures() -> None:
     assert application_figures(scenario("web"), None, T0) == none
 
 
+def test_of_several_connections_those_count_that_carried_data() -> None:
+    base = scenario("bulk:connections=3,direction=both")
+    found = recorded(base, [(0, 9), (0, 9), (1, 9), (1, -1), (-1, -1), (-1, -1)])
+    found["begin_ns"] = found["due_ns"]
+    assert application_figures(base, found, T0) == ApplicationFigures(
+        connections_established=2, connections_failed=2
+    )
+    with pytest.raises(RunError, match="records of 5 messages; the workload has 6"):
+        application_figures(base, found[:5], T0)
+
+
+def test_each_of_several_connections_completes_if_it_has_a_size() -> None:
+    found = figures("bulk:connections=3,size=5", [(0, 9), (1, 12), (2, -1)])
+    times = {f"completion_ms_{name}": 11 for name in ("p95", "p99", "max")}
+    middle = {"completion_ms_mean": 10, "completion_ms_median": 9}
+    counts = {"connections_established": 0, "connections_failed": 1, "completed": 2}
+    assert found == {**counts, **times, **middle}
+
+
 def test_a_transfer_takes_from_when_it_is_due_until_it_has_arrived() -> None:
     """5 transfers that take 10, 30, 20, 40 and 100 ms; a reply takes 5 ms each time."""
     times = [

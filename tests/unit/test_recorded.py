@@ -280,7 +280,16 @@ def test_sums_are_of_those_who_are_there() -> None:
     ]
     assert recorded.summed(parts, "sndbuf", flow).tolist() == [2, 2**31, 3 + 2**32 - 1, 4]
     assert recorded.summed([], "sndbuf", flow).tolist() == [0, 0, 0, 0]
-    assert recorded.at(flow, parts[1]).tolist() == [1, 2]
+
+
+def test_a_sample_at_the_end_of_one_connection_is_none_of_all() -> None:
+    nobody = HostRecords([], [])
+    flow = Flow("up", nobody, nobody, {}, Interval(20, 40), np.array([20, 30, 40]))
+    part = made([10, 20, 25, 30, 39, 50], sndbuf=[1, 2, 3, 4, 5, 6])
+    inside, times = recorded.sampled(flow, part)
+    assert (inside["sndbuf"].tolist(), times.tolist()) == ([2, 4], [0, 1])
+    inside, times = recorded.sampled(flow, part[1:4:2])
+    assert (inside["sndbuf"].tolist(), times.tolist()) == ([2, 4], [0, 1])
 
 
 def test_a_counter_is_linear_between_samples() -> None:

@@ -78,6 +78,10 @@ def test_default_and_plain_tcp_run_there(debian: KernelBuild, flags: dict[str, A
         ({"cc": "bbr"}, "bbr: .* lacks it; accepted is one of reno, cubic"),
         ({"path": ["a:1mbit,1ms,drop=5"]}, "path.a.up.drop: .* by their numbers; use loss"),
         (
+            {"path": PATHS, "workload": "bulk:connections=2"},
+            ".* one connection; leave out connections",
+        ),
+        (
             {"path": PATHS, "connection": ["one:paths=wifi", "two:paths=lte"]},
             "one, two: .* one connection; leave out connection",
         ),

@@ -134,6 +134,45 @@ def test_bulk_is_one_message_in_each_direction() -> None:
     assert lines("bulk:duration=5s,direction=both") == ["1 up * at 0", "1 down * at 0"]
 
 
+def test_each_of_several_connections_has_the_same_data() -> None:
+    assert lines("bulk:connections=2,duration=5s") == ["1 up * at 0", "2 up * at 1000000"]
+    assert lines("bulk:connections=2,size=5,interval=3s,direction=both") == [
+        "1 up 5 at 0",
+        "1 down 5 at 0",
+        "2 up 5 at 3000000000",
+        "2 down 5 at 3000000000",
+    ]
+
+
+def test_several_connections_open_within_the_warm_up_unless_told_otherwise() -> None:
+    assert played("bulk:connections=1000")[-1].at_ns == 999 * MS
+    assert played("bulk:connections=1000,duration=1s")[-1].at_ns == 99_900_000
+    assert played("bulk:connections=3,duration=1s,interval=400ms")[-1].at_ns == 800 * MS
+
+
+def test_one_connection_is_as_if_nothing_was_said() -> None:
+    assert scenario("bulk:connections=1") == scenario("bulk")
+    assert "connections" not in json.loads(scenario("bulk").key_text())["workload"]
+    assert "crowd" not in plan.render(scenario("bulk"))
+
+
+def test_a_crowd_is_sampled_so_often_that_its_records_are_bounded() -> None:
+    def interval_ms(text: str, **flags: Any) -> float:
+        return scenario(text, **flags).host_interval_ns / MS
+
+    assert interval_ms("bulk") == interval_ms("web") == 10
+    assert interval_ms("bulk:connections=10") == 10
+    assert interval_ms("bulk:connections=1000") == 1000
+    # at least 20 samples of each
+    assert interval_ms("bulk:connections=2000") == 1000
+    assert interval_ms("bulk:connections=10000,size=1B") == 490
+    assert interval_ms("bulk:connections=1000,duration=600s") == 30_000
+    assert interval_ms("bulk:connections=1000,size=1B") == 40
+    assert interval_ms("bulk:connections=1000", sample_interval="2s") == 2000
+    shown = plan.render(scenario("bulk:connections=1000"))
+    assert "--sample-interval-ns 10000000 --crowd-interval-ns 1000000000" in shown
+
+
 def test_the_short_flags_say_what_the_workload_is_too() -> None:
     base = from_flags(Flags(path=["a:1mbit,1ms"], direction="down", size="1MB")).base
     assert base.workload == Bulk(direction="down", size_bytes=10**6, start="at-once")
@@ -171,7 +210,7 @@ def test_what_was_resolved_before_there_was_a_choice_was_established() -> None:
     assert Scenario.model_validate_json(json.dumps(old)).workload.start == "established"
 
 
-@pytest.mark.parametrize("text", ["transfers:fresh=true", "web"])
+@pytest.mark.parametrize("text", ["transfers:fresh=true", "web", "bulk:connections=2"])
 def test_a_connection_that_is_opened_when_it_is_needed_has_no_other_start(text: str) -> None:
     joined = f"{text}{',' if ':' in text else ':'}start=established"
     assert problem(joined).startswith(
@@ -516,7 +555,14 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("requests:count=5", 'workload.count = "5": requests at an interval are sent for a du'),
         ("requests:think=1s,interval=1s", 'workload.interval = "1s": with a think time, a requ'),
         ("requests:interval=1ms,duration=50s,random=on", 'workload.interval = "1ms": 50000 reques'),
-        ("web:connections=257", 'workload.connections = "257": the number of connections is a'),
+        ("web:connections=257", 'workload.connections = "257": at most 256 connections load a'),
+        ("bulk:connections=0", 'workload.connections = "0": the number of connections is a whole'),
+        ("bulk:connections=10001", 'workload.connections = "10001": the number of connections is'),
+        ("bulk:connections=2001", 'workload.connections = "2001": at most 2000 fit into the gue'),
+        ("bulk:interval=1ms", 'workload.interval = "1ms": it is the time between the openings'),
+        ("bulk:connections=3,duration=1s,interval=500ms", 'workload.interval = "500ms": the last'),
+        ("cbr:connections=2", 'workload.connections = "2": a cbr workload has direction, durati'),
+        ("transfers:connections=2", 'workload.connections = "2": a transfers workload has direc'),
         ("video:bitrates=1mbit", 'workload.bitrates = "1mbit": a list of 2 to 32 rates is exp'),
         ("video:bitrates=2mbit/1mbit", 'workload.bitrates = "2mbit/1mbit": bitrates rise from'),
         ("video:bitrates=2mbit/x", 'workload.bitrates = "2mbit/x": not a number; a bitrate is'),

@@ -20,6 +20,7 @@ from mptcplab.report import run_chart
 from mptcplab.runs import documents, index, store
 from mptcplab.runs.archive import ARCHIVE
 from mptcplab.runs.entries import document
+from mptcplab.scenario.workload import Bulk
 from tests.mutations import mutations
 from tests.unit import stored, synthetic
 from tests.unit.synthetic import FAST, SLOW
@@ -188,6 +189,10 @@ def test_a_value_that_cannot_be_is_reported(
             "events: at most 50000 occurrences are possible",
         ),
         (
+            {"workload": {"kind": "bulk", "connections": 10**6, "interval_ns": 1}},
+            "workload: at most 100000 messages are possible",
+        ),
+        (
             {"events": [{"at_ns": 0, "path": "x", "action": "down"}]},
             "events: each should name a path or a link",
         ),
@@ -202,6 +207,17 @@ def test_a_scenario_that_does_not_fit_together_is_reported(
         MptcplabError, match=rf"scenario\.json: not the scenario of a run: .*{message}"
     ):
         store.read_scenario(tmp_path)
+
+
+@pytest.mark.parametrize("interval_ns", [0, 1, 10**6])
+def test_a_scenario_of_many_connections_is_read_whatever_their_interval(
+    interval_ns: int, tmp_path: Path
+) -> None:
+    base = stored.scenario()
+    load = Bulk(connections=10_000, interval_ns=interval_ns, duration_ns=20 * 10**9)
+    crowd = base.model_copy(update={"workload": load})
+    store.write_json(tmp_path / store.SCENARIO, crowd.model_dump(mode="json"))
+    assert store.read_scenario(tmp_path) == crowd
 
 
 def test_a_figure_that_is_missing_is_none(whole: Path, tmp_path: Path) -> None:

@@ -17,6 +17,12 @@ static inline __u64 pattern_word(__u64 i, __u64 seed)
 	return (i + seed * 0xd1342543de82ef95ull) * PATTERN_STEP;
 }
 
+/* The seed of one direction of a connection, which counts from 0. */
+static inline __u64 pattern_seed(__u64 seed, __u32 connection, int down)
+{
+	return seed + (connection * 2ull + down) * 0x9fb21c651e98df25ull;
+}
+
 static inline __u8 pattern_byte(__u64 position, __u64 seed)
 {
 	return pattern_word(position / 8, seed) >> (8 * (position % 8));

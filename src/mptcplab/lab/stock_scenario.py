@@ -33,6 +33,10 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     if isinstance(base.workload, Program):
         yield Problem("--kernel", "", kernel.name, "a distribution's kernel runs no programs")
         return
+    if base.workload.is_crowd:
+        message = f"{what}, whose runs have one connection; leave out connections"
+        yield Problem("--workload", "workload.connections", "", message)
+        return
     if base.connections:
         names = ", ".join(connection.name for connection in base.connections)
         message = f"{what}, whose runs have one connection; leave out connection"

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mptcplab.errors import RunError
 from mptcplab.metrics.definitions import ApplicationFigures
 from mptcplab.metrics.records import DIRECTIONS, Records
@@ -43,12 +45,18 @@ def application_figures(
     Raises RunError if the records do not match the messages of this scenario.
     """
     load = scenario.workload
-    if records is None or isinstance(load, Bulk):
+    if records is None or (isinstance(load, Bulk) and not load.is_crowd):
         return ApplicationFigures()
     messages = workload.messages(load, scenario.seed)
+    figures: dict[str, Any] = {}
+    if isinstance(load, Bulk):
+        _check(messages, records)
+        figures |= _crowd(records)
+        if load.size_bytes is None:
+            return ApplicationFigures(**figures)
     items = _items(messages, records, start_ns + load.warmup_ns)
     whole = [item for item in items if item.complete_ns]
-    figures: dict[str, Any] = {"completed": len(whole)}
+    figures["completed"] = len(whole)
     times = [item.complete_ns - item.due_ns for item in whole]
     if isinstance(load, Cbr | Frames):
         figures |= _delays(whole)
@@ -75,14 +83,22 @@ def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> 
     """The durations of the messages that count for the figures and have arrived, in the order of
     the messages.
 
-    Empty for bulk data. Arguments and errors are as in `application_figures`.
+    Empty for bulk data, but for several connections with a size. Arguments and errors are as in
+    `application_figures`.
     """
     load = scenario.workload
-    if isinstance(load, Bulk):
+    if isinstance(load, Bulk) and (load.size_bytes is None or not load.is_crowd):
         return []
     messages = workload.messages(load, scenario.seed)
     items = _items(messages, records, start_ns + load.warmup_ns)
     return [(item.complete_ns - item.due_ns) / NS_PER_MS for item in items if item.complete_ns]
+
+
+def _crowd(records: Records) -> dict[str, Any]:
+    """How many connections carried data, and how many did not end as they should."""
+    begun = np.unique(records["connection"][records["begin_ns"] > 0])
+    broken = np.unique(records["connection"][records["complete_ns"] == 0])
+    return {"connections_established": len(begun), "connections_failed": len(broken)}
 
 
 def _playable(load: Frames, messages: Sequence[Message], records: Records, start_ns: int) -> int:

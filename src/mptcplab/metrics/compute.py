@@ -30,6 +30,7 @@ from mptcplab.metrics.sender_states import State
 from mptcplab.plan import timeline
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Bulk
 from mptcplab.units import NS_PER_S
 
 _NS_PER_US = 1_000
@@ -197,8 +198,9 @@ def _longest_gap_s(flow: Flow) -> float | None:
 
 
 def _goodput_bps(scenario: Scenario, flow: Flow) -> float:
-    if size := scenario.workload.size_bytes:
-        return bps(size, flow.interval)
+    load = scenario.workload
+    if isinstance(load, Bulk) and load.size_bytes:
+        return bps(load.size_bytes * load.connections, flow.interval)
     return bps(sum(recorded.arrived(scenario, flow.receiver, flow.interval)), flow.interval)
 
 
@@ -271,7 +273,7 @@ def _blocking_us(scenario: Scenario, flow: Flow) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in scenario.paths]
     for connection in flow.receiver.connections:
         number = int(connection["connection"][0])
-        mine = [each for each in flow.receiver.subflows if each.connection == number]
+        mine = flow.receiver.of(number)
         # as a counter's, the end is the first sample at or after it
         times = connection["time_ns"]
         last = int(np.searchsorted(times, flow.interval.end_ns, side="left"))

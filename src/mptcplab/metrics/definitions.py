@@ -429,11 +429,23 @@ def _quantile(share: str) -> Any:
 
 
 class ApplicationFigures(Figures):
-    """What the applications saw; bulk data has no such figures."""
+    """What the applications saw; bulk data over one connection has no such figures."""
+
+    connections_established: Whole = _seen("", "number of connections with begin_ns > 0")
+    """Connections that were established and began to carry data, of bulk with several. Missing for
+    all other workloads.
+    """
+    connections_failed: Whole = _seen(
+        "", "number of connections with a message without complete_ns"
+    )
+    """Connections that were not established in time, or broke off, of bulk with several. Missing
+    for all other workloads.
+    """
 
     completed: Whole = _seen("", "number with complete_ns > 0 and due_ns >= start_ns + warmup")
     """Transfers, blocks, responses, objects, segments or frames that were due after the warm-up and
-    arrived whole. This figure and all below are missing for bulk.
+    arrived whole. This figure and all below are missing for bulk, but for several connections with
+    a size.
     """
     completion_ms_mean: Real = _seen(
         "ms", "mean of (complete_ns - due_ns) / 10^6, with due_ns of the request if it has one"

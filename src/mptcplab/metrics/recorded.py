@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,12 +56,24 @@ class HostRecords:
     def on_path(self, path: int) -> list[Subflow]:
         return [subflow for subflow in self.subflows if subflow.path == path]
 
+    def of(self, connection: int) -> list[Subflow]:
+        """The subflows of a connection, by its number."""
+        return self._by_connection.get(connection, [])
+
+    @cached_property
+    def _by_connection(self) -> dict[int, list[Subflow]]:
+        found: dict[int, list[Subflow]] = {}
+        for subflow in self.subflows:
+            found.setdefault(subflow.connection, []).append(subflow)
+        return found
+
 
 @dataclass(frozen=True)
 class Flow:
     """The data that flows in one direction, and the interval in which it is measured.
 
-    `times` are the samples in `interval`, `queues` has the records of the queue in front of each
+    `times` are the samples in `interval` of all connections at once; one of a crowd has another
+    sample at its end. `queues` has the records of the queue in front of each
     path, by its index, if there are any.
     """
 
@@ -108,7 +121,10 @@ def flow(
     """
     sides = [host_records(scenario, "client", client), host_records(scenario, "server", server)]
     sender, receiver = sides if direction == "up" else reversed(sides)
+    start_ns = int(guest["start_ns"])
     times = sample_times((client, server), queues)
+    if scenario.workload.is_crowd:
+        times = times[(times - start_ns) % scenario.host_interval_ns == 0]
     interval = measured_interval(
         scenario, "server" if direction == "up" else "client", times, guest
     )
@@ -203,8 +219,8 @@ def arrived(scenario: Scenario, receiver: HostRecords, interval: Interval) -> li
         # with plain TCP it is the queue of the connection
         if scenario.transport == "mptcp":
             number = int(connection["connection"][0])
-            mine = [each.records for each in receiver.subflows if each.connection == number]
-            count += sum(growth(records, "ofo_bytes", interval) for records in mine)
+            mine = receiver.of(number)
+            count += sum(growth(each.records, "ofo_bytes", interval) for each in mine)
         found.append(count)
     return found
 
@@ -238,14 +254,18 @@ def summed(parts: Sequence[Records], field: str, flow: Flow) -> npt.NDArray[np.i
     """The sum over connections or subflows at each of the flow's times; missing ones count as 0."""
     total = np.zeros(len(flow.times), np.int64)
     for records in parts:
-        inside = within(records["time_ns"], flow.interval)
-        total[at(flow, records[inside])] += records[field][inside].astype(np.int64)
+        inside, times = sampled(flow, records)
+        total[times] += inside[field].astype(np.int64)
     return total
 
 
-def at(flow: Flow, records: Records) -> npt.NDArray[np.int64]:
-    """The index of each of these records among the flow's times; each record has one."""
-    return np.searchsorted(flow.times, records["time_ns"].astype(np.int64)).astype(np.int64)
+def sampled(flow: Flow, records: Records) -> tuple[Records, npt.NDArray[np.int64]]:
+    """The records at the flow's times, and the index of each among these."""
+    inside = records[within(records["time_ns"], flow.interval)]
+    own = inside["time_ns"].astype(np.int64)
+    times = np.searchsorted(flow.times, own).astype(np.int64)
+    known = flow.times[times.clip(max=len(flow.times) - 1)] == own
+    return (inside, times) if known.all() else (select(inside, known), times[known])
 
 
 def counted(records: Records, counter: str, times: Times) -> npt.NDArray[np.float64]:
@@ -283,8 +303,9 @@ def _by_ports(host: HostRecords, own: str, other: str) -> dict[tuple[int, int], 
     found = {}
     for connection in host.connections:
         number = int(connection["connection"][0])
-        for records in [s.records for s in host.subflows if s.connection == number][:1]:
-            found[int(records[own][0]), int(records[other][0])] = connection
+        for first in host.of(number)[:1]:
+            ports = int(first.records[own][0]), int(first.records[other][0])
+            found[ports] = connection
     return found
 
 
@@ -357,7 +378,7 @@ def measured_interval(
         begin = start + workload.warmup_ns
     first = int(np.searchsorted(times, begin, side="left"))
     last = int(np.searchsorted(times, end, side="right")) - 1
-    if last < 0 or end - int(times[last]) >= scenario.sample_interval_ns:
+    if last < 0 or end - int(times[last]) >= scenario.host_interval_ns:
         seen = max(int(times[-1]) - start, 0) if len(times) else 0
         raise RunError(
             f"the records of the {receiver} end {format_time(seen)} after the start of the "
@@ -370,6 +391,6 @@ def measured_interval(
             f"fewer than two samples between the end of the warm-up "
             f"({format_time(workload.warmup_ns)}) and the end of the workload "
             f"({format_time(workload.duration_ns)}); choose a sample_interval shorter than "
-            f"{format_time(scenario.sample_interval_ns)}"
+            f"{format_time(scenario.host_interval_ns)}"
         )
     return Interval(int(times[first]), int(times[last]))

@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from mptcplab.metrics.recorded import Flow, at, within
+from mptcplab.metrics.recorded import Flow, sampled
 from mptcplab.metrics.records import NO_SPACE, Records
 from mptcplab.scenario.model import Scenario
 
@@ -52,7 +52,7 @@ def path_states(flow: Flow, scenario: Scenario) -> npt.NDArray[np.int8]:
     states = np.full((len(scenario.paths), len(flow.times)), State.ABSENT, np.int8)
     connections = {int(part["connection"][0]): part for part in flow.sender.connections}
     for subflow in flow.sender.subflows:
-        records = subflow.records[within(subflow.records["time_ns"], flow.interval)]
+        records, times = sampled(flow, subflow.records)
         of_all = connections[subflow.connection]
         # the probe writes both at the same time
         found = np.searchsorted(of_all["time_ns"], records["time_ns"])
@@ -62,7 +62,6 @@ def path_states(flow: Flow, scenario: Scenario) -> npt.NDArray[np.int8]:
             # unsent data is in the queue of the subflow, not of the connection
             unsent[:] = 0
         of_subflow = _subflow_states(records, connection, unsent)
-        times = at(flow, records)
         states[subflow.path, times] = np.minimum(states[subflow.path, times], of_subflow)
     return states
 
@@ -83,9 +82,9 @@ def waiting_for_window(flow: Flow) -> npt.NDArray[np.bool_]:
         largest = int(subflow.records["mss"].max())
         mss_bytes[subflow.connection] = max(largest, mss_bytes.get(subflow.connection, 0))
     for part in flow.sender.connections:
-        records = part[within(part["time_ns"], flow.interval)]
+        records, times = sampled(flow, part)
         mss = np.int64(mss_bytes.get(int(part["connection"][0]), 0))
-        waiting[at(flow, records)] |= _is_closed(records, _unsent_bytes(records), mss)
+        waiting[times] |= _is_closed(records, _unsent_bytes(records), mss)
     return waiting
 
 

@@ -104,7 +104,7 @@ def run_series(
             raise MptcplabError(f"the records of the {name} have no sample")
     begin = _begin_ns(client, server)
     end = max(int(each.connection["time_ns"][-1]) for each in (client, server))
-    edges = _edges(end - begin, scenario.sample_interval_ns)
+    edges = _edges(end - begin, scenario.host_interval_ns)
     asked = scenario.workload.direction
     directions = DIRECTIONS if asked == "both" else (asked,)
     panels: list[Panel] = []
@@ -133,7 +133,7 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
     of its data, and queues of each direction of each link. Raises MptcplabError as `run_series`.
     """
     begin, end = int(queues["time_ns"][0]), int(queues["time_ns"][-1])
-    edges = _edges(end - begin, scenario.sample_interval_ns)
+    edges = _edges(end - begin, scenario.host_interval_ns)
     carried: list[Series] = []
     of_paths: list[Panel] = []
     for pair in scenario.pairs():

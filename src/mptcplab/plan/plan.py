@@ -490,6 +490,8 @@ def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
         f"--transport {connection.transport} --port {PORT} --seed {scenario.seed}"
         f" --sample-interval-ns {scenario.sample_interval_ns}"
     )
+    if load.is_crowd:
+        common += f" --crowd-interval-ns {scenario.host_interval_ns}"
     if scenario.connections:
         own = workload.messages(load, scenario.seed)
         common += f" --connections {max(message.connection for message in own)}"

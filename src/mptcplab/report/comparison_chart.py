@@ -91,7 +91,7 @@ def write_chart(document: Document, out_dir: Path) -> list[Path]:
         name: _recorded(scenario, out_dir / str(run.directory)) for name, run in shown.items()
     }
     span_ns = max(end_ns - begin_ns for (begin_ns, end_ns), _ in recorded.values())
-    bin_ns = _bin_ns(span_ns, scenario.sample_interval_ns)
+    bin_ns = _bin_ns(span_ns, scenario.host_interval_ns)
     directions = data_directions(scenario)
     panels = [
         _Panel(

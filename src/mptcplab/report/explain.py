@@ -23,7 +23,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics import connections, handover, overruled, recorded, records, run_files
 from mptcplab.metrics.compute import RunMetrics, bps, queue_metrics, run_metrics
 from mptcplab.metrics.connections import OfConnection
-from mptcplab.metrics.recorded import Flow, increase, within
+from mptcplab.metrics.recorded import Flow, increase
 from mptcplab.metrics.records import Records
 from mptcplab.metrics.sender_states import State, path_states
 from mptcplab.plan import timeline
@@ -443,7 +443,7 @@ def _causes(scenario: Scenario, flow: Flow, path: int) -> npt.NDArray[np.str_]:
     names = np.array([state.name.lower() for state in State])
     found: npt.NDArray[np.str_] = names[path_states(flow, scenario)[path]]
     for subflow in flow.sender.on_path(path):
-        inside = subflow.records[within(subflow.records["time_ns"], flow.interval)]
+        inside, times = recorded.sampled(flow, subflow.records)
         small = np.select(
             [
                 inside["ca_state"] == _CA_LOSS,
@@ -453,7 +453,6 @@ def _causes(scenario: Scenario, flow: Flow, path: int) -> npt.NDArray[np.str_]:
             ["timeout", "losses", "losses"],
             "growth",
         )
-        times = recorded.at(flow, inside)
         found[times] = np.where(found[times] == "cwnd", small, found[times])
     return found
 

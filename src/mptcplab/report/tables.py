@@ -214,6 +214,24 @@ def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
             yield f"Jain's fairness index in the common time, {scheduler}: {index}"
 
 
+def _crowd_notes(runs: Sequence[Entry]) -> Iterator[str]:
+    """What became of many connections between two hosts."""
+    for scheduler, mine in compared(runs).items():
+        good = [
+            run.metrics
+            for run in ended_well(mine)
+            if run.metrics.connections_established is not None
+        ]
+        if good:
+            established = _median([each.connections_established for each in good])
+            failed = _median([each.connections_failed for each in good])
+            fairness = _spread([each.fairness for each in good], 1, 3, between=" (", after=")")
+            yield (
+                f"Connections, {scheduler}: {established:.0f} established, {failed:.0f} failed; "
+                f"Jain's fairness index {fairness}"
+            )
+
+
 def _link_notes(runs: Sequence[Entry]) -> Iterator[str]:
     """The use of the links that paths share, if they carried more than acknowledgments."""
     for scheduler, mine in compared(runs).items():
@@ -394,7 +412,7 @@ def _notes(document: Document, view: View) -> list[str]:
             )
     elif warmup_ns:
         notes.append(f"The first {format_time(warmup_ns)} are warm-up, and not measured.")
-    notes += view.notes
+    notes += [*_crowd_notes(runs), *view.notes]
     if document.scenario.workload.direction == "both":
         timed = "" if document.scenario.workload.kind == "bulk" else " Times count both."
         notes.append(

@@ -34,7 +34,7 @@ from mptcplab.mistakes import first_of, printable
 from mptcplab.runs.entries import Count, Document, Entry, Place, wrong
 from mptcplab.scenario.limits import MAX_OCCURRENCES, NO_RATE_BPS
 from mptcplab.scenario.model import LONGEST_NS, Event, Scenario
-from mptcplab.scenario.workload import MAX_MESSAGES
+from mptcplab.scenario.workload import MAX_MESSAGES, Bulk
 
 T = TypeVar("T")
 
@@ -166,9 +166,11 @@ def _check_work(scenario: Scenario) -> None:
         raise wrong(f"events: at most {MAX_OCCURRENCES} occurrences are possible")
     for load in loads:
         duration_ns = load.duration_ns or 0
-        interval_ns = getattr(load, "interval_ns", None)
+        # the connections of bulk open at its interval
+        interval_ns = None if isinstance(load, Bulk) else getattr(load, "interval_ns", None)
         numbers = (
             getattr(load, "count", None) or 0,
+            getattr(load, "connections", 0) * len(load.directions),
             getattr(load, "segments", 0),
             duration_ns // max(interval_ns, 1) if interval_ns is not None else 0,
             duration_ns * getattr(load, "fps", 0) // 10**9,

@@ -10,7 +10,10 @@ TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 _EVERY = ("start", "no_delay")
 #: The keys of each kind of workload, besides `kind`.
 WORKLOAD_KEYS = {
-    "bulk": ("direction", "duration", "size", "warmup", *_EVERY),
+    "bulk": (
+        *("direction", "duration", "size", "warmup", "connections", "interval"),
+        *_EVERY,
+    ),
     "transfers": ("direction", "size", "count", "interval", "fresh", *_EVERY),
     "cbr": ("direction", "duration", "warmup", "size", "rate", "interval", *_EVERY),
     "requests": (

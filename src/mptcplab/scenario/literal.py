@@ -303,8 +303,9 @@ class LiteralWorkload(_Literal):
     count: int | None = _key(fields.count("a count", 1, 50_000), [50])
     """Number of transfers, or of requests with a think time. By default 20; 100 for requests."""
     interval: int | None = _key(fields.time("an interval", "1us", "86400s"), ["500ms"])
-    """Time from one to the next; for cbr, an alternative to the rate. By default transfers follow
-    one another; 100ms for requests.
+    """Time from one to the next; for cbr, an alternative to the rate; for bulk, from one opening of
+    a connection to the next. By default transfers follow one another; 100ms for requests, 1ms for
+    bulk.
     """
     rate: int | None = _key(fields.RATE, ["500kbit", "4mbit"])
     """Rate of the blocks; for frames, their mean rate. By default 500kbit; 4mbit for frames."""
@@ -325,8 +326,10 @@ class LiteralWorkload(_Literal):
     """A TOML file that describes the page; a relative path starts at the scenario file. By default
     a page of median size.
     """
-    connections: int | None = _key(fields.count("the number of connections", 1, 256), [1], 6)
-    """Number of connections that load the page."""
+    connections: int | None = _key(fields.count("the number of connections", 1, 10_000), [1, 1000])
+    """Number of connections between the same two hosts; of web, at most 256. By default 6 for web,
+    1 for bulk.
+    """
     bitrates: tuple[int, ...] | None = _key(fields.BITRATES, [["1mbit", "3mbit"], "1mbit/3mbit"])
     """The available bitrates, ascending. By default ten, 235kbit to 5800kbit."""
     segment: int | None = _key(fields.time("a segment", "100ms", "60s"), ["2s"], "4s")

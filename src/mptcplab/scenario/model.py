@@ -10,11 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mptcplab.scenario import limits, scheduler
 from mptcplab.scenario.scheduler import Choice
-from mptcplab.scenario.workload import AnyWorkload
+from mptcplab.scenario.workload import AnyWorkload, Bulk
+from mptcplab.units import NS_PER_S
 
 #: A scenario without a duration ends when its data has arrived; until then events repeat and traces
 #: are played, but no longer than this.
 LONGEST_NS = 600 * 10**9
+
+#: How many samples a host takes of a crowd's connections in all, but for one at the end of each,
+#: and how many at least of each.
+CROWD_SAMPLES = 20_000
+LEAST_CROWD_SAMPLES = 20
 
 #: The actions that set whether a path is up.
 UP_OR_NOT = ("down", "up", "close")
@@ -213,6 +219,19 @@ class Scenario(_Resolved):
     def own_and_shared(self) -> tuple[Link, ...]:
         """All paths, then all links."""
         return *self.paths, *self.links
+
+    @property
+    def host_interval_ns(self) -> int:
+        """The time between two samples of a host's connections; those of links may be denser.
+
+        A crowd's would fill gigabytes, and take longer than its data.
+        """
+        load = self.workload
+        if not isinstance(load, Bulk) or not load.is_crowd:
+            return self.sample_interval_ns
+        span_ns = load.duration_ns or load.opened_ns or NS_PER_S
+        wanted = max(CROWD_SAMPLES // load.connections, LEAST_CROWD_SAMPLES)
+        return max(span_ns // wanted // self.sample_interval_ns, 1) * self.sample_interval_ns
 
     def key_text(self) -> str:
         """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it.

@@ -195,6 +195,10 @@ def _own_workload(
         message = "video needs a run of its own; a connection can have any other workload"
         mistakes.add(("workload", "kind"), message)
         return None
+    if own.is_crowd:
+        message = "bulk with several connections needs a run of its own; use count for copies"
+        mistakes.add(("workload", "connections"), message)
+        return None
     if start_ns or workload.opens_connections(own):
         own = own.model_copy(update={"start": "at-once"})
     elif literal.workload.start is None:

@@ -18,12 +18,16 @@ from mptcplab.scenario.literal import LiteralWorkload, given
 _Given = dict[str, Any]
 
 MAX_CONNECTIONS = 256
+#: Each fills its send buffer, and the guest has 512 MiB.
+MAX_OPEN_ENDED = 2000
 
 MAX_DEFAULT_WARMUP_NS = 5 * 10**9
 #: At 500 kbit/s, as the application-limited flow of Paasch et al. 2014.
 DEFAULT_BLOCK_RATE_BPS = 500_000
 DEFAULT_REQUEST_INTERVAL_NS = 10**8
 DEFAULT_REQUESTS = 100
+#: A thousand at once would overrun the queues with their handshakes.
+DEFAULT_OPENING_INTERVAL_NS = 10**6
 #: The headers of a browser's request; our choice.
 DEFAULT_GET_BYTES = 500
 DEFAULT_VIDEO_NS = 120 * 10**9
@@ -136,12 +140,28 @@ def _timed(values: _Given, report: _Report) -> _Given:
 
 
 def _bulk(values: _Given, report: _Report) -> workload.Bulk:
+    connections = values.get("connections", 1)
+    if connections == 1 and values.pop("interval_ns", None):
+        report("interval", "it is the time between the openings of connections; give connections")
     if "size_bytes" not in values:
-        return workload.Bulk(**_timed(values, report))
+        if connections > MAX_OPEN_ENDED:
+            limit = f"at most {MAX_OPEN_ENDED} fit into the guest's memory"
+            raise _Impossible("connections", f"{limit}; give them a size, for more")
+        values = _timed(values, report)
+        if connections > 1:
+            within_ns = max(values["warmup_ns"] // connections, 1)
+            values.setdefault("interval_ns", min(DEFAULT_OPENING_INTERVAL_NS, within_ns))
+        found = workload.Bulk(**values)
+        if found.opened_ns >= values["duration_ns"]:
+            opened = units.format_time(found.opened_ns)
+            report("interval", f"the last connection would open at {opened}, after the end")
+        return found
     if "duration_ns" in values:
         raise _Impossible("size", "duration and size are both given; give one of them")
     if values.pop("warmup_ns", 0):
         report("warmup", "a workload of a given size has no warm-up; leave it out")
+    if connections > 1:
+        values.setdefault("interval_ns", DEFAULT_OPENING_INTERVAL_NS)
     return workload.Bulk(**values)
 
 
@@ -197,6 +217,8 @@ def _requests(values: _Given, report: _Report) -> workload.Requests:
 
 
 def _web(values: _Given, folder: Path) -> workload.Web:
+    if values.get("connections", 1) > MAX_CONNECTIONS:
+        raise _Impossible("connections", f"at most {MAX_CONNECTIONS} connections load a page")
     page = values.pop("page", None)
     try:
         objects = web_page.read(folder / page) if page else web_page.MEDIAN

@@ -74,11 +74,30 @@ class Workload(BaseModel):
         """The directions in which data is sent."""
         return DIRECTIONS if self.direction == "both" else (self.direction,)
 
+    @property
+    def is_crowd(self) -> bool:
+        """Whether it has many connections between two hosts, whose data the kernel moves."""
+        return False
+
 
 class Bulk(Workload):
-    """As much as the connection can carry, for `duration_ns` or until `size_bytes` are sent."""
+    """As much as the connection can carry, for `duration_ns` or until `size_bytes` are sent.
+
+    With several `connections`, a crowd, one opens every `interval_ns`, and the size is of each.
+    """
 
     kind: Literal["bulk"] = "bulk"
+    connections: int = Field(default=1, exclude_if=lambda connections: connections == 1)
+    interval_ns: int | None = Field(default=None, exclude_if=lambda interval: interval is None)
+
+    @property
+    def is_crowd(self) -> bool:
+        return self.connections > 1
+
+    @property
+    def opened_ns(self) -> int:
+        """When the last connection opens, after T0."""
+        return (self.connections - 1) * (self.interval_ns or 0)
 
 
 class Transfers(Workload):
@@ -266,7 +285,7 @@ def messages(workload: AnyWorkload, seed: int) -> Sequence[Message]:
 
 def opens_connections(workload: Workload) -> bool:
     """Whether connections are opened when their first message is due, not before T0."""
-    return isinstance(workload, Transfers | Web) and workload.fresh
+    return workload.is_crowd or (isinstance(workload, Transfers | Web) and workload.fresh)
 
 
 @_few
@@ -294,7 +313,12 @@ def expected_ns(workload: AnyWorkload, seed: int, up_bps: int, down_bps: int) ->
 
 def _bulk(workload: Bulk) -> list[Message]:
     sizes = () if workload.size_bytes is None else (workload.size_bytes,)
-    return [Message(1, each, sizes, label="bulk") for each in workload.directions]
+    interval_ns = workload.interval_ns or 0
+    return [
+        Message(number + 1, each, sizes, at_ns=number * interval_ns, label="bulk")
+        for number in range(workload.connections)
+        for each in workload.directions
+    ]
 
 
 def _transfers(workload: Transfers) -> list[Message]:

@@ -108,5 +108,5 @@ def test_the_notebook_runs() -> None:
     made = cells[5].outputs[-1]["data"]["text/plain"]
     assert made == "(8, 0)"
     # a run and a figure
-    assert sum("image/png" in each["data"] for cell in cells for each in cell.outputs) == 2
+    assert sum("image/png" in each.get("data", ()) for cell in cells for each in cell.outputs) == 2
     assert "scheduler" in cells[-1].outputs[-1]["data"]["text/plain"]

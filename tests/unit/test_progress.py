@@ -44,3 +44,10 @@ def test_runs_on_kernels_by_name_say_which(
     named, current = (line.partition(":")[0] for line in capsys.readouterr().err.splitlines())
     assert named.endswith(f", mine, seed {of.seed}")
     assert current == named.replace("[1/2]", "[2/2]").replace(", mine", "")
+
+
+def test_what_is_counted_is_a_line_for_every_ten(capsys: pytest.CaptureFixture[str]) -> None:
+    with common.counting("charts", 26) as one_more:
+        for _ in range(26):
+            one_more()
+    assert capsys.readouterr().err == "charts: 10 of 26\ncharts: 20 of 26\n"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mptcplab.runs.runner import Ended, Progress, Runner
 
 _SHARE_THAT_TELLS = 0.02
-_LINE_EVERY_S = 5.0
+_COUNTED = 10
 
 
 def limits(options: Mapping[str, Any]) -> Limits:
@@ -202,14 +202,14 @@ def progress(
 
 @contextmanager
 def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, else a line every few seconds; on standard error. To be called for each
-    of the things that are done.
+    """A bar on a terminal, else a line for every ten; on standard error. To be called for each of
+    the things that are done.
     """
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress
 
     console = Console(stderr=True)
-    last_s, done = time.monotonic(), 0
+    done = 0
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
@@ -217,11 +217,10 @@ def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
         task = bar.add_task(what, total=total)
 
         def one_more() -> None:
-            nonlocal last_s, done
+            nonlocal done
             done += 1
             bar.update(task, completed=done)
-            if not console.is_terminal and time.monotonic() - last_s > _LINE_EVERY_S:
-                last_s = time.monotonic()
+            if not console.is_terminal and done % _COUNTED == 0:
                 say(f"{what}: {done} of {total}")
 
         yield one_more

@@ -63,10 +63,15 @@ class _Panel:
 
 
 def write(document: Document, out_dir: Path) -> list[Path]:
-    """Draw the overview and the goodput of a comparison, in place of earlier pictures."""
+    """Draw the overview and the goodput of a comparison, in place of earlier pictures.
+
+    A single run gets none: `mptcplab show` draws it, and drawing takes as long as a short run.
+    """
     for name in ("overview", "goodput"):
         for file in _files(out_dir / name):
             file.unlink(missing_ok=True)
+    if len(document.runs) == 1 and not document.baselines:
+        return []
     return [*write_overview(document, out_dir), *write_chart(document, out_dir)]
 
 

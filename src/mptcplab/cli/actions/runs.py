@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -85,6 +86,9 @@ def _show(document: Document, out: Path, *, as_json: bool) -> None:
             click.echo(f"picture:  {picture}")
     click.echo(f"document: {out / DOCUMENT}")
     if len(document.runs) == 1 and document.runs[0].directory:
-        click.echo(f"run:      {out / document.runs[0].directory}")
+        run = out / document.runs[0].directory
+        click.echo(f"run:      {run}")
+        if not pictures:
+            click.echo(f"picture:  mptcplab show {shlex.quote(str(run))}")
     for line in expectation_verdicts.lines(document.expectations):
         click.echo(line)

@@ -241,6 +241,26 @@ def test_an_engine_only_kernel_has_upstreams_own_alone() -> None:
     assert problems(campaign(ran(ENGINE, fails))) == ["diag.sh upstream: fails upstream: b"]
 
 
+def test_the_adapters_schedulers_are_held_to_the_default_of_the_same_kernel(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("\nCONFIG_MPTCP_LAB_ADAPTER=y\n")
+    carrying = replace(build(ENGINE, "mine"), config=config)
+    mine = Kernels("mine", carrying, None, (TOOLS,))
+    jobs = campaigns.jobs(mine, Wanted(("diag",), schedulers=("default", "overflow:queue_ms=0")))
+    assert [job.title for job in jobs] == [
+        "diag.sh upstream, mine",
+        "diag.sh with overflow:queue_ms=0, mine",
+    ]
+    with pytest.raises(InputError, match="redundant: the kernel mine has only default, "):
+        campaigns.jobs(mine, Wanted(schedulers=("redundant",)))
+    passed, fails = (Result({"a": verdict}) for verdict in ("pass", "fail"))
+    made = campaign(*map(Ran, jobs, (passed, fails)))
+    assert problems(made) == [
+        "diag.sh with overflow:queue_ms=0, mine: passes upstream, but not with ours: a"
+    ]
+    assert [job.scheduler for job in campaigns.repeated(jobs, 2)][2:] == ["overflow:queue_ms=0"]
+
+
 def test_a_test_may_fail_if_it_also_fails_upstream() -> None:
     same: dict[str, Verdict] = {"a": "pass", "b": "fail", "c": "skip"}
     both = (ran(UPSTREAM, same), ran(OURS, same))

@@ -132,7 +132,7 @@ class KernelBuild:
         """Whether it can have those schedulers that need no patches for MPTCP."""
         if self.stock:
             return bool(self.stock.schedulers)
-        here = self.variant == ENGINE_ONLY and self.config.is_file()
+        here = self.variant in _ENGINE_VARIANTS and self.config.is_file()
         return here and _HAS_ADAPTER in self.config.read_text()
 
     @property
@@ -654,7 +654,7 @@ class _Inputs:
     def read(cls, source: Source, variant: str, compiler: Compiler | None = None) -> Self:
         """Reads the files of the package; `compiler` is this machine's GCC unless given."""
         with_adapter = (
-            variant == ENGINE_ONLY
+            variant in _ENGINE_VARIANTS
             and source.commit is None
             and kernel_tree.series_of(source.version) in kernel_tree.supported_series()
         )

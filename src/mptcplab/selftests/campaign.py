@@ -11,6 +11,7 @@ from mptcplab.errors import InputError, Problem
 from mptcplab.lab import kernel, kernel_names
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import OURS, UPSTREAM
+from mptcplab.runs import experiment
 from mptcplab.scenario.scheduler import known
 from mptcplab.selftests import expected_failures
 from mptcplab.selftests.expected_failures import Expectations, JudgedTest
@@ -29,7 +30,8 @@ from mptcplab.selftests.scripts import (
 class Kernels:
     """A kernel to test, in two builds: upstream's, and with our framework, None if it has none.
 
-    `name` is what the user calls it, empty for the current one.
+    Upstream's may have the adapter, which carries schedulers without the framework. `name` is what
+    the user calls it, empty for the current one.
     """
 
     name: str
@@ -149,11 +151,13 @@ def jobs(kernels: Kernels, wanted: Wanted, forms: Sequence[str] = ()) -> list[Jo
         if wanted.has(script)
     ]
     if kernels.ours is None:
+        carried = experiment.schedulers_of(kernels.upstream)
         for name in wanted.schedulers:
-            if name != DEFAULT_SCHEDULER:
-                message = f"the kernel {kernels.name} has only {DEFAULT_SCHEDULER}"
+            if choice(name).name not in carried:
+                message = f"the kernel {kernels.name} has only {', '.join(carried)}"
                 raise InputError([Problem("--scheduler", "", name, message)])
-        return upstream
+        own = [name for name in wanted.schedulers if name != DEFAULT_SCHEDULER]
+        return [*upstream, *(replace(job, scheduler=name) for job in upstream for name in own)]
 
     def ours(held_to: Job, scheduler: str) -> Job:
         assert kernels.ours is not None
@@ -172,8 +176,8 @@ def repeated(jobs: Sequence[Job], count: int, *, strict: bool = False) -> list[J
     there is nothing else, or if it is `strict`. Equal jobs of kernels of several names run for the
     first of these.
     """
-    ours = {_key(job) for job in jobs if job.kernel.has_framework}
-    judged = [job for job in jobs if strict or job.kernel.has_framework or _key(job) not in ours]
+    ours = {_key(job) for job in jobs if not job.is_upstream}
+    judged = [job for job in jobs if strict or not job.is_upstream or _key(job) not in ours]
     again = range(2, count + 1)
     all_jobs = [*jobs, *(replace(job, number=number) for number in again for job in judged)]
     return list(dict.fromkeys(all_jobs))
@@ -202,7 +206,7 @@ class Campaign:
         first = replace(ran[1], job=job)
         of_it = self.expectations.of(str(job.script), job.scheduler)
         others = [each for each in self.jobs if _key(each) == _key(job)]
-        (upstream,) = (each for each in others if not each.kernel.has_framework)
+        (upstream,) = (each for each in others if each.is_upstream)
         alone = job == upstream and (self.strict or len(others) == 1)
         before = None if alone else self.ran[upstream][1].result
         cases = expected_failures.judge(of_it, before, first.result)

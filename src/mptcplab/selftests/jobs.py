@@ -70,9 +70,14 @@ class Job:
         return f"{script}-{self.scheduler}-{self.kernel.variant}-{self.kernel.id}"
 
     @property
+    def is_upstream(self) -> bool:
+        """Whether the scheduler is upstream's own: others are compared with it."""
+        return not self.kernel.has_framework and self.scheduler == DEFAULT_SCHEDULER
+
+    @property
     def title(self) -> str:
         """The script, its scheduler and its kernel in words, without the number."""
-        upstream = "upstream" if not self.kernel.has_framework else f"with {self.scheduler}"
+        upstream = "upstream" if self.is_upstream else f"with {self.scheduler}"
         named = f", {self.kernel.name}" if self.kernel.name else ""
         return f"{self.script} {upstream}{named}"
 

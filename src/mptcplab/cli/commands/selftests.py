@@ -3,7 +3,8 @@
 
 It runs the scripts of the kernel's source, tools/testing/selftests/net/mptcp, with upstream's
 MPTCP, and then with ours. A list has the tests that cannot pass with a scheduler, with reasons. A
-kernel that was built with --engine-only has upstream's MPTCP alone. docs/selftests.md
+kernel that was built with --engine-only has upstream's MPTCP alone, and with --scheduler the
+schedulers that need no patches. docs/selftests.md
 
 The exit status is 0 if nothing is worse than upstream, 4 if something is or if repeats differ,
 and 1 if a script did not end. After Ctrl-C the same command resumes.

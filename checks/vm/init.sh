@@ -55,10 +55,11 @@ tear_down() {
 
 carried() { ip netns exec client bash -c "read -r bytes </sys/class/net/c$1/statistics/tx_bytes && echo \$bytes"; }
 
-# One end of a path after the other.
+# flap UNTIL: one end of a path after the other; none begins at UNTIL, in seconds of this shell, or later.
 flap() {
-	local device ns
+	local until=$1 device ns
 	for device in c1 c2 s2 c2 c1 s1 c2; do
+		((SECONDS < until)) || return 0
 		ns=client
 		[[ $device != s* ]] || ns=server
 		sleep 0.3
@@ -73,7 +74,7 @@ flap() {
 soak() {
 	local begun=$SECONDS
 	while [[ -s /tmp/running ]]; do
-		((SECONDS % 30 != (begun + 5) % 30)) || flap
+		((SECONDS % 30 != (begun + 5) % 30)) || flap $((SECONDS + 15))
 		sleep 0.5
 	done
 }
@@ -97,7 +98,7 @@ perform() {
 	set_up "$scheduler"
 	echo yes >/tmp/running
 	case $load in
-		flap) flap & ;;
+		flap) flap $((SECONDS + 60)) & ;;
 		reload) reload & ;;
 		soak) soak & ;;
 	esac

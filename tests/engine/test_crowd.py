@@ -149,3 +149,13 @@ def test_what_arrived_counts_when_connections_fail(run_scenario: RunScenario) ->
     last_ns = int(run.messages()["complete_ns"].max())
     arrived = run.goodput_bps * (last_ns - run.start_ns) / 8e9
     assert whole * 200_000 <= arrived < (whole + 1) * 200_000
+
+
+def test_samples_follow_the_time_that_the_data_takes() -> None:
+    short, long = (
+        scenario_of("a:30mbit,10ms", "b:10mbit,40ms", workload=f"bulk:connections=200,size={size}")
+        for size in ("1kB", "1MB")
+    )
+    assert short.host_interval_ns == short.sample_interval_ns
+    # 40 s, of which 100 samples of each
+    assert long.host_interval_ns == 400_000_000

@@ -763,6 +763,8 @@ static void probe_stop(struct probe *probe)
 	if (!probe->thread)
 		return;
 	kthread_stop(probe->thread);
+	/* a thread that is stopped at once has never run */
+	probe_unregister(probe);
 	probe->thread = NULL;
 }
 

@@ -79,7 +79,7 @@ static uint64_t established_paths(const struct traffic *t, int fd, uint64_t *srt
 		if (errno == EOPNOTSUPP)
 			fail("the connection fell back to plain TCP: its first two SYNs had no answer "
 			     "within 3 s, and Linux sends the third without MPTCP; put a path with a "
-			     "shorter round trip first");
+			     "shorter round trip, or less loss, first");
 		fail("the subflows of a connection: %s", strerror(errno));
 	}
 	for (i = 0; i < found.count; i++) {

@@ -88,14 +88,15 @@ static void store_record(const struct crowd_record *record)
 
 		out->due_ns = due_ns(number);
 		out->begin_ns = record->begin_ns;
-		out->written_ns = record->written_ns;
+		/* an open-ended stream may end before its first byte */
+		out->written_ns = record->sent_bytes ? record->written_ns : 0;
 		out->bytes = record->sent_bytes;
 	}
 	if (c->in.count) {
 		struct message_record *in = &messages.records[c->in.numbers[0]];
 
 		in->first_ns = record->first_ns;
-		in->complete_ns = record->complete_ns;
+		in->complete_ns = record->received_bytes ? record->complete_ns : 0;
 	}
 }
 
@@ -118,14 +119,13 @@ static void take_ended(int failed_pipe)
 			continue;
 		note_end(record->connection);
 		store_record(record);
-		if (!record->error) {
-			end.written += record->sent_bytes;
-			end.received += record->received_bytes;
-		} else if (failed_pipe >= 0 &&
-			   write(failed_pipe, &record->connection, sizeof(record->connection)) !=
-			   sizeof(record->connection)) {
+		/* in any case: it may fail at one end alone */
+		end.written += record->sent_bytes;
+		end.received += record->received_bytes;
+		if (record->error && failed_pipe >= 0 &&
+		    write(failed_pipe, &record->connection, sizeof(record->connection)) !=
+		    sizeof(record->connection))
 			fail("connection %u: %s", record->connection, strerror(errno));
-		}
 	}
 }
 

@@ -662,8 +662,14 @@ void probe_sample_end(struct sock *sk)
 	now = moving_look_at_clock();
 	if (!probe || now < probe->start_ns)
 		return;
-	/* a sample is taken shortly before it is due */
-	now = max(now, probe->latest_ns);
+	/* Records are in the order of time, and a sample is taken shortly before it is due or, if
+	 * the CPU is busy, after: this one is not before the latest, nor after the next.
+	 */
+	if (!probe->latest_ns)
+		now = probe->start_ns;
+	else
+		now = probe->latest_ns +
+		      min(max(now, probe->latest_ns) - probe->latest_ns, probe->interval_ns);
 	if (sk->sk_protocol == IPPROTO_MPTCP)
 		probe_sample_mptcp_connection(probe, mptcp_sk(sk), now, true);
 	else
@@ -763,6 +769,8 @@ static void probe_stop(struct probe *probe)
 	if (!probe->thread)
 		return;
 	kthread_stop(probe->thread);
+	/* a thread that is stopped at once has never run */
+	probe_unregister(probe);
 	probe->thread = NULL;
 }
 

@@ -122,3 +122,40 @@ def test_another_interval_of_samples_changes_no_packet(run_scenario: RunScenario
         assert len(often.headers) > 10_000
         assert often.headers == seldom.headers
         assert np.abs(often.time_ns - seldom.time_ns).max() <= 256
+
+
+def test_a_connection_that_the_end_overtakes_has_failed(run_scenario: RunScenario) -> None:
+    # its greeting arrives 230 ms after the start
+    run = run_scenario(
+        "a:10mbit,60ms",
+        workload="bulk:connections=2,direction=down,interval=50ms",
+        duration="200ms",
+    )
+    assert run.metric("connections_established") == run.metric("connections_failed") == 1
+    assert run.messages()["written_ns"].tolist()[1] == 0
+
+
+def test_what_arrived_counts_when_connections_fail(run_scenario: RunScenario) -> None:
+    """One fails at its client alone, after all data; some are never made."""
+    run = run_scenario(
+        "a:30mbit,10ms",
+        "b:10mbit,40ms",
+        workload="bulk:connections=20,size=200kB,interval=50ms",
+        event=("300ms:a:down,lasts=200s",),
+    )
+    whole = int((run.messages()["complete_ns"] > 0).sum())
+    assert run.metric("connections_failed") == 20 - whole
+    assert 1 < whole < 20
+    last_ns = int(run.messages()["complete_ns"].max())
+    arrived = run.goodput_bps * (last_ns - run.start_ns) / 8e9
+    assert whole * 200_000 <= arrived < (whole + 1) * 200_000
+
+
+def test_samples_follow_the_time_that_the_data_takes() -> None:
+    short, long = (
+        scenario_of("a:30mbit,10ms", "b:10mbit,40ms", workload=f"bulk:connections=200,size={size}")
+        for size in ("1kB", "1MB")
+    )
+    assert short.host_interval_ns == short.sample_interval_ns
+    # 40 s, of which 100 samples of each
+    assert long.host_interval_ns == 400_000_000

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -172,3 +173,10 @@ def test_data_both_ways_is_explained_in_each_direction(run_scenario: RunScenario
         )
         assert abs(found.not_explained_bps) < 0.02 * found.capacity_bps
     assert up.goodput_bps != down.goodput_bps
+
+
+def test_times_of_many_connections_are_added_up(run_scenario: RunScenario) -> None:
+    found = explained(run_scenario, WIFI, LTE, workload="bulk:connections=20", duration="2s")
+    assert re.search(
+        r"waited .* [0-9]{3,}\.[0-9] % of the time, all connections added up: ", found.text()
+    )

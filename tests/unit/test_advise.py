@@ -151,6 +151,16 @@ def test_each_place_has_its_best_with_the_gain_and_never_a_worse_one(ask: Ask) -
     assert advise_report.document(found)["places"]["router"] == "burst, bbr"
 
 
+def test_a_parameter_of_ours_is_in_no_unmodified_kernel(ask: Ask) -> None:
+    found = ask(
+        lambda scenario: Given(60 if scenario.scheduler.changed else 40, 30, 200),
+        schedulers="default,default:recovery=on",
+        **FEW,
+    )
+    assert found.overall[0].name == "default:recovery=on, cubic"
+    assert found.best_at("today") is None
+
+
 def test_the_package_is_measured_with_its_adapter_where_it_is_built(ask: Ask) -> None:
     plain = replace(KERNEL, id="k2", variant=ENGINE_ONLY, name="plain")
     prompt = {"default": 30.0, "minrtt": 10.0}
@@ -505,6 +515,10 @@ def test_document_and_picture_are_the_same_each_time(ask: Ask, tmp_path: Path) -
         (
             Flags(path=PATHS, connection=("m:paths=wifi/lte",)),
             "advice is for a single connection; leave the connections out",
+        ),
+        (
+            Flags(path=PATHS, workload="bulk:connections=100"),
+            "workload.connections: advice is for a single connection",
         ),
     ],
 )

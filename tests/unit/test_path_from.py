@@ -121,6 +121,13 @@ def test_keys_replace_what_was_measured(tmp_path: Path) -> None:
         (PING, "no rate up; add a file that measured it, or up.rate=VALUE"),
         (iperf(), "no rate down; add a file that measured it, or down.rate=VALUE"),
         ("4 packets transmitted, 0 received, 100% packet loss", "no ping was answered"),
+        ({**SPEEDTEST_CLI, "ping": int(400 * "9")}, "a number is beyond all rates and times"),
+        (f"time={400 * '9'} ms", "a number is beyond all rates and times"),
+        (100_000 * '{"end":', "broken JSON: "),
+        (iperf(streams=None), "no delay up"),
+        (iperf(streams=[{"sender": None}]), "no delay up"),
+        (iperf(streams=[{"sender": {"min_rtt": "5"}}]), "min_rtt is no number"),
+        (iperf(streams=[{"sender": {"min_rtt": -5}}]), "min_rtt is -5; at least 0 is expected"),
     ],
 )
 def test_what_is_no_measurement_is_refused(tmp_path: Path, content: Any, expected: str) -> None:

@@ -422,3 +422,7 @@ def test_a_single_sample_is_too_few() -> None:
     text = "fewer than two samples between the end of the warm-up (95ns) and the end of the "
     text += "workload (100ns); choose a sample_interval shorter than 10ns"
     assert str(error.value) == FAILED + text
+    one = lasting(100, 95)
+    many = one.workload.model_copy(update={"connections": 2})
+    with pytest.raises(RunError, match=r"choose a shorter warm-up: so many .* every 10ns"):
+        interval_of(one.model_copy(update={"workload": many}), range(100, 210, 10), 200)

@@ -424,6 +424,8 @@ def test_flags_make_the_same_sweep_as_a_file(tmp_path: Path) -> None:
     found = [planned(each).runs.keys() for each in ways]
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == 4
+    # the suggested query pools neither
+    assert [planned(each).axes() for each in ways] == [["path.lte.delay", "cc"]] * 3
 
 
 @pytest.mark.parametrize(

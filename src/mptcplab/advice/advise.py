@@ -185,7 +185,8 @@ class Candidate:
     @property
     def is_upstream(self) -> bool:
         """Whether Linux has it without patches."""
-        return self.scheduler.name == scheduler.DEFAULT and self.has_cc_of_linux
+        # it has none of the parameters of ours, such as recovery
+        return self.scheduler.label == scheduler.DEFAULT and self.has_cc_of_linux
 
     @property
     def is_packaged(self) -> bool:
@@ -298,6 +299,9 @@ def check(request: Request) -> None:
     if base.connections:
         message = "advice is for a single connection; leave the connections out"
         raise InputError([Problem("advise", "connection", "", message)])
+    if base.workload.is_crowd:
+        message = "advice is for a single connection; leave connections out"
+        raise InputError([Problem("advise", "workload.connections", "", message)])
     if base.transport != "mptcp":
         message = "plain TCP has no scheduler; advice is for Multipath TCP"
         raise InputError([Problem("advise", "transport", base.transport, message)])

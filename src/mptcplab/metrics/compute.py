@@ -30,7 +30,6 @@ from mptcplab.metrics.sender_states import State
 from mptcplab.plan import timeline
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
-from mptcplab.scenario.workload import Bulk
 from mptcplab.units import NS_PER_S
 
 _NS_PER_US = 1_000
@@ -198,10 +197,12 @@ def _longest_gap_s(flow: Flow) -> float | None:
 
 
 def _goodput_bps(scenario: Scenario, flow: Flow) -> float:
-    load = scenario.workload
-    if isinstance(load, Bulk) and load.size_bytes:
-        return bps(load.size_bytes * load.connections, flow.interval)
-    return bps(sum(recorded.arrived(scenario, flow.receiver, flow.interval)), flow.interval)
+    size = scenario.workload.size_bytes
+    if size and not scenario.workload.is_crowd:
+        return bps(size, flow.interval)
+    # a connection of a crowd may fail; its samples count the greeting, too
+    arrived = recorded.arrived(scenario, flow.receiver, flow.interval)
+    return bps(sum(min(each, size or each) for each in arrived), flow.interval)
 
 
 def jain_index(goodputs: Sequence[float]) -> float | None:

@@ -387,10 +387,13 @@ def measured_interval(
     if workload.duration_ns is None:
         return Interval(begin, end)
     if last <= first:
+        every = format_time(scenario.host_interval_ns)
+        remedy = f"choose a sample_interval shorter than {every}"
+        if scenario.workload.is_crowd:
+            remedy = f"choose a shorter warm-up: so many connections are sampled every {every}"
         raise RunError(
             f"fewer than two samples between the end of the warm-up "
             f"({format_time(workload.warmup_ns)}) and the end of the workload "
-            f"({format_time(workload.duration_ns)}); choose a sample_interval shorter than "
-            f"{format_time(scenario.host_interval_ns)}"
+            f"({format_time(workload.duration_ns)}); {remedy}"
         )
     return Interval(int(times[first]), int(times[last]))

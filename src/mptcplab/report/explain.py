@@ -262,7 +262,7 @@ def of_run(
         reasons=reasons,
         not_explained_bps=capacity_bps - goodput_bps - sum(r.bps for r in reasons),
         facts=[
-            *_facts(figures, places),
+            *_facts(figures, flow, places),
             *overruled.lines(scenario.scheduler.name, [figures.metrics]),
             *_reactions(scenario, flow, start_ns),
         ],
@@ -588,7 +588,7 @@ def _duplicate_bytes(flow: Flow) -> int:
     )
 
 
-def _facts(figures: RunMetrics, places: Sequence[_Place]) -> list[str]:
+def _facts(figures: RunMetrics, flow: Flow, places: Sequence[_Place]) -> list[str]:
     run = figures.metrics
     facts = []
     blocked = run.blocked_share or 0
@@ -597,9 +597,10 @@ def _facts(figures: RunMetrics, places: Sequence[_Place]) -> list[str]:
             f"{_percent(path.blocking_share or 0)} for bytes that came by {path.name}"
             for path in figures.paths
         )
+        added_up = ", all connections added up" if len(flow.receiver.connections) > 1 else ""
         facts.append(
-            f"Data that had arrived waited for an earlier byte {_percent(blocked)} of the time: "
-            f"{by}."
+            f"Data that had arrived waited for an earlier byte {_percent(blocked)} of the time"
+            f"{added_up}: {by}."
         )
     wasted, again = run.wasted_bytes or 0, run.retransmitted_bytes or 0
     if wasted > 0:

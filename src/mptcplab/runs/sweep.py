@@ -147,11 +147,16 @@ class Plan:
     def axes(self) -> list[str]:
         """The names of what varies from point to point."""
         names = dict.fromkeys(name for point in self.points for name in point)
-        return [name for name in names if name not in _OF_POINTS]
+        cc = ["cc"] if self._has_several_ccs else []
+        return [name for name in (*names, *cc) if name not in _OF_POINTS]
+
+    @property
+    def _has_several_ccs(self) -> bool:
+        return len({run.scenario.cc for run in self.runs.values()}) > 1
 
     def document(self) -> dict[str, Any]:
         """The runs at their points, and the axes' labels, for whoever shows them."""
-        several_ccs = len({run.scenario.cc for run in self.runs.values()}) > 1
+        several_ccs = self._has_several_ccs
         rows, left_out = [], (*_OF_POINTS, KERNEL_NAME)
         for point in self.points:
             values = {name: value for name, value in point.items() if name not in left_out}

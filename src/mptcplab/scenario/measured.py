@@ -38,13 +38,15 @@ def read(file: Path) -> Values:
         found = dict(_of_json(text) if text.lstrip()[:1] in ("{", "[") else _of_ping(text))
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
+    except OverflowError:
+        raise ValueError(f"{file}: a number is beyond all rates and times; {ACCEPTED}") from None
     return found
 
 
 def _of_json(text: str) -> Iterator[tuple[str, str]]:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"broken JSON: {error}; {ACCEPTED}") from None
     if not isinstance(document, dict):
         raise ValueError(f"a JSON list, not an object; {ACCEPTED}")
@@ -85,8 +87,15 @@ def _of_iperf(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"{direction}.rate", _rate(_number(end, key, "bits_per_second"))
         if "lost_percent" in end[key]:
             yield f"{direction}.loss", format_fraction(_number(end, key, "lost_percent") / 100)
-    senders = [each.get("sender", {}) for each in end.get("streams", []) if isinstance(each, dict)]
-    if rtts := [rtt for each in senders if (rtt := each.get("min_rtt"))]:
+    streams = end.get("streams")
+    senders = [
+        each["sender"]
+        for each in (streams if isinstance(streams, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("sender"), dict)
+    ]
+    # 0 stands for an RTT that is not known; tests of UDP have none
+    rtts = [_number(each, "min_rtt") for each in senders if each.get("min_rtt")]
+    if rtts:
         yield "delay", _half(min(rtts) / 1000)
 
 

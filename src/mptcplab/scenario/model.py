@@ -229,9 +229,25 @@ class Scenario(_Resolved):
         load = self.workload
         if not isinstance(load, Bulk) or not load.is_crowd:
             return self.sample_interval_ns
-        span_ns = load.duration_ns or load.opened_ns or NS_PER_S
+        span_ns = load.duration_ns or max(load.opened_ns, self._least_ns(load)) or NS_PER_S
         wanted = max(CROWD_SAMPLES // load.connections, LEAST_CROWD_SAMPLES)
         return max(span_ns // wanted // self.sample_interval_ns, 1) * self.sample_interval_ns
+
+    def _least_ns(self, load: Bulk) -> int:
+        """How long data of a size takes if it fills all paths."""
+        shared = {link.name: link for link in self.links}
+        bits = 8 * (load.size_bytes or 0) * load.connections
+        longest_ns = 0
+        for direction in load.directions:
+            rate_bps = sum(
+                min(
+                    getattr(each, direction).rate_bps
+                    for each in (path, *(shared[name] for name in path.links))
+                )
+                for path in self.paths
+            )
+            longest_ns = max(longest_ns, bits * NS_PER_S // rate_bps if rate_bps else 0)
+        return longest_ns
 
     def key_text(self) -> str:
         """Canonical JSON, equal for equal scenarios; `Scenario.model_validate_json` reads it.

@@ -284,6 +284,9 @@ static int crowd_greet(struct crowd_connection *c)
 	return sent == sizeof(c->greeting) ? 1 : -ENOBUFS;
 }
 
+/* of sk_stream_write_space() */
+#define CROWD_ROOM	(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)
+
 /* Does what can be done for a connection now. */
 static int crowd_work(struct crowd_connection *c, __poll_t events)
 {
@@ -293,7 +296,7 @@ static int crowd_work(struct crowd_connection *c, __poll_t events)
 		result = crowd_greet(c);
 	else if (!c->record.connection)
 		result = crowd_hear_greeting(c);
-	else if (events == EPOLLOUT)
+	else if (events && !(events & ~CROWD_ROOM))
 		goto send;
 	if (result <= 0)
 		return result;

@@ -319,6 +319,7 @@ def test_a_preset_is_planned_with_its_numbers() -> None:
         (["show", "."], "no runs there; accepted is the directory of a run"),
         (["show", ".", "--format", "gif"], "--format"),
         (["scenario", "drive", "x", "--set", "lte.powr=1dBm"], 'did you mean "lte.power"?'),
+        (["explain", "--jobs", "2"], "--jobs is for the runs of --try"),
         (["explain", "no-such-run"], "in no-such-run\n  there is no such file or directory"),
     ],
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from mptcplab.cli import completion, options
 
@@ -36,5 +37,9 @@ from mptcplab.cli import completion, options
 def command(places: tuple[Path, ...], schedulers: tuple[str, ...], **given: Any) -> None:
     from mptcplab.cli.actions import stored
 
+    source = click.get_current_context().get_parameter_source
+    for name in ("out", "jobs", "wall_limit", "disk_limit"):
+        if not given["tried"] and source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for the runs of --try")
     names = [name for each in schedulers for name in each.split(",") if name]
     stored.explain_runs(places or (options.DEFAULT_OUT,), names, given)

@@ -80,7 +80,7 @@ def test_errors_are_reported_as_they_are(tmp_path: Path) -> None:
         lab.request(path=["a:slow,10ms"])
     with pytest.raises(TypeError, match='unknown flag paths; did you mean "path"'):
         lab.request(paths=PATHS)
-    with pytest.raises(TypeError, match="unknown flag x; accepted: path, link"):
+    with pytest.raises(TypeError, match="unknown flag x; accepted: path, path_from, link"):
         lab.request(path=PATHS, x=1)
     with pytest.raises(TypeError, match="unknown options: jbos"):
         lab.compare(lab.request(path=PATHS), jbos=2)  # type: ignore[call-arg]

@@ -148,7 +148,7 @@ def test_each_of_several_connections_has_what_others_had_as_a_reason(
         cc="reno",
     )
     assert (one.connection, two.connection) == ("one", "two")
-    assert two.title == "plain TCP over c, seed 1, connection two"
+    assert two.title + two.part == "plain TCP over c, seed 1, connection two"
     for mine, other in ((one, two), (two, one)):
         assert mine.capacity_bps == 10e6
         adds_up(mine)

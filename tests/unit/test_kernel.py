@@ -248,13 +248,45 @@ def test_another_input_is_another_build(
 def test_only_files_that_changed_are_written(repository: Repository) -> None:
     repository.build()
     lab = repository.tree / "src" / kernel_tree.OWN_DIRECTORY
-    others = (lab / "sched/roundrobin.c", repository.tree / "src/net/mptcp/protocol.c")
-    for path in (lab / "probe.c", *others):
-        os.utime(path, (1, 1))
+    files = (
+        lab / "probe.c",
+        lab / "sched/roundrobin.c",
+        repository.tree / "src/net/mptcp/protocol.c",
+    )
+    before = [path.stat().st_mtime_ns for path in files]
     repository.write("kernel/mptcp/probe.c", "another probe\n")
     repository.build()
-    assert (lab / "probe.c").stat().st_mtime > 1
-    assert [path.stat().st_mtime for path in others] == [1, 1]
+    after = [path.stat().st_mtime_ns for path in files]
+    assert after[0] > before[0]
+    assert after[1:] == before[1:]
+
+
+def test_a_change_of_the_variant_and_back_leaves_nothing_to_compile(repository: Repository) -> None:
+    """But never would make take an object for newer than another content of its source."""
+    shared = kernel.tree_of(repository.source) / "src/net/mptcp/protocol.c"
+
+    def time_of(variant: str) -> tuple[str, int]:
+        repository.build(variant)
+        return shared.read_text(), shared.stat().st_mtime_ns
+
+    lab, plain = time_of("lab"), time_of("engine")
+    assert lab[0] != plain[0]
+    assert lab[1] < plain[1]
+    # each gets back its own content, with the time that it had, although another wrote it last
+    for name, path in (("kernel/mptcp/a.c", "a"), ("kernel/mptcp/b.c", "b")):
+        repository.write(name, path)
+        assert (time_of("lab"), time_of("engine")) == (lab, plain)
+    # the engine's content becomes the lab's: that is new for it, whatever its time in the lab
+    engine = repository.root / "kernel/patches/6.12/engine"
+    engine.mkdir(parents=True)
+    (repository.patches / "0001-an-example.patch").rename(engine / "0001-an-example.patch")
+    text, time_ns = time_of("engine")
+    assert text == lab[0]
+    assert time_ns > plain[1]
+    repository.write("kernel/mptcp/c.c", "c")
+    assert time_of("lab") == lab
+    # a new variant takes for old the content with which the objects were made that it begins with
+    assert time_of("upstream") == (text, time_ns)
 
 
 def test_a_variant_begins_with_the_objects_of_the_most_similar_one(repository: Repository) -> None:

@@ -846,6 +846,8 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
     except kernel_tree.PatchError as error:
         raise kernel_tree.SourceError(f"{error}{_without(error.patch, inputs)}") from None
     kernel_tree.synchronise(tree / "src" / kernel_tree.OWN_DIRECTORY, inputs.own_files)
+    own = (f"{kernel_tree.OWN_DIRECTORY}/{name}" for name in inputs.own_files)
+    kernel_tree.keep_times(make.source, (*kernel_tree.read_patched(tree), *own), make.times)
     if not built:
         progress.step("configure")
         configure(make, inputs.fragments, inputs.precompiled, inputs.beside_config())
@@ -858,7 +860,11 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
 def _most_alike(tree: Path, variant: str, suffix: str) -> Path | None:
     """The directory of the variant with the most fragments in common whose objects are complete."""
     own = {*VARIANTS[variant]}
-    made = [each for each in VARIANTS if (tree / f"{each}{suffix}" / "built").exists()]
+    made = [
+        each
+        for each in VARIANTS
+        if all((tree / f"{each}{suffix}" / note).exists() for note in ("built", "times.json"))
+    ]
     alike = max(made, key=lambda each: -len(own ^ {*VARIANTS[each]}), default=None)
     return tree / f"{alike}{suffix}" if alike else None
 

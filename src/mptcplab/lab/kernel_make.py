@@ -278,6 +278,7 @@ class Make:
         self.directory = directory
         self.obj = directory / "obj"
         self.log = directory / "build.log"
+        self.times = directory / "times.json"
         self.precompiled_note = self.obj / "precompiled"
         self._marker = directory / "building"
         self._objects_note = directory / "objects"
@@ -307,6 +308,7 @@ class Make:
     def seed(self, other: Path) -> None:
         """Begins with the objects in the directory of another variant: make compiles the rest."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(other / self.times.name, self.times)
         with new_directory(self.obj) as part:
             shutil.copytree(other / self.obj.name, part, symlinks=True, dirs_exist_ok=True)
 

@@ -19,7 +19,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -364,6 +364,30 @@ def synchronise(directory: Path, files: Mapping[str, bytes]) -> None:
             path.unlink()
     for name, content in files.items():
         write_if_changed(directory / name, content)
+
+
+def keep_times(source: Path, names: Iterable[str], note: Path) -> None:
+    """Gives files the times at which a variant got their present content.
+
+    Variants share a source, and patches and our files differ: each variant writes its own content.
+    Without this, make would compile these files again after each change of the variant. `note` has
+    the content that the variant had, and its times; any other content is new.
+    """
+    before = json.loads(note.read_text()) if note.exists() else {}
+    now, found = now_ns(source), {}
+    for name in sorted(names):
+        path = source / name
+        if not path.is_file():
+            continue
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        had, time_ns = before.get(name, ("", now))
+        # a time to come, since the clock was set back, would be compiled each time
+        if had != digest or time_ns > now:
+            time_ns = now
+        if path.stat().st_mtime_ns != time_ns:
+            os.utime(path, ns=(time_ns, time_ns))
+        found[name] = (digest, time_ns)
+    write_json(note, found)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -77,9 +77,10 @@ static uint64_t established_paths(const struct traffic *t, int fd, uint64_t *srt
 	*srtt_us = 0;
 	if (!subflows_ask(fd, &found)) {
 		if (errno == EOPNOTSUPP)
-			fail("the connection fell back to plain TCP: its first two SYNs had no answer "
-			     "within 3 s, and Linux sends the third without MPTCP; put a path with a "
-			     "shorter round trip, or less loss, first");
+			fail("the connection fell back to plain TCP: %s, %s; %s",
+			     "its first two SYNs had no answer within 3 s",
+			     "and Linux sends the third without MPTCP",
+			     "put a path with a shorter round trip, or less loss, first");
 		fail("the subflows of a connection: %s", strerror(errno));
 	}
 	for (i = 0; i < found.count; i++) {

@@ -86,20 +86,27 @@ def judge(case: TortureCase, records: Sequence[Mapping[str, Any]]) -> Verdict:
         name = f"connection {record['connection']}"
         client, server = record["client"], record["server"]
         found.verified_bytes += client["read"] + server["read"]
-        whole = True
         for direction, sender, receiver in (("up", client, server), ("down", server, client)):
             wrong = _direction(sender, receiver)
             if wrong:
                 found.losses.append(f"{name} {direction}: {wrong}")
-            whole = whole and receiver["read_end"] and receiver["read"] == sender["wrote"]
         open_ends = [name for name in ("client", "server") if _is_open(record[name])]
         if open_ends and _was_cut_off(case, client, server):
             found.cut_off += 1
         elif open_ends or not _is_settled(case, client, server):
             found.stalls.append(f"{name}: {_state(record, connection)}")
-        elif not whole:
+        elif not is_whole(record):
             found.aborted += 1
     return found
+
+
+def is_whole(record: Mapping[str, Any]) -> bool:
+    """Whether both ends of a connection have read all that the other one wrote, and its end."""
+    client, server = record["client"], record["server"]
+    return all(
+        receiver["read_end"] and receiver["read"] == sender["wrote"]
+        for sender, receiver in ((client, server), (server, client))
+    )
 
 
 def _direction(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> str:

@@ -161,24 +161,22 @@ def _judge(lines: Sequence[str], found: Result) -> None:
     verdict = torture.judge(case, sorted(records, key=lambda each: int(each["connection"])))
     found.verified_bytes = verdict.verified_bytes
     found.failures += verdict.failures
-    found.failures += filter(None, map(_early, records))
+    if short := verdict.aborted + verdict.cut_off:
+        found.failures.append(f"{short} connections ended early")
+        found.failures += [_ends(each) for each in records if not torture.is_whole(each)]
     if found.lacking or found.refused:
         counts = f"{found.refused} unusable picks, {found.lacking} choices without the scheduler"
         found.failures.append(f"the adapter counted {counts}")
 
 
-def _early(record: Mapping[str, Any]) -> str:
-    """Why a connection ended before all had arrived; "" if it did not."""
-    client, server = record["client"], record["server"]
-    whole = all(end["read_end"] for end in (client, server))
-    if whole and client["read"] == server["wrote"] and server["read"] == client["wrote"]:
-        return ""
+def _ends(record: Mapping[str, Any]) -> str:
+    """How the two ends of a connection have ended."""
     ends = [
         f"{name} read {end['read']}, moved last at {end['moved_us'] / 1e6:.1f} s,"
         f" {end['error_of']} {end['error']}".rstrip(", ")
-        for name, end in (("client", client), ("server", server))
+        for name, end in (("client", record["client"]), ("server", record["server"]))
     ]
-    return f"connection {record['connection']} ended early: {'; '.join(ends)}"
+    return f"connection {record['connection']}: {'; '.join(ends)}"
 
 
 def reports_of(console: str, number: int) -> list[str]:

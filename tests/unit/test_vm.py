@@ -78,6 +78,7 @@ def test_the_program_can_do_each_load(load: str) -> None:
         (sent(line(1, wrong_at=5)), "the byte at 5 is wrong"),
         (sent(line(1, closed=0, state={"queued": 1})), "client open"),
         (sent(line(1, read=3)), "a clean end after 3 of"),
+        (sent(line(1, read=3, read_end=0, error="EPIPE")), "1 connections ended early"),
         (sent(line(1, read=3, read_end=0, error="EPIPE", error_of="write")), "write EPIPE"),
         (sent(""), "3 of 4 connections reported"),
         (sent(line(1) + "1 failed minrtt is not chosen\n"), "minrtt is not chosen"),

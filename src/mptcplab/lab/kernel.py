@@ -48,6 +48,7 @@ from mptcplab.lab.kernel_make import (
     GCC,
     MAKE_ENVIRONMENT,
     PRECOMPILED,
+    TIMES,
     BuildProgress,
     Make,
     arguments_of,
@@ -81,6 +82,8 @@ _FRAMEWORK_FILES = ("sched/", "parts/", _TESTS)
 # is tried with the series that we have patches for.
 _ADAPTER, _REFUSED = "adapter", "adapter/refused"
 _HAS_ADAPTER = "\nCONFIG_MPTCP_LAB_ADAPTER=y\n"
+# Beside the objects of a variant, if they are complete: the id of their kernel.
+_BUILT = "built"
 # Beside a finished kernel, and beside a module.
 _ABOUT, OF_KERNEL = "about.json", "kernel"
 # Below kernel/mptcp: a run uses one or two of these files.
@@ -828,7 +831,7 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
     origin = source.path if isinstance(source.files, Directory) else None
     directory, arguments = tree / f"{inputs.variant}{suffix}", arguments_of(compiler)
     make = Make(tree / "src", directory, locks, arguments, origin)
-    note = make.directory / "built"
+    note = make.directory / _BUILT
     built = note.exists() and note.read_text() == inputs.id
     if not make.obj.exists() and (other := _most_alike(tree, inputs.variant, suffix)):
         make.seed(other)
@@ -863,7 +866,7 @@ def _most_alike(tree: Path, variant: str, suffix: str) -> Path | None:
     made = [
         each
         for each in VARIANTS
-        if all((tree / f"{each}{suffix}" / note).exists() for note in ("built", "times.json"))
+        if all((tree / f"{each}{suffix}" / note).exists() for note in (_BUILT, TIMES))
     ]
     alike = max(made, key=lambda each: -len(own ^ {*VARIANTS[each]}), default=None)
     return tree / f"{alike}{suffix}" if alike else None

@@ -72,6 +72,8 @@ PRECOMPILED = (
 # The headers are compiled twice, with the flags of most kernel objects and of modules, each known
 # from any object of its kind. The compiler takes the one that fits.
 _PLAIN_OBJECTS = {"kernel": "init/init_task.o", "module": "lib/kunit/assert.o"}
+#: Beside the objects: the times of the files that they were made of (kernel_tree.keep_times).
+TIMES = "times.json"
 # The header with the configuration, and an option in it or elsewhere, which may be a module's.
 _OPTIONS = "generated/autoconf.h"
 _OPTION = re.compile(rb"\bCONFIG_\w+?(?=(?:_MODULE)?\b)")
@@ -278,7 +280,7 @@ class Make:
         self.directory = directory
         self.obj = directory / "obj"
         self.log = directory / "build.log"
-        self.times = directory / "times.json"
+        self.times = directory / TIMES
         self.precompiled_note = self.obj / "precompiled"
         self._marker = directory / "building"
         self._objects_note = directory / "objects"
@@ -308,7 +310,7 @@ class Make:
     def seed(self, other: Path) -> None:
         """Begins with the objects in the directory of another variant: make compiles the rest."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(other / self.times.name, self.times)
+        shutil.copyfile(other / TIMES, self.times)
         with new_directory(self.obj) as part:
             shutil.copytree(other / self.obj.name, part, symlinks=True, dirs_exist_ok=True)
 

@@ -15,7 +15,7 @@ from mptcplab.scenario.scheduler import Choice
 #: A reason counts from this fraction of what the paths can carry on, and so many changes are named.
 _MUCH, _MOST = 0.05, 2
 _LARGE = "16MiB"
-_LARGE_BYTES = 16 * 1024**2
+_LARGE_BYTES = units.parse_size(_LARGE)
 
 
 @dataclass(frozen=True)

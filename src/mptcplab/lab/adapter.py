@@ -80,10 +80,11 @@ def sentence(scheduler: str) -> str:
 
 def table() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The head and the rows of the table scheduler x function, for docs/kernels.md."""
-    names = [name for name in LOSSES if any(name in lost(each) for each in carried())]
+    losses = {each: lost(each) for each in carried()}
+    names = [name for name in LOSSES if any(name in own for own in losses.values())]
     rows = [
-        (f"`{each}`", *("lost" if name in lost(each) else "" for name in names))
-        for each in carried()
+        (f"`{each}`", *("lost" if name in own else "" for name in names))
+        for each, own in losses.items()
     ]
     return ("scheduler", *names), rows
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,20 @@ def read(
         raise TraceError(f"no rows; {ACCEPTED}")
     if columns is None and interval_ns is None and re.fullmatch(r"[-+]?[0-9.]+", first):
         return _read_mahimahi(text)
-    return trace_csv.read(text, columns, interval_ns, skip_empty, sinr)
+    selected = None if columns is None else tuple(columns.items())
+    return _read_csv(text, selected, interval_ns, skip_empty, sinr)
+
+
+@lru_cache(maxsize=8)  # the files that a sweep's scenarios have in common
+def _read_csv(
+    text: str,
+    columns: tuple[tuple[str, str], ...] | None,
+    interval_ns: int | None,
+    skip_empty: bool,
+    sinr: bool,
+) -> Trace:
+    selected = None if columns is None else dict(columns)
+    return trace_csv.read(text, selected, interval_ns, skip_empty, sinr)
 
 
 def digest(content: bytes) -> str:

@@ -73,6 +73,20 @@ def test_bulk_data_fills_both_paths(run_scenario: RunScenario) -> None:
     assert run.goodput_bps >= 0.97 * ideal_goodput_bps(run.scenario)
 
 
+def test_a_path_that_was_slow_fills_again(run_scenario: RunScenario) -> None:
+    # With 0.2 Mbit/s, a packet of 60 ms brings the limit to its least value, 2 packets. From 4 s
+    # on, 2 packets of 4 ms leave the RTT at 54 ms or less, which lets the limit grow by 70 / 54.
+    run = run_scenario(
+        *("a:3mbit,25ms", "b:10mbit,1ms"),
+        scheduler="overflow",
+        event=("2s:a:change,rate=200kbit", "4s:a:change,rate=3mbit"),
+        duration="12s",
+    )
+    # Six packets suffice for 3 Mbit/s and 70 ms. It takes 10 rounds from 2 to 6 packets, and TCP
+    # sees the last packets of 200 kbit/s leave within 1 s.
+    assert run.rate_bps("a", 7, 12) >= 0.8 * 3e6
+
+
 def test_a_lost_first_path_overflows_whole_and_comes_back(run_scenario: RunScenario) -> None:
     run = run_scenario(
         DSL, LTE, scheduler="overflow", warmup="0s", event=("2s:dsl:down,lasts=1s",), **FITS

@@ -138,8 +138,8 @@ static int adapter_burst(const struct adapter_conn *own, const struct mps_subflo
 	return clamp(mps_adapter_room(subflow), 1U, max(own->burst_bytes, 1U));
 }
 
-/* The first subflow that takes data; is there no memory for a scheduler or its subflows? If there
- * is, the subflow can only now send: an ACK came on another CPU.
+/* The first subflow that takes data. `no_memory`: the scheduler or its subflows have none, which
+ * is counted. Otherwise an ACK on another CPU has just made room.
  */
 static struct mptcp_subflow_context *adapter_first(struct mptcp_sock *msk, bool no_memory)
 {

@@ -37,6 +37,11 @@
 /* less would keep a subflow from ever having two segments to acknowledge */
 #define LIMIT_MIN_PKTS	2
 
+/* Fractions of a packet add up: a limit of 2 that may grow by a third each time stays 2 in
+ * whole packets.
+ */
+#define LIMIT_SHIFT	8
+
 enum { PLACE1, QUEUE_MS = PLACE1 + PLACES, SPARE_BACKUPS };
 
 static const struct mps_param overflow_params[] = {
@@ -54,6 +59,7 @@ static const struct mps_param overflow_params[] = {
 };
 
 struct overflow_subflow {
+	u64	limit;		/* packets << LIMIT_SHIFT; 0: none */
 	u32	rounds;		/* the round trip of the latest limit */
 };
 
@@ -102,18 +108,21 @@ static void overflow_on_ack(struct mps_conn *conn, struct mps_subflow *subflow, 
 {
 	struct overflow_subflow *state = mps_subflow_priv(subflow);
 	u32 queue_us = mps_param(conn, QUEUE_MS) * USEC_PER_MSEC;
-	u64 limit_pkts;
+	u64 cwnd = (u64)subflow->cwnd_pkts << LIMIT_SHIFT, limit;
 
 	if (!queue_us || state->rounds == subflow->rounds || !subflow->srtt_us ||
 	    subflow->min_rtt_us == U32_MAX)
 		return;
 	state->rounds = subflow->rounds;
-	limit_pkts = div_u64((u64)mps_cwnd(subflow) * ((u64)subflow->min_rtt_us + queue_us),
-			     subflow->srtt_us);
-	if (limit_pkts >= subflow->cwnd_pkts)
+	limit = state->limit ? min(state->limit, cwnd) : cwnd;
+	limit = mul_u64_u32_div(limit, subflow->min_rtt_us + queue_us, subflow->srtt_us);
+	if (limit >= cwnd) {
+		state->limit = 0;
 		mps_set_limit(subflow, ~0);
-	else
-		mps_set_limit(subflow, max_t(u64, limit_pkts, LIMIT_MIN_PKTS));
+		return;
+	}
+	state->limit = max_t(u64, limit, LIMIT_MIN_PKTS << LIMIT_SHIFT);
+	mps_set_limit(subflow, state->limit >> LIMIT_SHIFT);
 }
 
 static bool overflow_next_segment(struct mps_conn *conn, struct mps_pick *pick)

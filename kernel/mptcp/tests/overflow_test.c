@@ -115,6 +115,25 @@ static void overflow_never_limits_below_two_packets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first->limit_pkts, 2U);
 }
 
+/* 54 ms at the least limit, of 70 ms: 2 x 70 / 54 is less than 3, and 3.36 after two rounds. */
+static void overflow_raises_a_small_limit_by_fractions(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn(test, "overflow");
+	struct mps_subflow *first = mps_test_subflow(conn, .srtt_us = 4000000, .cwnd_pkts = 100,
+						     .min_rtt_us = 50000);
+
+	first->rounds = 1;
+	mps_test_ack(first, 1);
+	KUNIT_EXPECT_EQ(test, first->limit_pkts, 2U);
+	first->srtt_us = 54000;
+	first->rounds = 2;
+	mps_test_ack(first, 1);
+	KUNIT_EXPECT_EQ(test, first->limit_pkts, 2U);
+	first->rounds = 3;
+	mps_test_ack(first, 1);
+	KUNIT_EXPECT_EQ(test, first->limit_pkts, 3U);
+}
+
 static void overflow_limits_nothing_without_queue_ms_or_a_sample(struct kunit *test)
 {
 	struct mps_conn *conn = mps_test_conn(test, "overflow");
@@ -159,6 +178,7 @@ static struct kunit_case overflow_cases[] = {
 	KUNIT_CASE(overflow_puts_paths_without_a_place_last),
 	KUNIT_CASE(overflow_limits_the_queue_once_in_a_round),
 	KUNIT_CASE(overflow_never_limits_below_two_packets),
+	KUNIT_CASE(overflow_raises_a_small_limit_by_fractions),
 	KUNIT_CASE(overflow_limits_nothing_without_queue_ms_or_a_sample),
 	KUNIT_CASE(overflow_sends_again_where_it_was_not_sent),
 	{}

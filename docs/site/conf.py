@@ -54,6 +54,7 @@ GROUPS = {
         "docs/connections",
         "docs/recovery",
         "docs/deploy",
+        "openwrt/README",
         "docs/units",
         "docs/sweep",
         "docs/expect",
@@ -97,7 +98,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 def pages() -> list[Path]:
     """All pages that are written as Markdown."""
-    return [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    return [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("openwrt/*.md")]
 
 
 def linked_code() -> list[str]:
@@ -205,12 +206,14 @@ project = "mptcplab"
 html_title = "mptcplab"
 root_doc = "README"
 extensions = ["myst_parser"]
-include_patterns = ["*.md", "docs/**.md", *linked_code()]
+include_patterns = ["*.md", "docs/**.md", "openwrt/*.md", *linked_code()]
 exclude_patterns = [".*", "dist", "*-out", "**/__pycache__"]
 
 # Anchors as a code forge makes them of headings; a link to one that is not there is an error.
 myst_heading_anchors = 6
 highlight_language = "text"
+# A cell such as ---- stays as it is.
+smartquotes = False
 
 html_theme = "furo"
 html_static_path = ["site.css"]

@@ -9,6 +9,9 @@ BIN := $(VENV)/bin
 VENV_BENCH := .venv-bench
 SITE := dist/site
 GALLERY := dist/gallery
+MOVING := dist/moving
+# What decides what a run is, and how it is drawn.
+SOURCES := $(shell find examples src kernel guest -type f -not -name '*.pyc')
 MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
@@ -97,7 +100,7 @@ accuracy: setup venv kernel ## measure what links do against what they are asked
 bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (3 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
 
-site: venv-dev $(GALLERY)/.stamp ## docs/ as pages with search, and reports that can be opened: dist/site/index.html (1 min)
+site: venv-dev $(GALLERY)/.stamp $(MOVING)/.stamp ## docs/ as pages with search, and reports that can be opened: dist/site/index.html (1 min)
 	rm -rf $(SITE)
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -E -d $(SITE)-doctrees -c docs/site . $(SITE)
 	@echo "site:    $(SITE)/index.html"
@@ -109,10 +112,15 @@ docs-commands: setup-test venv-dev kernel ## run every command of README.md and 
 	$(BIN)/python -m pytest --docs-commands tests/docs $(PYTEST_ARGS)
 
 # The reports of the gallery: the commands of its page, as they stand there.
-$(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type f -not -name '*.pyc') | setup venv kernel
+$(GALLERY)/.stamp: docs/gallery.md $(SOURCES) | setup venv kernel
 	rm -rf $(GALLERY)
 	@mkdir -p $(GALLERY) && ln -s ../../examples $(GALLERY)/examples
 	cd $(GALLERY) && PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail -c "$$(sed -n '/^```/,/^```/{/^```/!p}' $(CURDIR)/$<)"
+	@touch $@
+
+# The moving picture of the first page.
+$(MOVING)/.stamp: docs/site/moving.py $(SOURCES) | setup venv kernel
+	$(BIN)/python -m docs.site.moving $(MOVING)
 	@touch $@
 
 # MUTANTS_ARGS: some of the modules, such as "runs.store plan.plan".

@@ -2,8 +2,8 @@
 """How Sphinx makes the site: `make site`.
 
 Its pages are the Markdown files that a code forge shows, as they are. What is added here is what
-they do not have: a navigation, pages for the files of code that they link to, and the reports of
-the gallery.
+they do not have: a navigation, pages for the files of code that they link to, the moving picture of
+the first page, and the reports of the gallery.
 
 Sphinx with MyST and Furo: they are maintained, take a wrong link or anchor for an error, and their
 search is a script beside the pages, so that it works from a folder. MkDocs has had no release since
@@ -27,6 +27,7 @@ from sphinx.transforms import SphinxTransform
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "dist" / "gallery"
+MOVING = ROOT / "dist" / "moving" / "moving.html"
 
 # The navigation: groups of pages beside all of them, and pages with pages below them.
 GROUPS = {
@@ -178,10 +179,20 @@ def with_reports(text: str) -> str:
     return re.sub(commands, shown, text, flags=re.MULTILINE)
 
 
+def made(file: Path) -> str:
+    """A piece of a page that make site makes before Sphinx begins."""
+    if not file.exists():
+        raise ConfigError(f"there is no {file}: use make site, which makes it")
+    return file.read_text(encoding="utf-8")
+
+
 def read(_app: Sphinx, name: str, source: list[str]) -> None:
-    if name == "docs/gallery":
-        source[0] = with_reports(source[0])
-    source[0] += navigation(name)
+    text = source[0]
+    if name == root_doc:
+        text = text.replace("![", f"```{{raw}} html\n{made(MOVING)}```\n\n![", 1)
+    elif name == "docs/gallery":
+        text = with_reports(text)
+    source[0] = text + navigation(name)
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
@@ -216,7 +227,7 @@ highlight_language = "text"
 smartquotes = False
 
 html_theme = "furo"
-html_static_path = ["site.css"]
+html_static_path = ["site.css", "moving.js"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_theme_options: dict[str, object] = {"top_of_page_buttons": []}

@@ -3,7 +3,7 @@
 
 Its pages are the Markdown files that a code forge shows, as they are. What is added here is what
 they do not have: a navigation, pages for the files of code that they link to, the moving picture of
-the first page, and the reports of the gallery.
+the first page, the reports of the gallery, and tables that are filtered.
 
 Sphinx with MyST and Furo: they are maintained, take a wrong link or anchor for an error, and their
 search is a script beside the pages, so that it works from a folder. MkDocs has had no release since
@@ -91,6 +91,11 @@ GROUPS = {
     "Results": ["docs/results/README", "docs/leaderboard", "docs/slow-path"],
 }
 FOLDERS = ["docs/schedulers", "docs/congestion", "docs/results", "docs/upstream"]
+
+# The end of a page whose long tables can be sorted and filtered.
+TABLES = '\n```{raw} html\n<script src="../_static/tables.js"></script>\n```\n'
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 # What a link to a file of code shows, by the end of its name.
 LANGUAGES = {".c": "c", ".h": "c", ".patch": "diff", ".py": "python", ".toml": "toml"}
@@ -186,12 +191,33 @@ def made(file: Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
+def with_families(text: str) -> str:
+    """The page of the leaderboard, whose ranks have a column more: where the scheduler is from."""
+    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Schedulers\n")
+    # such as "From papers: [`otias`](docs/schedulers/otias.md), ..."
+    groups = re.findall(
+        r"(?:From (?:the )?([^:,]+)|Our own)[^:]*:(.*?)(?=From |Our |\n\n)", rest, re.DOTALL
+    )
+    families = {
+        name: NO_BREAK.join(family.split()) or "our own"
+        for family, names in groups
+        for name in re.findall(r"schedulers/(\w+)\.md", names)
+    }
+    text = re.sub(r"^(\| place .*)\n(.*)", r"\1 from |\n\2---|", text, flags=re.MULTILINE)
+    rank = r"^\| \d+ \([\d.]+\) \| `([^:`]+).*"
+    return re.sub(
+        rank, lambda row: f"{row[0]} {families.get(row[1], 'you')} |", text, flags=re.MULTILINE
+    )
+
+
 def read(_app: Sphinx, name: str, source: list[str]) -> None:
     text = source[0]
     if name == root_doc:
         text = text.replace("![", f"```{{raw}} html\n{made(MOVING)}```\n\n![", 1)
     elif name == "docs/gallery":
         text = with_reports(text)
+    elif name == "docs/leaderboard":
+        text = with_families(text) + TABLES
     source[0] = text + navigation(name)
 
 
@@ -227,7 +253,7 @@ highlight_language = "text"
 smartquotes = False
 
 html_theme = "furo"
-html_static_path = ["site.css", "moving.js"]
+html_static_path = ["site.css", "moving.js", "tables.js"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_theme_options: dict[str, object] = {"top_of_page_buttons": []}

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser import chromium, watched
 
@@ -218,3 +218,55 @@ def test_each_packet_under_way_is_a_dot(site: Path, page: Page, at: int) -> None
     assert [each.count("M") for each in dots(page)] == expected
     texts = page.locator(".moving g > text", has_text="in order").all_text_contents()
     assert [float(text.split()[2]) for text in texts] == [round(each / 1e6, 2) for each in in_order]
+
+
+def shown(rows: Locator, column: int) -> list[str]:
+    """The cells of a column in the rows that are not filtered away."""
+    return rows.locator(f"td:nth-child({column}):visible").all_inner_texts()
+
+
+@LOOKS
+def test_the_ranks_of_the_leaderboard_are_filtered_and_sorted(
+    site: Path, page: Page, width: int, scheme: str
+) -> None:
+    look(page, site / "docs" / "leaderboard.html", width, scheme)
+    table = page.locator("table", has=page.get_by_role("columnheader", name="place"))
+    rows, controls = table.locator("tbody tr"), page.locator(".filter").first
+    every = shown(rows, 2)
+    controls.get_by_label("from").select_option("papers")
+    papers = shown(rows, 2)
+    assert {"inorder", "musher"} < {*papers} < {*every} - {"default", "earliest", "blest"}
+    assert {*shown(rows, 12)} == {"papers"}
+    assert controls.locator("output").inner_text() == f"{len(papers)} of {len(every)}"
+    table.get_by_role("button", name="scheduler").click()
+    assert shown(rows, 2) == sorted(papers)
+    controls.get_by_role("searchbox").fill("MUSH")
+    assert shown(rows, 2) == ["musher"]
+    controls.get_by_role("searchbox").fill("")
+    controls.get_by_label("from").select_option("")
+    for reverse in (False, True):
+        table.get_by_role("button", name="score").click()
+        scores = [float(cell.split()[0]) for cell in shown(rows, 3)]
+        assert scores == sorted(scores, reverse=reverse)
+        assert len(scores) == len(every)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_schedulers_are_found_by_the_workload_in_which_they_lose_most(
+    site: Path, page: Page
+) -> None:
+    look(page, site / "docs" / "leaderboard.html", 1280, "light")
+    rows = page.locator("table", has=page.get_by_role("columnheader", name="workload")).locator(
+        "tbody tr"
+    )
+    page.get_by_label("workload").select_option("bulk")
+    assert shown(rows, 1) == ["redundant", "ols"]
+    assert {cell.split(":")[0] for cell in shown(rows, 2)} == {"bulk"}
+
+
+def test_without_scripts_the_leaderboard_is_whole(site: Path, browser: Browser) -> None:
+    with watched(browser, ("file:", "data:"), java_script_enabled=False) as page:
+        page.goto((site / "docs" / "leaderboard.html").as_uri())
+        rows = page.locator("table", has_text="place").first.locator("tbody tr")
+        assert len(shown(rows, 2)) > 20
+        assert page.locator(".filter").count() == 0

@@ -3,7 +3,7 @@
 
 Its pages are the Markdown files that a code forge shows, as they are. What is added here is what
 they do not have: a navigation, pages for the files of code that they link to, the moving picture of
-the first page, the reports of the gallery, and tables that are filtered.
+the first page, the reports of the gallery, the charts of schedulers, and tables that are filtered.
 
 Sphinx with MyST and Furo: they are maintained, take a wrong link or anchor for an error, and their
 search is a script beside the pages, so that it works from a folder. MkDocs has had no release since
@@ -28,6 +28,7 @@ from sphinx.transforms import SphinxTransform
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "dist" / "gallery"
 MOVING = ROOT / "dist" / "moving" / "moving.html"
+CHARTS = ROOT / "dist" / "charts"
 
 # The navigation: groups of pages beside all of them, and pages with pages below them.
 GROUPS = {
@@ -218,6 +219,9 @@ def read(_app: Sphinx, name: str, source: list[str]) -> None:
         text = with_reports(text)
     elif name == "docs/leaderboard":
         text = with_families(text) + TABLES
+    elif name.startswith("docs/schedulers/") and not name.endswith("README"):
+        charts = made(CHARTS / f"{Path(name).name}.md")
+        text = text.replace("## Where it works", f"{charts}## Where it works", 1)
     source[0] = text + navigation(name)
 
 

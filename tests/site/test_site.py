@@ -270,3 +270,20 @@ def test_without_scripts_the_leaderboard_is_whole(site: Path, browser: Browser) 
         rows = page.locator("table", has_text="place").first.locator("tbody tr")
         assert len(shown(rows, 2)) > 20
         assert page.locator(".filter").count() == 0
+
+
+@LOOKS
+def test_each_scheduler_has_the_same_five_charts(
+    site: Path, page: Page, width: int, scheme: str
+) -> None:
+    catalogue = Path(__file__).parents[2] / "docs" / "schedulers"
+    captions = set()
+    for name in {file.stem for file in catalogue.glob("*.md")} - {"README"}:
+        look(page, site / "docs" / "schedulers" / f"{name}.html", width, scheme)
+        charts = page.locator(".charts figure")
+        for image in charts.locator("img").all():
+            assert image.evaluate("async image => (await image.decode(), image.naturalWidth)") > 0
+            source = str(image.evaluate("image => decodeURI(new URL(image.src).pathname)"))
+            assert f">{name}</text>" in Path(source).read_text()
+        captions.add(tuple(charts.locator("figcaption").all_inner_texts()))
+    assert [len(each) for each in captions] == [5]

@@ -9,6 +9,10 @@ BIN := $(VENV)/bin
 VENV_BENCH := .venv-bench
 SITE := dist/site
 GALLERY := dist/gallery
+MOVING := dist/moving
+CHARTS := dist/charts
+# What decides what a run is, and how it is drawn.
+SOURCES := $(shell find examples src kernel guest -type f -not -name '*.pyc')
 MPTCPLAB := $(BIN)/mptcplab
 DEMO_OUT ?= demo-out
 PYTEST_ARGS ?=
@@ -76,7 +80,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,7 +101,7 @@ accuracy: setup venv kernel ## measure what links do against what they are asked
 bench: setup-bench venv-bench kernel ## measure what runs cost, beside ns-3 and the host; into docs/performance.md (3 min)
 	$(VENV_BENCH)/bin/python -m benches --docs docs/performance.md $(BENCH_ARGS)
 
-site: venv-dev $(GALLERY)/.stamp ## docs/ as pages with search, and reports that can be opened: dist/site/index.html (1 min)
+site: venv-dev $(GALLERY)/.stamp $(MOVING)/.stamp $(CHARTS)/.stamp ## docs/ as pages with search, and reports that can be opened: dist/site/index.html (6 min, the first time)
 	rm -rf $(SITE)
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -E -d $(SITE)-doctrees -c docs/site . $(SITE)
 	@echo "site:    $(SITE)/index.html"
@@ -109,10 +113,22 @@ docs-commands: setup-test venv-dev kernel ## run every command of README.md and 
 	$(BIN)/python -m pytest --docs-commands tests/docs $(PYTEST_ARGS)
 
 # The reports of the gallery: the commands of its page, as they stand there.
-$(GALLERY)/.stamp: docs/gallery.md $(shell find examples src kernel guest -type f -not -name '*.pyc') | setup venv kernel
+$(GALLERY)/.stamp: docs/gallery.md $(SOURCES) | setup venv kernel
 	rm -rf $(GALLERY)
 	@mkdir -p $(GALLERY) && ln -s ../../examples $(GALLERY)/examples
 	cd $(GALLERY) && PATH="$(CURDIR)/$(BIN):$$PATH" bash -euo pipefail -c "$$(sed -n '/^```/,/^```/{/^```/!p}' $(CURDIR)/$<)"
+	@touch $@
+
+# The moving picture of the first page.
+$(MOVING)/.stamp: docs/site/moving.py $(SOURCES) | setup venv kernel
+	$(BIN)/python -m docs.site.moving $(MOVING)
+	@touch $@
+
+scheduler-charts: $(CHARTS)/.stamp ## the five charts of each scheduler's page on the site, into dist/charts (5 min, the first time)
+
+# Runs stay: those of the same kernel are not made again.
+$(CHARTS)/.stamp: docs/site/charts.py $(wildcard docs/site/charts/*.toml) $(SOURCES) | setup venv kernel
+	$(BIN)/python -m docs.site.charts $(CHARTS)
 	@touch $@
 
 # MUTANTS_ARGS: some of the modules, such as "runs.store plan.plan".

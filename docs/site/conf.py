@@ -2,8 +2,8 @@
 """How Sphinx makes the site: `make site`.
 
 Its pages are the Markdown files that a code forge shows, as they are. What is added here is what
-they do not have: a navigation, pages for the files of code that they link to, and the reports of
-the gallery.
+they do not have: a navigation, pages for the files of code that they link to, the moving picture of
+the first page, the reports of the gallery, the charts of schedulers, and tables that are filtered.
 
 Sphinx with MyST and Furo: they are maintained, take a wrong link or anchor for an error, and their
 search is a script beside the pages, so that it works from a folder. MkDocs has had no release since
@@ -27,6 +27,8 @@ from sphinx.transforms import SphinxTransform
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "dist" / "gallery"
+MOVING = ROOT / "dist" / "moving" / "moving.html"
+CHARTS = ROOT / "dist" / "charts"
 
 # The navigation: groups of pages beside all of them, and pages with pages below them.
 GROUPS = {
@@ -54,6 +56,7 @@ GROUPS = {
         "docs/connections",
         "docs/recovery",
         "docs/deploy",
+        "openwrt/README",
         "docs/units",
         "docs/sweep",
         "docs/expect",
@@ -90,6 +93,11 @@ GROUPS = {
 }
 FOLDERS = ["docs/schedulers", "docs/congestion", "docs/results", "docs/upstream"]
 
+# The end of a page whose long tables can be sorted and filtered.
+TABLES = '\n```{raw} html\n<script src="../_static/tables.js"></script>\n```\n'
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
 # What a link to a file of code shows, by the end of its name.
 LANGUAGES = {".c": "c", ".h": "c", ".patch": "diff", ".py": "python", ".toml": "toml"}
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -97,7 +105,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 def pages() -> list[Path]:
     """All pages that are written as Markdown."""
-    return [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    return [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("openwrt/*.md")]
 
 
 def linked_code() -> list[str]:
@@ -177,10 +185,44 @@ def with_reports(text: str) -> str:
     return re.sub(commands, shown, text, flags=re.MULTILINE)
 
 
+def made(file: Path) -> str:
+    """A piece of a page that make site makes before Sphinx begins."""
+    if not file.exists():
+        raise ConfigError(f"there is no {file}: use make site, which makes it")
+    return file.read_text(encoding="utf-8")
+
+
+def with_families(text: str) -> str:
+    """The page of the leaderboard, whose ranks have a column more: where the scheduler is from."""
+    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Schedulers\n")
+    # such as "From papers: [`otias`](docs/schedulers/otias.md), ..."
+    groups = re.findall(
+        r"(?:From (?:the )?([^:,]+)|Our own)[^:]*:(.*?)(?=From |Our |\n\n)", rest, re.DOTALL
+    )
+    families = {
+        name: NO_BREAK.join(family.split()) or "our own"
+        for family, names in groups
+        for name in re.findall(r"schedulers/(\w+)\.md", names)
+    }
+    text = re.sub(r"^(\| place .*)\n(.*)", r"\1 from |\n\2---|", text, flags=re.MULTILINE)
+    rank = r"^\| \d+ \([\d.]+\) \| `([^:`]+).*"
+    return re.sub(
+        rank, lambda row: f"{row[0]} {families.get(row[1], 'you')} |", text, flags=re.MULTILINE
+    )
+
+
 def read(_app: Sphinx, name: str, source: list[str]) -> None:
-    if name == "docs/gallery":
-        source[0] = with_reports(source[0])
-    source[0] += navigation(name)
+    text = source[0]
+    if name == root_doc:
+        text = text.replace("![", f"```{{raw}} html\n{made(MOVING)}```\n\n![", 1)
+    elif name == "docs/gallery":
+        text = with_reports(text)
+    elif name == "docs/leaderboard":
+        text = with_families(text) + TABLES
+    elif name.startswith("docs/schedulers/") and not name.endswith("README"):
+        charts = made(CHARTS / f"{Path(name).name}.md")
+        text = text.replace("## Where it works", f"{charts}## Where it works", 1)
+    source[0] = text + navigation(name)
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
@@ -205,15 +247,17 @@ project = "mptcplab"
 html_title = "mptcplab"
 root_doc = "README"
 extensions = ["myst_parser"]
-include_patterns = ["*.md", "docs/**.md", *linked_code()]
+include_patterns = ["*.md", "docs/**.md", "openwrt/*.md", *linked_code()]
 exclude_patterns = [".*", "dist", "*-out", "**/__pycache__"]
 
 # Anchors as a code forge makes them of headings; a link to one that is not there is an error.
 myst_heading_anchors = 6
 highlight_language = "text"
+# A cell such as ---- stays as it is.
+smartquotes = False
 
 html_theme = "furo"
-html_static_path = ["site.css"]
+html_static_path = ["site.css", "moving.js", "tables.js"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_theme_options: dict[str, object] = {"top_of_page_buttons": []}

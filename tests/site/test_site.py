@@ -7,6 +7,7 @@ here is what it made of them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser import chromium, watched
 
@@ -22,6 +23,10 @@ from tests.browser import chromium, watched
 OPTIONS = (
     *("--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
+)
+#: Of a screen: a desktop's and a phone's.
+LOOKS = pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 )
 #: The pages that Sphinx adds: a list of nothing, and the one that shows what a search found.
 ADDED = {"genindex.html", "search.html"}
@@ -151,3 +156,134 @@ def test_a_narrow_screen_needs_no_scrolling_sideways(site: Path, page: Page, nam
     page.locator("header label[for=__navigation]").click()
     page.locator(".sidebar-tree").get_by_text("Metrics", exact=True).click()
     page.wait_for_url("**/docs/metrics.html")
+
+
+def look(page: Page, file: Path, width: int, scheme: Any, motion: Any = "no-preference") -> None:
+    """Open a page of the site as a screen of some width shows it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme, reduced_motion=motion)
+    page.goto(file.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def dots(page: Page) -> list[str]:
+    """The packets on each path of each run: first sent, sent again, and lost."""
+    return [str(each.get_attribute("d")) for each in page.locator(".moving g [class*=path]").all()]
+
+
+@LOOKS
+def test_the_site_opens_with_packets_that_move(
+    site: Path, page: Page, width: int, scheme: str
+) -> None:
+    look(page, site / "index.html", width, scheme)
+    picture, other = (page.locator(each).first.bounding_box() for each in (".moving", "img"))
+    assert picture is not None
+    assert other is not None
+    assert picture["y"] + picture["height"] <= other["y"]
+    before = dots(page)
+    page.wait_for_timeout(200)
+    page.get_by_role("button", name="Pause").click()
+    stopped = dots(page)
+    assert stopped != before
+    page.wait_for_timeout(200)
+    assert dots(page) == stopped
+
+
+@LOOKS
+def test_packets_stand_still_for_readers_who_want_less_motion(
+    site: Path, page: Page, width: int, scheme: str
+) -> None:
+    look(page, site / "index.html", width, scheme, "reduce")
+    still = dots(page)
+    page.wait_for_timeout(200)
+    assert dots(page) == still
+    assert "".join(still).count("M") > 50
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_timeout(200)
+    assert dots(page) != still
+
+
+@pytest.mark.parametrize("at", [490_000, 505_000, 520_000, 545_000, 560_000])
+def test_each_packet_under_way_is_a_dot(site: Path, page: Page, at: int) -> None:
+    look(page, site / "index.html", 1280, "light")
+    page.get_by_label("Time").fill(str(at))
+    expected, in_order = [], []
+    for run in json.loads(str(page.locator(".moving script").text_content()))["runs"]:
+        for packets in run["packets"]:
+            under_way = [again for sent, arrived, again in packets if sent <= at < arrived]
+            # a lost one is shown for 40 ms
+            lost = [sent for sent, arrived, _ in packets if arrived < 0 <= at - sent < 4000]
+            expected += [under_way.count(0), under_way.count(1), len(lost)]
+        in_order.append([done for time, done, _ in run["received"] if time <= at][-1])
+    assert [each.count("M") for each in dots(page)] == expected
+    texts = page.locator(".moving g > text", has_text="in order").all_text_contents()
+    assert [float(text.split()[2]) for text in texts] == [round(each / 1e6, 2) for each in in_order]
+
+
+def shown(rows: Locator, column: int) -> list[str]:
+    """The cells of a column in the rows that are not filtered away."""
+    return rows.locator(f"td:nth-child({column}):visible").all_inner_texts()
+
+
+@LOOKS
+def test_the_ranks_of_the_leaderboard_are_filtered_and_sorted(
+    site: Path, page: Page, width: int, scheme: str
+) -> None:
+    look(page, site / "docs" / "leaderboard.html", width, scheme)
+    table = page.locator("table", has=page.get_by_role("columnheader", name="place"))
+    rows, controls = table.locator("tbody tr"), page.locator(".filter").first
+    every = shown(rows, 2)
+    controls.get_by_label("from").select_option("papers")
+    papers = shown(rows, 2)
+    assert {"inorder", "musher"} < {*papers} < {*every} - {"default", "earliest", "blest"}
+    assert {*shown(rows, 12)} == {"papers"}
+    assert controls.locator("output").inner_text() == f"{len(papers)} of {len(every)}"
+    table.get_by_role("button", name="scheduler").click()
+    assert shown(rows, 2) == sorted(papers)
+    controls.get_by_role("searchbox").fill("MUSH")
+    assert shown(rows, 2) == ["musher"]
+    controls.get_by_role("searchbox").fill("")
+    controls.get_by_label("from").select_option("")
+    for reverse in (False, True):
+        table.get_by_role("button", name="95th").click()
+        delays = [float(cell.split()[0]) for cell in shown(rows, 7)]
+        assert delays == sorted(delays, reverse=reverse)
+        assert len(delays) == len(every)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_schedulers_are_found_by_the_workload_in_which_they_lose_most(
+    site: Path, page: Page
+) -> None:
+    look(page, site / "docs" / "leaderboard.html", 1280, "light")
+    rows = page.locator("table", has=page.get_by_role("columnheader", name="workload")).locator(
+        "tbody tr"
+    )
+    page.get_by_label("workload").select_option("bulk")
+    assert shown(rows, 1) == ["redundant", "ols"]
+    assert {cell.split(":")[0] for cell in shown(rows, 2)} == {"bulk"}
+
+
+def test_without_scripts_the_leaderboard_is_whole(site: Path, browser: Browser) -> None:
+    with watched(browser, ("file:", "data:"), java_script_enabled=False) as page:
+        page.goto((site / "docs" / "leaderboard.html").as_uri())
+        rows = page.locator("table", has_text="place").first.locator("tbody tr")
+        assert len(shown(rows, 2)) > 20
+        assert page.locator(".filter").count() == 0
+
+
+@LOOKS
+def test_each_scheduler_has_the_same_five_charts(
+    site: Path, page: Page, width: int, scheme: str
+) -> None:
+    catalogue = Path(__file__).parents[2] / "docs" / "schedulers"
+    captions = set()
+    for name in {file.stem for file in catalogue.glob("*.md")} - {"README"}:
+        look(page, site / "docs" / "schedulers" / f"{name}.html", width, scheme)
+        charts = page.locator(".charts figure")
+        for image in charts.locator("img").all():
+            assert image.evaluate("async image => (await image.decode(), image.naturalWidth)") > 0
+            source = str(image.evaluate("image => decodeURI(new URL(image.src).pathname)"))
+            assert f">{name}</text>" in Path(source).read_text()
+        captions.add(tuple(charts.locator("figcaption").all_inner_texts()))
+    assert [len(each) for each in captions] == [5]

@@ -40,7 +40,8 @@ from tests.unit.stored import with_figures
 
 KERNEL = KernelBuild("k1", "lab", Path("/linux"), Path("/config"))
 GUEST = Guest("g1", Path("/guest"))
-EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = [*ROOT.glob("examples/sweeps/*.toml"), *ROOT.glob("docs/site/charts/*.toml")]
 FILE = """
 repeat = 2
 [scenario]
@@ -163,7 +164,7 @@ design.ranges.delay2 = {{ low = 1, high = 100 }}"""
     assert plan(tmp_path, text).counts["runs"] == 400 * 14 * 5
 
 
-@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(EXAMPLES), ids=lambda file: file.stem)
 def test_every_example_loads(file: Path) -> None:
     # each value of each axis, if not each combination
     found = sweep.load(

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 
 _PREVIEW = (6.2, 3.3)  # inches: the size on the page
-_GREY = "#7a8087"  # legible on white and on black
-_INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+#: Legible on white and on black, for pictures without a background; and the settings of Matplotlib
+#: for all that is black otherwise.
+GREY = "#7a8087"
+INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 _WIDTH, _HEIGHT = 5.0, 3.2  # inches: a column and a half of a page in two columns
 _ALONE = 6.0  # of the picture of a sweep with one panel
 _ASPECT = 0.64  # height of a panel, as a part of its width
@@ -106,7 +108,7 @@ def write_main(collection: Collection, out: Path) -> list[Path]:
 def preview(chart: Chart, looks: Mapping[str, Style]) -> bytes:
     """A chart as SVG without title and background, which the page has, light or dark."""
     with draw.drawing() as settings:
-        settings.update(dict.fromkeys(_INK, _GREY))
+        settings.update(dict.fromkeys(INK, GREY))
         drawn = figure(chart, looks)
         drawn.set_size_inches(*_PREVIEW)
         drawn.axes[0].set_title("", loc="left")

@@ -385,6 +385,14 @@ def test_a_sweep_of_many_points_is_shown_over_all(tmp_path: Path) -> None:
     assert "all runs of 52 points" in shown.getvalue()
 
 
+@pytest.mark.parametrize(("seeds", "spread"), [(4, "their range"), (5, "its 95 % interval")])
+def test_few_seeds_have_a_range(tmp_path: Path, seeds: int, spread: str) -> None:
+    run(plan(tmp_path, FILE.replace("repeat = 2", f"repeat = {seeds}")), tmp_path / "out", Fake())
+    shown = io.StringIO()
+    Console(file=shown, width=80).print(tables.sweep_table(collect([tmp_path / "out"])))
+    assert shown.getvalue().endswith(f"Median over the seeds, and {spread}.\n")
+
+
 def test_a_sweep_is_drawn(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(plan(tmp_path, FILE), out, Fake())

@@ -357,21 +357,27 @@ def sweep_rows(collection: Collection) -> list[dict[str, Any]]:
 def sweep_table(collection: Collection) -> Group:
     """The main figure of each scheduler at each point of a sweep; of many points, over all."""
     rows, axes = sweep_rows(collection), collection.axes
-    note = "Median over the seeds, and its 95 % interval."
-    if all(row["seeds"] < 2 for row in rows):
-        note = "One run each."
+    pooled = ""
     if len(rows) > _MOST_ROWS:
         groups = collection.groups
         runs = tuple(run for group in groups for run in group.runs)
         alone = tuple(run for group in groups for run in group.baselines)
         every = replace(groups[0], runs=runs, baselines=alone, values=())
         rows, axes = sweep_rows(replace(collection, groups=(every,), axes=())), ()
-        note = f"Median and interval over all runs of {len(groups)} points; --json has each point."
+        pooled = f" over all runs of {len(groups)} points; --json has each point"
+    ends, head, width = ("low", "high"), "95 %\ninterval", "its 95 % interval"
+    if all(row["seeds"] < inference.FEWEST_FOR_AN_INTERVAL for row in rows):
+        ends, head, width = ("lowest", "highest"), "Range", "their range"
+    note = f"Median over the seeds, and {width}."
+    if pooled:
+        note = f"Median and interval{pooled}."
+    elif all(row["seeds"] < 2 for row in rows):
+        note = "One run each."
     main, table = _main(collection), ruled()
     for axis in axes:
         table.add_column(axis.label, justify="right", overflow="fold")
     table.add_column("Scheduler", overflow="fold")
-    add_numbers(table, main.head.replace("\n\n", "\n"), "95 %\ninterval", "Seeds")
+    add_numbers(table, main.head.replace("\n\n", "\n"), head, "Seeds")
     before: Any = None
     for row in rows:
         is_new = row["point"] != before
@@ -381,7 +387,7 @@ def sweep_table(collection: Collection) -> Group:
         values = [value if isinstance(value, str) else f"{value:g}" for value in before.values()]
         failed = f"{row['seeds']} of {row['seeds'] + row['failed']} ok"
         median, low, high = (
-            _spread([row.get(end)], main.unit, main.digits) for end in ("median", "low", "high")
+            _spread([row.get(end)], main.unit, main.digits) for end in ("median", *ends)
         )
         table.add_row(
             *(values if is_new else [""] * len(axes)),

@@ -18,6 +18,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.metrics.records import Samples
 from mptcplab.report import comparison_chart, draw, palette, paper_figures
 from mptcplab.report.charts import Chart, Line, Lines, OverTime, Shares, Trace
+from mptcplab.report.tables import TableFigure
 from mptcplab.runs import store
 from mptcplab.runs.entries import Document
 from tests.unit import synthetic
@@ -200,6 +201,20 @@ def test_the_overview_has_a_row_per_scheduler_and_never_changes(tmp_path: Path) 
     written = comparison_chart.write(charted(tmp_path), tmp_path)
     assert sorted(written) == [tmp_path / "goodput.png", tmp_path / "goodput.svg"]
     assert sorted(tmp_path.glob("*.*")) == written
+
+
+def test_the_overview_shows_negative_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"default": [-0.81], "lte": [-0.4], "ecf": [-0.02]}
+    shown = [TableFigure("Benefit", values)]
+    monkeypatch.setattr(comparison_chart, "best_first", lambda _: shown)
+    runs = [run for name in values for run in mptcp(scheduler=name)]
+    with draw.drawing():
+        figure = comparison_chart._overview_figure(document(runs))
+        # Matplotlib warns, which is an error here, if all does not fit
+        draw.drawn(figure, "png")
+    low, high = figure.axes[0].get_xlim()
+    assert low < -0.81
+    assert high == 0
 
 
 def test_the_overview_marks_schedulers_without_an_effect_of_the_seed(tmp_path: Path) -> None:

@@ -180,8 +180,10 @@ def _overview_figure(document: Document) -> Figure:
                 clip_on=False,
             )
         axis.set_title("\n".join(filter(None, each.head.split("\n"))), fontsize="small")
-        highest = max(max(values) for values in each.values.values() if values)
-        axis.set_xlim(0, 1.1 * highest or 1)
+        every = [value for values in each.values.values() for value in values]
+        # a benefit may be negative
+        lowest, highest = min(0.0, *every), max(0.0, *every)
+        axis.set_xlim(1.1 * lowest, 1.1 * highest or (0 if lowest else 1))
         axis.tick_params(axis="x", labelsize="small")
         axis.locator_params(axis="x", nbins=3)
         axis.grid(axis="y", color="#dddddd", linewidth=0.5)

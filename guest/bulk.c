@@ -146,7 +146,7 @@ static bool receives_bulk(const struct connection *c, struct bulk_flow *bulk, bo
 	uint64_t wake = NEVER, left;
 	int clock_reads = 0;
 
-	if (!(c->events & POLLIN) || in->units)
+	if (!(c->events & POLLIN) || in->units || c->t->udp)
 		return false;
 	left = left_for_kernel(c);
 	if (!also_sends)

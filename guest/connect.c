@@ -35,22 +35,33 @@ _Static_assert(sizeof(struct greeting) == GREETING_BYTES, "");
 
 static const char magic[4] = "lab:";
 
+static void set_options(int fd, const struct traffic *t)
+{
+	const int on = 1, lowat = t->not_sent_lowat;
+
+	if (t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+		fail("TCP_NODELAY: %s", strerror(errno));
+	if (lowat && setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat)))
+		fail("TCP_NOTSENT_LOWAT: %s", strerror(errno));
+}
+
 /* In the namespace of this end's host of a pair, in which the process then stays. */
 static int open_socket(const struct traffic *t)
 {
 	static const struct traffic *at;
-	const int on = 1;
 	int fd;
 
 	if (at != t)
 		enter_namespace(t->ns);
 	at = t;
-	fd = socket(t->ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM,
-		    t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
+	if (t->udp)
+		fd = socket(t->ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
+	else
+		fd = socket(t->ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM,
+			    t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
 	if (fd < 0)
 		fail("socket: %s", strerror(errno));
-	if (t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
-		fail("TCP_NODELAY: %s", strerror(errno));
+	set_options(fd, t);
 	return fd;
 }
 
@@ -135,17 +146,22 @@ static void __attribute__((noreturn)) fail_to_connect(const struct connection *c
 	_exit(1);
 }
 
+static socklen_t peer_of(const struct traffic *t, union socket_address *peer)
+{
+	struct address address;
+
+	if (!address_parse(&address, t->peer))
+		fail("%s: not an address", t->peer);
+	if (t->ipv6)
+		address_map(&address);
+	return socket_address_set(peer, &address, t->port);
+}
+
 void start_connecting(struct connection *c, int flags)
 {
 	union socket_address peer;
-	struct address address;
-	socklen_t len;
+	socklen_t len = peer_of(c->t, &peer);
 
-	if (!address_parse(&address, c->t->peer))
-		fail("%s: not an address", c->t->peer);
-	if (c->t->ipv6)
-		address_map(&address);
-	len = socket_address_set(&peer, &address, c->t->port);
 	c->fd = open_socket(c->t);
 	if (*c->t->scheduler)
 		choose_scheduler(c->fd, c->t->scheduler);
@@ -177,8 +193,39 @@ void finish_connecting(struct connection *c)
 	send_greeting(c, c->out.count && due_ns(c->out.numbers[0]) <= now_ns() ? MSG_MORE : 0);
 }
 
+static void bind_port(int fd, const struct traffic *t)
+{
+	struct address nowhere = { .family = AF_INET, .len = sizeof(struct in_addr) };
+	union socket_address any;
+	const int on = 1;
+	socklen_t len;
+
+	/* with IPv6, of both */
+	if (t->ipv6)
+		nowhere = (struct address) { AF_INET6, sizeof(struct in6_addr), {} };
+	len = socket_address_set(&any, &nowhere, t->port);
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) || bind(fd, &any.any, len))
+		fail("port %u: %s", t->port, strerror(errno));
+}
+
+/* A flow of UDP has no handshake: each end knows the address of the other. */
+static void open_flow(struct connection *c)
+{
+	union socket_address peer;
+	socklen_t len = peer_of(c->t, &peer);
+
+	c->fd = open_socket(c->t);
+	bind_port(c->fd, c->t);
+	if (connect(c->fd, &peer.any, len))
+		fail("%s: %s", c->t->peer, strerror(errno));
+}
+
 void establish(struct connection *c)
 {
+	if (c->t->udp) {
+		open_flow(c);
+		return;
+	}
 	start_connecting(c, 0);
 	send_greeting(c, 0);
 	if (!c->t->tcp)
@@ -213,31 +260,25 @@ bool open_at_once(void)
 
 static int listen_at(const struct traffic *t)
 {
-	struct address nowhere = { .family = AF_INET, .len = sizeof(struct in_addr) };
-	union socket_address any;
 	int fd = open_socket(t);
-	const int on = 1;
-	socklen_t len;
 
-	/* with IPv6, of both */
-	if (t->ipv6)
-		nowhere = (struct address) { AF_INET6, sizeof(struct in6_addr), {} };
-	len = socket_address_set(&any, &nowhere, t->port);
-
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    bind(fd, &any.any, len) ||
-	    listen(fd, end.count) || fcntl(fd, F_SETFL, O_NONBLOCK))
+	bind_port(fd, t);
+	if (listen(fd, end.count) || fcntl(fd, F_SETFL, O_NONBLOCK))
 		fail("port %u: %s", t->port, strerror(errno));
 	return fd;
 }
 
 void listen_for_clients(void)
 {
-	unsigned int i;
+	unsigned int pair;
+	int i;
 
 	end.listeners = allocate(end.pairs, sizeof(*end.listeners));
-	for (i = 0; i < end.pairs; i++)
-		end.listeners[i] = listen_at(&end.t[i]);
+	for (pair = 0; pair < end.pairs; pair++)
+		end.listeners[pair] = end.t[pair].udp ? -1 : listen_at(&end.t[pair]);
+	for (i = 0; i < end.count; i++)
+		if (end.list[i].t->udp)
+			open_flow(&end.list[i]);
 	tell(REPORT_LISTENING, 0, 0, "");
 }
 
@@ -258,7 +299,6 @@ void meet_stranger(int i)
 	struct stranger *s = &end.strangers[i];
 	struct greeting greeting;
 	struct connection *c;
-	const int on = 1;
 	ssize_t bytes;
 	int fd = s->fd;
 
@@ -274,8 +314,7 @@ void meet_stranger(int i)
 	c = &end.list[greeting.connection - 1];
 	if (c->fd >= 0)
 		fail("connection %u came twice", greeting.connection);
-	if (c->t->no_delay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
-		fail("TCP_NODELAY: %s", strerror(errno));
+	set_options(fd, c->t);
 	c->fd = fd;
 	end.strangers[i] = end.strangers[--end.stranger_count];
 }

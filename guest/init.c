@@ -39,6 +39,7 @@
 #include "stock.h"
 #include "streams.h"
 #include "traffic.h"
+#include "tunnel.h"
 #include "words.h"
 
 /* The two ends; the server is started first. */
@@ -160,21 +161,36 @@ static void start_traces(const struct traffic *t)
 		stream_open(t->ns, t->ns, "states", "states");
 }
 
+static void start_samples(const char *ns, const struct traffic *t, uint64_t start_ns,
+			  uint64_t stop_ns)
+{
+	char probe[96];
+
+	/* of a flow, the records of its messages say all */
+	if (t->udp)
+		return;
+	snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 "%s", start_ns,
+		 t->crowd_interval_ns ?: t->sample_interval_ns, stop_ns, t->tcp ? " tcp" : "");
+	stream_open(ns, ns, "samples", probe);
+}
+
 /* The settings of the clients say what is to be recorded. */
 static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 {
 	const struct traffic *clients = ends[CLIENT].traffic, *servers = ends[SERVER].traffic;
+	const struct traffic *tunnels;
+	unsigned int i, count = tunnel_ends(&tunnels);
 	char probe[96];
-	unsigned int i;
 
 	for (i = 0; i < ends[CLIENT].pairs; i++) {
-		const char *client = clients[i].ns, *server = programs ? "server" : servers[i].ns;
+		const char *server = programs ? "server" : servers[i].ns;
 
-		snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 "%s", start_ns,
-			 clients[i].crowd_interval_ns ?: clients->sample_interval_ns, stop_ns,
-			 clients[i].tcp ? " tcp" : "");
-		stream_open(server, server, "samples", probe);
-		stream_open(client, client, "samples", probe);
+		start_samples(server, &clients[i], start_ns, stop_ns);
+		start_samples(clients[i].ns, &clients[i], start_ns, stop_ns);
+	}
+	for (i = 0; i < count; i++) {
+		start_samples(tunnels[i].ns, &tunnels[i], start_ns, stop_ns);
+		start_traces(&tunnels[i]);
 	}
 	snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 " links", start_ns,
 		 clients->sample_interval_ns, stop_ns);
@@ -270,8 +286,9 @@ static void handle_report(int end)
 
 static void watch(void)
 {
-	/* of each pair of hosts, three of both ends, and the links' */
-	const int most = ENDS + 6 * ends[CLIENT].pairs + 2;
+	const struct traffic *tunnels;
+	/* of each pair of hosts and each tunnel, three of both ends, and the links' */
+	const int most = ENDS + 6 * ends[CLIENT].pairs + 3 * tunnel_ends(&tunnels) + 2;
 	struct pollfd *fds = calloc(most, sizeof(*fds)), *complaint;
 	int i;
 
@@ -329,6 +346,7 @@ static void run_traffic(void)
 	events_end();
 	cross_end();
 	streams_stop();
+	tunnels_end();
 	stock_end_samples();
 	captures_end();
 	if (outcome.bytes_received > outcome.bytes_written ||

@@ -3,7 +3,8 @@
  *
  *	ip netns add NAME
  *	ip link add DEVICE netns NS address MAC type veth peer name DEVICE netns NS address MAC
- *	ip -n NS link set DEVICE up | down | mtu NUMBER | gso_max_segs NUMBER
+ *	ip -n NS link set DEVICE up | down
+ *	ip -n NS link set DEVICE mtu NUMBER | txqueuelen NUMBER | gso_max_segs NUMBER
  *	ip -n NS link set DEVICE arp off multicast off
  *	ip -n NS addr add ADDRESS/LENGTH dev DEVICE [nodad]
  *	ip -n NS neigh add ADDRESS lladdr MAC dev DEVICE
@@ -149,6 +150,13 @@ static void add_link(struct command *command)
 
 static unsigned int devices_up;
 
+static void set_number(struct command *command, struct ifinfomsg *head, uint16_t what)
+{
+	head->ifi_change = 0;
+	request_start(RTM_NEWLINK, 0, head, sizeof(*head));
+	request_add_number(what, command_number(command, UINT32_MAX));
+}
+
 static void set_link(struct command *command)
 {
 	struct ifinfomsg head = {};
@@ -169,15 +177,14 @@ static void set_link(struct command *command)
 	} else if (command_has(command, "down")) {
 		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
 	} else if (command_has(command, "mtu")) {
-		head.ifi_change = 0;
-		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
-		request_add_number(IFLA_MTU, command_number(command, UINT32_MAX));
+		set_number(command, &head, IFLA_MTU);
+	} else if (command_has(command, "txqueuelen")) {
+		set_number(command, &head, IFLA_TXQLEN);
 	} else if (command_has(command, "gso_max_segs")) {
-		head.ifi_change = 0;
-		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
-		request_add_number(IFLA_GSO_MAX_SEGS, command_number(command, UINT32_MAX));
+		set_number(command, &head, IFLA_GSO_MAX_SEGS);
 	} else {
-		command_failed(command, "up, down, arp, mtu or gso_max_segs is expected");
+		command_failed(command,
+			       "up, down, arp, mtu, txqueuelen or gso_max_segs is expected");
 	}
 	request_send(command);
 }

@@ -30,6 +30,9 @@ struct traffic_message {
  */
 #define UNIT_HEADER	4
 
+/* A packet of UDP does, too. Its bytes follow from its number alone: others may be lost. */
+#define PACKET_POSITION(number)	((uint64_t)(number) << 16)
+
 /* What happened to it, see docs/records.md; times are 0 for what has not happened. Each field
  * is written by one end only.
  */

@@ -4,6 +4,7 @@
  *	insmod FILE
  *	ip netns exec NS capture FILE
  *	ip netns exec NS drop DEV data|acks NUMBERS
+ *	ip netns exec NS tunnel server|client --behind NS --NAME VALUE ...
  *	ip netns exec NS meter TO_NS ADDRESS COUNT BYTES INTERVAL_NS FILE
  */
 
@@ -23,6 +24,7 @@
 #include "meter.h"
 #include "netlink.h"
 #include "plan.h"
+#include "tunnel.h"
 
 /* of syslog(2); the C library does not name them */
 #define SYSLOG_ACTION_READ_ALL	3
@@ -136,6 +138,8 @@ bool plan_run(char *text)
 			drop_prepare(&command);
 		else if (*command.ns && command_has(&command, "meter"))
 			meter_run(&command);
+		else if (*command.ns && command_has(&command, "tunnel"))
+			tunnel_run(&command);
 		else
 			command_run(&command);
 	}

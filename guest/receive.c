@@ -101,12 +101,54 @@ static void receive_end(struct connection *c)
 		     number_of(c), in->position, in->numbers[in->next] + 1);
 }
 
+/* Is a packet a message, by its number, that the other end sends on a connection? */
+static bool is_sent(const struct connection *c, uint32_t number, uint64_t bytes)
+{
+	const struct traffic_message *message = &messages.list[number ? number - 1 : 0];
+
+	return number && number <= (uint32_t)messages.count &&
+	       message->connection + 1 == number_of(c) && message->down != end.t->is_server &&
+	       *message->sizes == bytes;
+}
+
+/* Packets come in any order, some twice, others never. */
+static void receive_packets(struct connection *c)
+{
+	static unsigned char packet[CHUNK_BYTES];
+	ssize_t got;
+
+	for (;;) {
+		struct message_record *record;
+		uint32_t number = 0;
+
+		calls++;
+		got = recv(c->fd, packet, sizeof(packet), MSG_DONTWAIT);
+		if (got < 0)
+			return;
+		memcpy(&number, packet, UNIT_HEADER);
+		if (!is_sent(c, number, got))
+			fail("connection %u: a packet of %zd bytes that nobody sent", number_of(c),
+			     got);
+		pattern_verify_bytes(packet + UNIT_HEADER, PACKET_POSITION(number) + UNIT_HEADER,
+				     got - UNIT_HEADER, stream_seed(c, !end.t->is_server));
+		record = &messages.records[number - 1];
+		if (!record->complete_ns) {
+			record->first_ns = now_ns();
+			record->complete_ns = record->first_ns;
+		}
+	}
+}
+
 void receive(struct connection *c)
 {
 	static uint64_t buffer[CHUNK_WORDS + 1];
 	uint64_t position = c->in.position;
 	ssize_t got;
 
+	if (c->t->udp) {
+		receive_packets(c);
+		return;
+	}
 	calls++;
 	got = recv(c->fd, (char *)buffer + position % 8, CHUNK_BYTES, MSG_DONTWAIT);
 	if (got < 0 && errno == EAGAIN)

@@ -14,6 +14,7 @@ enum report_kind {
 	REPORT_DONE,		/* either: has written a bytes, has verified b bytes */
 	REPORT_ENDED,		/* programs: the client's has ended, at a */
 	REPORT_STATUS,		/* programs: a and b are the client's and the server's status */
+	REPORT_UP,		/* tunnel: its connection can carry data */
 	REPORT_MISSING,		/* client: no subflow on path b + i for each bit i of a */
 	REPORT_ERROR,		/* either: text says why */
 };

@@ -106,6 +106,22 @@ static void finish_message(struct flow *out)
 	out->next++;
 }
 
+/* The message is a packet. If there is no room for it, or no route, it is lost like others. */
+static void send_packet(struct connection *c)
+{
+	static uint64_t packet[CHUNK_WORDS];
+	struct flow *out = &c->out;
+	uint32_t number = out->numbers[out->next] + 1;
+
+	out->done = size_of(out);
+	pattern_fill(packet, out->done / 8 + 1, PACKET_POSITION(number),
+		     stream_seed(c, end.t->is_server));
+	memcpy(packet, &number, UNIT_HEADER);
+	calls++;
+	send(c->fd, packet, out->done, MSG_DONTWAIT);
+	finish_message(out);
+}
+
 uint64_t send_messages(struct connection *c, bool *blocked)
 {
 	struct flow *out = &c->out;
@@ -123,6 +139,10 @@ uint64_t send_messages(struct connection *c, bool *blocked)
 			if (due > now)
 				return due;
 			begin_message(c, due, now);
+		}
+		if (c->t->udp) {
+			send_packet(c);
+			continue;
 		}
 		left = size_of(out) - out->done;
 		if (!c->chunk || c->sent == c->chunk_bytes)
@@ -173,6 +193,21 @@ static uint64_t last_complete_ns(const struct flow *flow)
 	return flow->count ? messages.records[flow->numbers[flow->count - 1]].complete_ns : 0;
 }
 
+/* A packet that has not come so long after the last one was sent is lost. */
+#define PACKET_WAIT_NS	(10 * NS_PER_SEC)
+
+static uint64_t end_flow(struct connection *c, uint64_t now)
+{
+	uint64_t at = stop_ns(c) + PACKET_WAIT_NS;
+
+	if (now < at)
+		return at;
+	close(c->fd);
+	c->fd = -1;
+	c->closed = true;
+	return NEVER;
+}
+
 /* If data goes one way, the end that receives waits for one more sample, so that it shows the
  * connection before its end; if data goes both ways, the client does, before it ends its own.
  */
@@ -185,6 +220,8 @@ uint64_t end_connection(struct connection *c, uint64_t now)
 
 	if (!all_done(out) || !end.start_ns)
 		return NEVER;
+	if (c->t->udp)
+		return end_flow(c, now);
 	if (!out->ended && !at_once) {
 		uint64_t complete = last_complete_ns(out);
 

@@ -21,6 +21,7 @@ bool settings_set(struct traffic *t, const char *name, const char *value, int li
 		{ "buffer-ns", &t->buffer_ns },
 		{ "reservoir-ns", &t->reservoir_ns },
 		{ "cushion-ns", &t->cushion_ns },
+		{ "not-sent-lowat", &t->not_sent_lowat },
 	};
 	const struct {
 		const char *name;
@@ -56,16 +57,20 @@ bool settings_set(struct traffic *t, const char *name, const char *value, int li
 			return true;
 		}
 	}
-	if (!strcmp(name, "transport"))
+	if (!strcmp(name, "transport")) {
 		t->tcp = !strcmp(value, "tcp");
-	else if (!strcmp(name, "ip"))
+		t->udp = !strcmp(value, "udp");
+	} else if (!strcmp(name, "ip")) {
 		t->ipv6 = !strcmp(value, "6");
-	else if (!strcmp(name, "connect"))
+	} else if (!strcmp(name, "connect")) {
 		snprintf(t->peer, sizeof(t->peer), "%s", value);
-	else if (!strcmp(name, "socket-scheduler"))
+	} else if (!strcmp(name, "behind")) {
+		snprintf(t->behind, sizeof(t->behind), "%s", value);
+	} else if (!strcmp(name, "socket-scheduler")) {
 		snprintf(t->scheduler, sizeof(t->scheduler), "%s", value);
-	else
+	} else {
 		return false;
+	}
 	return true;
 }
 

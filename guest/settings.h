@@ -14,6 +14,7 @@ struct traffic {
 	char ns[32];
 	bool is_server;
 	bool tcp;
+	bool udp;		/* a flow: each message is a packet, which may be lost */
 	bool ipv6;		/* sockets of IPv6, which reach IPv4, too */
 	bool trace;		/* the scheduler's decisions */
 	bool states;		/* what it saw, and what it answered */
@@ -29,6 +30,8 @@ struct traffic {
 	uint64_t sample_interval_ns;
 	uint64_t crowd_interval_ns;	/* the same for the connections of a crowd; 0: it is none */
 	uint64_t seed;
+	uint64_t not_sent_lowat;	/* of the socket, in bytes; 0: none */
+	char behind[32];	/* of a tunnel: the namespace whose packets it carries */
 	char scheduler[16];	/* for the connections; "": that of the namespace */
 	/* the player's, see player.c */
 	uint64_t segment_ns;

@@ -35,6 +35,7 @@ GROUPS = {
     "Start": [
         "docs/advise",
         "docs/two-uplinks",
+        "docs/vpn",
         "docs/write-a-scheduler",
         "docs/exec",
         "docs/show",

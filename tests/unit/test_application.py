@@ -12,7 +12,7 @@ import pytest
 
 from mptcplab.errors import RunError
 from mptcplab.metrics import records
-from mptcplab.metrics.application import application_figures
+from mptcplab.metrics.application import application_figures, completion_times_ms
 from mptcplab.metrics.definitions import ApplicationFigures, TransportFigures
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
@@ -51,6 +51,26 @@ def figures(
     base = scenario(text)
     found = application_figures(base, recorded(base, times, choices), T0)
     return {name: value for name, value in found if value is not None}
+
+
+def test_a_call_has_figures_each_way() -> None:
+    """Due at 0, 20, ..., 80 ms, up and down; of the five down, one comes late and one never."""
+    up = [(0, 15), (20, 36), (40, 52), (60, 71), (80, 93)]
+    down = [(0, 100), (20, 171), (40, 70), (60, -1), (80, 120)]
+    both = [each for pair in zip(up, down, strict=True) for each in pair]
+    text = "tunnel:duration=100ms,warmup=0s,direction=down"
+    found = figures(text, [(0, 500), *both])
+    # delays of 100, 151, 30 and 40 ms down, and of 15, 16, 12, 11 and 13 ms up
+    names = ("delay_ms_median", "delay_ms_p95", "delay_ms_p99", "in_time", "lost")
+    values = {"call": (40, 151, 151, 3 / 5, 1 / 5), "call_back": (13, 16, 16, 1, 0)}
+    assert found == {
+        f"{call}_{name}": value
+        for call, mine in values.items()
+        for name, value in zip(names, mine, strict=True)
+    }
+    base = scenario(text)
+    durations = completion_times_ms(base, recorded(base, [(0, 500), *both]), T0)
+    assert durations == [100, 151, 30, 40]
 
 
 def test_bulk_and_runs_without_records_have_no_figures() -> None:

@@ -108,7 +108,7 @@ def test_what_can_be_judged_is_read(text: str) -> None:
     ("text", "wrong"),
     [
         ("gooput >= 5mbit", 'unknown name gooput; did you mean "goodput"?'),
-        ("block_delay_p99 <= 2ms", 'unknown name block_delay_p99; did you mean "delay_p99"?'),
+        ("dely_p99 <= 2ms", 'unknown name dely_p99; did you mean "delay_p99"?'),
         ("ecf.goodput > 3mbit", r"unknown name ecf; known are the figures .*, and default, cubic$"),
         ("defualt.goodput > 3mbit", 'unknown name defualt; did you mean "default"?'),
         ("default.gooput > 3mbit", 'default.gooput: unknown; did you mean "goodput"?'),

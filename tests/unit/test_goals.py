@@ -92,7 +92,10 @@ def test_troubles_come_after_the_warm_up_and_what_was_asked_for_stays() -> None:
     [
         *((each, each) for each in ("cbr", "frames")),
         # what ends when it has arrived is judged for resilience by a stream
-        *((each, "cbr") for each in ("bulk", "transfers", "requests:think=10ms", "web", "video")),
+        *(
+            (each, "cbr")
+            for each in ("bulk", "transfers", "requests:think=10ms", "web", "video", "tunnel")
+        ),
     ],
 )
 def test_each_workload_has_a_stream_for_resilience_and_figures(workload: str, kind: str) -> None:

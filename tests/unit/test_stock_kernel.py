@@ -81,6 +81,7 @@ def test_default_and_plain_tcp_run_there(debian: KernelBuild, flags: dict[str, A
             {"path": PATHS, "workload": "bulk:connections=2"},
             ".* one connection; leave out connections",
         ),
+        ({"path": PATHS, "workload": "tunnel"}, "tunnel: .* whose runs have no tunnel"),
         (
             {"path": PATHS, "connection": ["one:paths=wifi", "two:paths=lte"]},
             "one, two: .* one connection; leave out connection",

@@ -26,6 +26,7 @@ from mptcplab.scenario.workload import (
     Message,
     Requests,
     Transfers,
+    Tunnel,
     Video,
     Web,
     messages,
@@ -71,6 +72,7 @@ SHORT = {
     "web": "web",
     "video": "video:duration=20s",
     "frames": "frames:duration=1s",
+    "tunnel": "tunnel:duration=1s",
 }
 
 
@@ -195,7 +197,7 @@ def test_a_workload_flag_replaces_that_of_the_file(tmp_path: Path) -> None:
 # When it starts
 
 
-@pytest.mark.parametrize("kind", WORKLOADS)
+@pytest.mark.parametrize("kind", sorted({*WORKLOADS} - {"tunnel"}))
 def test_every_workload_starts_at_once_unless_all_subflows_are_waited_for(kind: str) -> None:
     assert scenario(kind).workload.start == "at-once"
     fresh = ":fresh=false," if kind == "web" else ":"
@@ -240,7 +242,8 @@ def test_nagles_rule_holds_for_bulk_data_alone_unless_it_is_asked_for(kind: str)
     for asked, no_delay in {"true": True, "false": False}.items():
         chosen = scenario(f"{kind}:no_delay={asked}")
         assert chosen.workload.no_delay == no_delay
-        ends = [line for line in plan.render(chosen).splitlines() if " traffic " in line]
+        word = " tunnel " if kind == "tunnel" else " traffic "
+        ends = [line for line in plan.render(chosen).splitlines() if word in line]
         assert [" --no-delay 1" in line for line in ends] == [no_delay, no_delay]
         old = json.loads(chosen.key_text())
         del old["workload"]["no_delay"]
@@ -532,6 +535,29 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
     assert found[1].at_ns == 33_333_333
 
 
+# Tunnel
+
+
+def test_a_tunnel_carries_bulk_data_and_a_call_each_way() -> None:
+    assert lines("tunnel:duration=100ms,interval=50ms,size=20,direction=down") == [
+        *("1 down * at 0", "2 up 20 at 0", "2 down 20 at 0"),
+        *("2 up 20 at 50000000", "2 down 20 at 50000000"),
+    ]
+    assert lines("tunnel:duration=100ms,call=none") == ["1 up * at 0"]
+    assert lines("tunnel:duration=100ms,bulk=off,interval=60ms,size=9")[2:] == [
+        *("1 up 9 at 60000000", "1 down 9 at 60000000")
+    ]
+
+
+def test_a_call_outside_the_tunnel_is_between_the_hosts_of_the_first_path() -> None:
+    found = plan.render(scenario("tunnel:call=outside,duration=100ms")).splitlines()
+    server, client = (line for line in found if " traffic " in line and " --transport udp" in line)
+    assert server.startswith("ip netns exec server traffic server")
+    assert server.endswith(" --connect 10.0.1.1")
+    assert client.startswith("ip netns exec client traffic client")
+    assert client.endswith(" --connect 10.1.1.1")
+
+
 # Mistakes
 
 
@@ -543,7 +569,8 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("cbr:size=1,size=2", '"cbr:size=1,size=2": "size" is given twice'),
         ("web:rate=1mbit", 'workload.rate = "1mbit": a web workload has page, request, connection'),
         ("cbr:siz=1", 'workload.siz = "1": unknown key; did you mean "size"?'),
-        ("cbr:queue=1", 'workload.queue = "1": unknown key; accepted here: kind, direction'),
+        ("cbr:jitter=1", 'workload.jitter = "1": unknown key; accepted here: kind, direction'),
+        ("cbr:queue=1", 'workload.queue = "1": a cbr workload has direction, duration'),
         ("cbr:rate=1mbit,interval=1s", 'workload.interval = "1s": rate and interval are both'),
         ("cbr:interval=1us", 'workload.interval = "1us": 20000000 messages; at most 100000'),
         ("cbr:rate=1gbit", "workload.duration: 312500 messages; at most 100000 are possible"),
@@ -574,6 +601,15 @@ def test_thirds_of_a_second_do_not_add_up_to_a_drift() -> None:
         ("frames:ratio=1:2", 'workload.ratio = "1:2": the sizes of I, P and B frames are th'),
         ("frames:deadline=0s", 'workload.deadline = "0s": out of range; a deadline is 1ms to'),
         ("frames:warmup=20s", 'workload.warmup = "20s": it must be shorter than the dura'),
+        ("tunnel:call=beside", 'workload.call = "beside": the place of a call is inside, outside'),
+        ("tunnel:call=none,bulk=off", 'workload.call = "none": without bulk data, only a call in'),
+        ("tunnel:direction=both", 'workload.direction = "both": the bulk data of a tunnel goes up'),
+        ("tunnel:size=1473", 'workload.size = "1473": a packet of a call has 8 to 1472 bytes: the'),
+        ("tunnel:size=7", 'workload.size = "7": a packet of a call has 8 to 1472 bytes: the MTU l'),
+        ("tunnel:mtu=9001", 'workload.mtu = "9001": an MTU is a whole number from 576 to 9000'),
+        ("tunnel:queue=0", 'workload.queue = "0": a queue is a whole number from 1 to 100000'),
+        ("tunnel:interval=1ms,duration=50s", 'workload.interval = "1ms": 100001 messages; at most'),
+        ("tunnel:start=at-once", 'workload.start = "at-once": a tunnel is there before its traffi'),
     ],
 )
 def test_a_mistake_in_a_workload_is_named(text: str, line: str) -> None:
@@ -601,6 +637,6 @@ def test_the_workload_flag_is_the_table_that_the_file_would_hold() -> None:
 
 
 def test_the_kinds_are_what_they_are_named() -> None:
-    kinds = [Bulk, Transfers, Cbr, Requests, Web, Video, Frames]
+    kinds = [Bulk, Transfers, Cbr, Requests, Web, Video, Frames, Tunnel]
     for text, kind in zip(SHORT.values(), kinds, strict=True):
         assert type(scenario(text).workload) is kind

@@ -84,6 +84,7 @@ _LATENCY: Mapping[str, GoalFigure] = {
     "web": GoalFigure(("page_load_s",), "s", "page load time", _TIME),
     "video": GoalFigure(("startup_s", "stall_s"), "s", "wait for the start and in stalls", _TIME),
     "frames": _IN_TIME,
+    "tunnel": GoalFigure(("call_delay_ms_p99",), "ms", "delay of the call, 99th percentile", _TIME),
 }
 _RESILIENCE: Mapping[str, GoalFigure] = {
     "cbr": GoalFigure(("delay_ms_max",), "ms", "longest delay of a block", _TIME),

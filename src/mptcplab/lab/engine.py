@@ -295,9 +295,8 @@ def _written(scenario: Scenario, plan: str) -> Iterator[str]:
     yield from (run_files.GUEST_OUTCOME, run_files.MESSAGES, run_files.LINKS_SAMPLES)
     yield from (run_files.CLIENT_OUTPUT, run_files.CLIENT_ERRORS)
     yield from (run_files.SERVER_OUTPUT, run_files.SERVER_ERRORS)
-    for pair in scenario.pairs():
-        for host in (pair.client, pair.server):
-            yield from (f"{host}.samples", f"{host}.decisions", f"{host}.states")
+    for host in run_files.hosts(scenario):
+        yield from (f"{host}.samples", f"{host}.decisions", f"{host}.states")
     for found in re.finditer(r"^ip netns exec \S+ (?:capture|meter .*) (\S+)$", plan, re.MULTILINE):
         yield found[1]
 

@@ -33,6 +33,9 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     if isinstance(base.workload, Program):
         yield Problem("--kernel", "", kernel.name, "a distribution's kernel runs no programs")
         return
+    if base.workload.kind == "tunnel":
+        yield Problem("--workload", "workload.kind", "tunnel", f"{what}, whose runs have no tunnel")
+        return
     if base.workload.is_crowd:
         message = f"{what}, whose runs have one connection; leave out connections"
         yield Problem("--workload", "workload.connections", "", message)

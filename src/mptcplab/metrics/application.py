@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mptcplab.errors import RunError
+from mptcplab.metrics.compute import run_metrics
 from mptcplab.metrics.definitions import ApplicationFigures
-from mptcplab.metrics.records import DIRECTIONS, Records
+from mptcplab.metrics.records import DIRECTIONS, Records, Samples
 from mptcplab.metrics.schema import Value
 from mptcplab.scenario import workload
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.workload import (
+    CALL,
     REPLY,
     REQUEST,
     Bulk,
@@ -30,6 +32,7 @@ from mptcplab.scenario.workload import (
     Frames,
     Message,
     Transfers,
+    Tunnel,
     Video,
     Web,
 )
@@ -49,6 +52,8 @@ def application_figures(
         return ApplicationFigures()
     messages = workload.messages(load, scenario.seed)
     figures: dict[str, Any] = {}
+    if isinstance(load, Tunnel):
+        return ApplicationFigures(**_call(load, messages, records, start_ns))
     if isinstance(load, Bulk):
         _check(messages, records)
         figures |= _crowd(records)
@@ -79,9 +84,38 @@ def application_figures(
     return ApplicationFigures(**figures)
 
 
+def inside_figures(
+    scenario: Scenario, number: int, samples: tuple[Samples, Samples], guest: Mapping[str, Any]
+) -> dict[str, Value]:
+    """The figures of the bulk data in a tunnel, which is path `number` to the hosts behind it.
+
+    `samples` are of these hosts, the client's first. Raises RunError as `run_metrics` does.
+    """
+    load = scenario.workload
+    inner = scenario.model_copy(
+        update={
+            # any path without links: no figure below depends on its shape
+            "paths": (scenario.paths[0].model_copy(update={"links": ()}),),
+            "first_path": number,
+            "links": (),
+            "events": (),
+            "transport": "tcp",
+            "workload": Bulk(
+                direction=load.direction, duration_ns=load.duration_ns, warmup_ns=load.warmup_ns
+            ),
+        }
+    )
+    found = run_metrics(inner, *samples, guest)
+    return {
+        "bulk_goodput_bps": found.metrics.goodput_bps,
+        "bulk_srtt_ms_mean": found.paths[0].srtt_ms_mean,
+        "bulk_retransmitted_packets": found.metrics.retransmitted_packets,
+    }
+
+
 def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> list[float]:
     """The durations of the messages that count for the figures and have arrived, in the order of
-    the messages.
+    the messages; of a tunnel, the delays of its call in the direction of the bulk data.
 
     Empty for bulk data, but for several connections with a size. Arguments and errors are as in
     `application_figures`.
@@ -91,7 +125,33 @@ def completion_times_ms(scenario: Scenario, records: Records, start_ns: int) -> 
         return []
     messages = workload.messages(load, scenario.seed)
     items = _items(messages, records, start_ns + load.warmup_ns)
+    if isinstance(load, Tunnel):
+        items = _of_call(load, items)
     return [(item.complete_ns - item.due_ns) / NS_PER_MS for item in items if item.complete_ns]
+
+
+def _call(
+    load: Tunnel, messages: Sequence[Message], records: Records, start_ns: int
+) -> dict[str, Any]:
+    """The figures of a call, each way: first in the direction of the bulk data."""
+    found: dict[str, Any] = {}
+    items = _items(messages, records, start_ns + load.warmup_ns)
+    for name, back in (("call", False), ("call_back", True)):
+        mine = _of_call(load, items, back=back)
+        delays = [item.complete_ns - item.due_ns for item in mine if item.complete_ns]
+        for rank, percent in (("median", 50), ("p95", 95), ("p99", 99)) if delays else ():
+            found[f"{name}_delay_ms_{rank}"] = _rank(delays, percent) / NS_PER_MS
+        if mine:
+            in_time = sum(delay <= load.deadline_ns for delay in delays)
+            found[f"{name}_in_time"] = in_time / len(mine)
+            found[f"{name}_lost"] = (len(mine) - len(delays)) / len(mine)
+    return found
+
+
+def _of_call(load: Tunnel, items: Sequence[_Item], *, back: bool = False) -> list[_Item]:
+    """The packets of a call in the direction of the bulk data, or back."""
+    direction = DIRECTIONS.index(load.directions[0]) ^ back
+    return [item for item in items if item.is_call and item.direction == direction]
 
 
 def _crowd(records: Records) -> dict[str, Any]:
@@ -122,6 +182,7 @@ class _Item:
     size_bytes: int
     due_ns: int
     complete_ns: int
+    is_call: bool
 
 
 def _items(messages: Sequence[Message], records: Records, since_ns: int) -> list[_Item]:
@@ -139,7 +200,8 @@ def _items(messages: Sequence[Message], records: Records, since_ns: int) -> list
             first = message.after - 1
         # a message that never became due, because an earlier one did not arrive, counts as well
         if dues[first] == 0 or dues[first] >= since_ns:
-            found.append(_Item(directions[index], sizes[index], dues[first], completes[index]))
+            of = directions[index], sizes[index], dues[first], completes[index]
+            found.append(_Item(*of, is_call=message.label == CALL))
     return found
 
 

@@ -16,16 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mptcplab.metrics import recorded
-from mptcplab.metrics.application import application_figures
+from mptcplab.metrics.application import application_figures, inside_figures
 from mptcplab.metrics.compute import RunMetrics, bps, jain_index, queue_metrics, run_metrics
 from mptcplab.metrics.definitions import RUN_METRICS, ConnectionFigures, LinkFigures, RunFigures
 from mptcplab.metrics.handover import BEFORE_NS, RECOVERED_AT, RECOVERY_BIN_NS
 from mptcplab.metrics.recorded import Interval, Times, increase
 from mptcplab.metrics.records import Records, Samples
 from mptcplab.metrics.schema import Trait, Value
-from mptcplab.plan import plan, timeline
+from mptcplab.plan import plan, timeline, tunnels
 from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.model import Link, Pair, Scenario
+from mptcplab.scenario.workload import Tunnel
 from mptcplab.units import NS_PER_S
 
 #: The figures of a run that are sums over its connections; all others belong to a connection.
@@ -92,6 +93,19 @@ def connections(
     return found
 
 
+def inside(
+    scenario: Scenario, pair: Pair, samples: Mapping[str, Samples], guest: Mapping[str, Any]
+) -> dict[str, Value]:
+    """The figures of the bulk data in a pair's tunnel; empty if there is none."""
+    load = pair.connection.workload
+    if not isinstance(load, Tunnel) or not load.bulk:
+        return {}
+    lan, wan = (samples[name] for name in pair.behind)
+    number = tunnels.number_of(scenario, pair)
+    alone = scenario.alone(pair) if scenario.connections else scenario
+    return inside_figures(alone, number, (lan, wan), guest)
+
+
 def figures(
     scenario: Scenario,
     samples: Mapping[str, Samples],
@@ -101,7 +115,7 @@ def figures(
 ) -> RunMetrics:
     """All figures of a run with several connections. Raises RunError as `run_metrics` does."""
     parts = connections(scenario, samples, guest, messages)
-    of_each = [_of_one(part, queues) for part in parts]
+    of_each = [_of_one(part, queues, inside(scenario, part.pair, samples, guest)) for part in parts]
     times = recorded.sample_times(samples.values(), queues)
     whole = recorded.measured_interval(scenario, "run", times, guest)
     common = common_interval(parts, times)
@@ -203,11 +217,11 @@ def _sum(values: Sequence[Value]) -> Value:
     return total if known else None
 
 
-def _of_one(part: OfConnection, queues: Records) -> RunMetrics:
+def _of_one(part: OfConnection, queues: Records, bulk: dict[str, Value]) -> RunMetrics:
     found = run_metrics(part.scenario, part.client, part.server, part.guest, queues, is_part=True)
     start_ns = int(part.guest["start_ns"]) + part.scenario.start_ns
-    seen = application_figures(part.scenario, part.messages, start_ns)
-    return replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
+    seen = dict(application_figures(part.scenario, part.messages, start_ns)) | bulk
+    return replace(found, metrics=found.metrics.model_copy(update=seen))
 
 
 def _bps(part: OfConnection, interval: Interval | None) -> float | None:

@@ -428,6 +428,10 @@ def _quantile(share: str) -> Any:
     return _seen("ms", f"nearest rank: the lowest that at least {share} of them do not exceed")
 
 
+def _inside(unit: str, formula: str) -> Any:
+    return figure(unit, formula, "TCP at both hosts behind the tunnel")
+
+
 class ApplicationFigures(Figures):
     """What the applications saw; bulk data over one connection has no such figures."""
 
@@ -445,7 +449,7 @@ class ApplicationFigures(Figures):
     completed: Whole = _seen("", "number with complete_ns > 0 and due_ns >= start_ns + warmup")
     """Transfers, blocks, responses, objects, segments or frames that were due after the warm-up and
     arrived whole. This figure and all below are missing for bulk, but for several connections with
-    a size.
+    a size. A tunnel has the figures of its bulk data and of its call alone.
     """
     completion_ms_mean: Real = _seen(
         "ms", "mean of (complete_ns - due_ns) / 10^6, with due_ns of the request if it has one"
@@ -505,6 +509,47 @@ class ApplicationFigures(Figures):
     """Part of the frames that a decoder could show in time: the frame and all that it needs,
     directly or not, arrived whole before its deadline.
     """
+    bulk_goodput_bps: Real = _inside(
+        "bit/s", "as goodput_bps of the run, of the TCP connection inside"
+    )
+    """Goodput of the bulk data inside a tunnel. The tunnel's own goodput, goodput_bps, also has the
+    headers of the packets inside, their lengths, the call and acknowledgments.
+    """
+    bulk_srtt_ms_mean: Real = _inside("ms", "as srtt_ms_mean of a path")
+    """Mean over time of the smoothed RTT that TCP inside a tunnel sees. It includes the time in the
+    tunnel's queue and send buffer.
+    """
+    bulk_retransmitted_packets: Whole = _inside("packets", "as retransmitted_packets of the run")
+    """Packets that TCP inside a tunnel sent again. The tunnel loses no packet, so its queue dropped
+    them, or they came too late. Covers the whole run, warm-up included.
+    """
+    call_delay_ms_median: Real = _quantile("half")
+    """The one-way delay that half of a call's packets did not exceed: from the due time until the
+    program has read the packet. The figures of a call are about the packets in the direction of the
+    bulk data that arrived, and were due after the warm-up.
+    """
+    call_delay_ms_p95: Real = _quantile("95 %")
+    """The one-way delay that 95 % of the packets did not exceed."""
+    call_delay_ms_p99: Real = _quantile("99 %")
+    """The one-way delay that 99 % of the packets did not exceed."""
+    call_in_time: Real = _seen(
+        "", "number with complete_ns - due_ns <= deadline / number of packets due"
+    )
+    """Part of the call's packets that arrived before their deadline, from 0 to 1."""
+    call_lost: Real = _seen("", "number without complete_ns / number of packets due")
+    """Part of the call's packets that never arrived, or later than 10 s after the end of the
+    workload.
+    """
+    call_back_delay_ms_median: Real = _quantile("half")
+    """As call_delay_ms_median, of the packets in the other direction, like the next four."""
+    call_back_delay_ms_p95: Real = _quantile("95 %")
+    """As call_delay_ms_p95."""
+    call_back_delay_ms_p99: Real = _quantile("99 %")
+    """As call_delay_ms_p99."""
+    call_back_in_time: Real = _seen("", "as call_in_time")
+    """As call_in_time."""
+    call_back_lost: Real = _seen("", "as call_lost")
+    """As call_lost."""
 
 
 class RunFigures(ApplicationFigures, TransportFigures):

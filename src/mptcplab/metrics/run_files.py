@@ -8,6 +8,7 @@ from pathlib import Path
 from mptcplab.metrics import records
 from mptcplab.metrics.records import Samples
 from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.workload import Tunnel
 
 PLAN = "plan.txt"
 CONSOLE = "console.txt"
@@ -28,7 +29,18 @@ SERVER_OUTPUT = "server.out"
 SERVER_ERRORS = "server.err"
 
 
+def hosts(scenario: Scenario) -> list[str]:
+    """The namespaces of hosts with records: of each connection, and behind tunnels with bulk data
+    inside.
+    """
+    found: list[str] = []
+    for pair in scenario.pairs():
+        load = pair.connection.workload
+        found += pair.client, pair.server
+        found += pair.behind if isinstance(load, Tunnel) and load.bulk else ()
+    return found
+
+
 def read_samples(scenario: Scenario, directory: Path) -> dict[str, Samples]:
     """The samples of each host, by the name of its namespace. Raises MptcplabError."""
-    hosts = [host for pair in scenario.pairs() for host in (pair.client, pair.server)]
-    return {host: records.read_samples(directory / f"{host}.samples") for host in hosts}
+    return {host: records.read_samples(directory / f"{host}.samples") for host in hosts(scenario)}

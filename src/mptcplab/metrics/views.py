@@ -143,6 +143,23 @@ VIEWS = {
         ),
         text="% in time",
     ),
+    "tunnel": View(
+        left=(
+            Column("Call\np99\nms", "call_delay_ms_p99", 1, 4),
+            Column("Call\nmedian\nms", "call_delay_ms_median", 1, 4),
+            Column("Call\nin time\n%", "call_in_time", 0.01, 4),
+            Column("Call\nlost\n%", "call_lost", 0.01, 2),
+            Column("Bulk\ninside\nMbit/s", "bulk_goodput_bps", MBIT, 4),
+        ),
+        right=(Column("Back\nin time\n%", "call_back_in_time", 0.01, 4),),
+        notes=(
+            "Call: the one-way delay of its packets in the direction of the bulk data. In time: "
+            "before the deadline. Back: its packets in the other direction.",
+            f"Bulk inside: goodput of the TCP connection in the tunnel. {DEFINED}",
+        ),
+        text="ms p99 of the call",
+        less_is_better=True,
+    ),
 }
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The plan of a run: the commands that build its testbed and start its traffic, as text.
 
-Every line is one that you could type as root, except `traffic`, `program`, `capture` and `cross`,
-which are parts of the guest program, `message`, which says what client and server send, and `at`,
-which precedes a command with its time. The guest's init executes the same lines over netlink; lines
-of one namespace stand together, so that it sends each namespace a single batch. The plan depends
-only on the scenario. `testbed.py` says where its devices are, and their addresses.
+Every line is one that you could type as root, except `traffic`, `tunnel`, `program`, `capture` and
+`cross`, which are parts of the guest program, `message`, which says what client and server send,
+and `at`, which precedes a command with its time. The guest's init executes the same lines over
+netlink; lines of one namespace stand together, so that it sends each namespace a single batch. The
+plan depends only on the scenario. `testbed.py` says where its devices are, and their addresses.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mptcplab import units
-from mptcplab.plan import qdiscs, testbed, timeline
+from mptcplab.plan import qdiscs, testbed, timeline, tunnels
 from mptcplab.plan.qdiscs import Spots
 from mptcplab.plan.testbed import End
 from mptcplab.plan.timeline import Instant
 from mptcplab.scenario import congestion, scheduler, workload
 from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS, Direction, IpVersion
 from mptcplab.scenario.model import PRIORITY, Link, Pair, Path, Scenario, Shape
-from mptcplab.scenario.workload import Message, Program, Video
+from mptcplab.scenario.workload import Message, Program, Tunnel, Video
 
 PORT = 5001
 
@@ -94,6 +94,9 @@ def render(
         title = "programs: the server's, and when it listens the client's"
         sections.append((title, _programs(scenario, scenario.workload)))
     else:
+        tunnels = [line for pair in scenario.pairs() for line in _tunnel(scenario, pair)]
+        if tunnels:
+            sections.append(("tunnel: two hosts, and a connection for their packets", tunnels))
         title = "traffic: the server, and beside it the client"
         if scenario.connections:
             title += ", of each connection: "
@@ -483,7 +486,28 @@ def _offloads(scenario: Scenario) -> Iterator[str]:
         yield f"ip netns exec {end.namespace} ethtool -K {end.device} {features}"
 
 
+def _tunnel(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    """The tunnel of a pair of hosts, if it has one: it is there before its traffic."""
+    load = pair.connection.workload
+    if isinstance(load, Tunnel):
+        buffers = (
+            f"'net.ipv4.tcp_rmem={_AUTO_RECEIVE_BUFFER}' 'net.ipv4.tcp_wmem={_AUTO_SEND_BUFFER}'"
+        )
+        yield from tunnels.hosts(pair, buffers)
+        yield from _ends(scenario, pair, "tunnel")
+        yield from tunnels.devices(scenario, pair, load)
+
+
 def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    load = pair.connection.workload
+    if isinstance(load, Tunnel):
+        yield from tunnels.traffic(scenario, pair, load)
+    else:
+        yield from _ends(scenario, pair, "traffic")
+
+
+def _ends(scenario: Scenario, pair: Pair, kind: str) -> Iterator[str]:
+    """The server and the client, of the traffic or of a tunnel."""
     connection = pair.connection
     load = connection.workload
     common = (
@@ -492,7 +516,7 @@ def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
     )
     if load.is_crowd:
         common += f" --crowd-interval-ns {scenario.host_interval_ns}"
-    if scenario.connections:
+    if scenario.connections and kind == "traffic":
         own = workload.messages(load, scenario.seed)
         common += f" --connections {max(message.connection for message in own)}"
     if load.no_delay:
@@ -504,9 +528,16 @@ def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
         common += " --ip 6"
     goal = testbed.server(pair.first).ip(pair.paths[0].version)
     server, client = "", f" --connect {goal} --paths {len(pair.paths)}"
+    if isinstance(load, Tunnel):
+        lan, wan = pair.behind
+        client, server = f" --behind {lan}{client}", f" --behind {wan}"
+        if load.not_sent_lowat_bytes is not None:
+            common += f" --not-sent-lowat {load.not_sent_lowat_bytes}"
     if pair.first > 1:
         client += f" --first-path {pair.first}"
-    if connection.start_ns or workload.opens_connections(load):
+    if kind == "tunnel":
+        pass  # it is there before T0
+    elif connection.start_ns or workload.opens_connections(load):
         client += " --fresh 1"
     elif load.start == "at-once":
         client += " --at-once 1"
@@ -521,8 +552,8 @@ def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
             f" --segment-ns {load.segment_ns} --buffer-ns {load.buffer_ns}"
             f" --reservoir-ns {load.reservoir_ns} --cushion-ns {load.cushion_ns}"
         )
-    yield f"ip netns exec {pair.server} traffic server {common}{server}"
-    yield f"ip netns exec {pair.client} traffic client {common}{client}"
+    yield f"ip netns exec {pair.server} {kind} server {common}{server}"
+    yield f"ip netns exec {pair.client} {kind} client {common}{client}"
 
 
 def _decides(scenario: Scenario, pair: Pair) -> bool:

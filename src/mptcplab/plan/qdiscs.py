@@ -34,6 +34,8 @@ _NO_RATE = "1000tbit"
 # The first stream of random numbers; events and workloads use others, below.
 _STREAM = 1 << 17
 # By how many bytes the tbf may be late and still keep its rate; it saves up nothing while idle.
+#: The kernel's default of its limit.
+_FQ_CODEL_PACKETS = 10_240
 _TBF_BURST = 10 * PACKET_BYTES
 
 
@@ -113,6 +115,13 @@ def shaping(spots: Spots, direction: Direction, link: Shape) -> list[Qdisc]:
     if link.queue_discipline == "netem":
         return _stack(router, list(_line(link, str(limit), _rate(link))))
     return _stack(router, [*_line(link, far, rate), *queue])
+
+
+def shaper(where: End, rate_bps: int) -> list[Qdisc]:
+    """A rate limit with fq_codel, as SQM puts it in front of a device."""
+    limit = f"limit {_FQ_CODEL_PACKETS}"
+    rate = f"rate {units.format_rate(rate_bps)} burst {_TBF_BURST} {limit}"
+    return _stack(where, [("tbf", rate), ("fq_codel", limit)])
 
 
 def bottleneck(spots: Spots, direction: Direction, link: Shape) -> Qdisc:

@@ -13,6 +13,8 @@ If it goes through link m, this is inserted between its router and the server, f
     router i rsi --------- nmpi near m nm ------ fm far m fmpi --------- ...
              .1             .254       .1       .254
 
+A tunnel is a further path, behind all others, between two hosts that have the device tun0.
+
 An address of IPv6 ends with the four bytes of the one of IPv4 at the same place: fd00::a00:101 is
 fd00::10.0.1.1.
 """
@@ -60,6 +62,13 @@ def client(i: int, host: str = CLIENT) -> End:
 
 def server(i: int, host: str = SERVER) -> End:
     return End(f"s{i}", host, f"{_network(SERVER_END, i)}.1")
+
+
+def tunnel(i: int, client_host: str, server_host: str) -> tuple[End, End]:
+    """The devices of the hosts behind a tunnel that is path `i`."""
+    ends = client(i, client_host), server(i, server_host)
+    near, far = (end._replace(device="tun0") for end in ends)
+    return near, far
 
 
 def router(i: int) -> str:

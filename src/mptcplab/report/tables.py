@@ -200,6 +200,7 @@ def _connection_notes(document: Document) -> list[str]:
         "Goodput: of a connection over its lifetime, of all over the whole run, after warm-up.",
         "In common time: while all of them send. Share: of the goodput of all in that time.",
         *_fairness_notes(runs),
+        *_call_notes(runs),
         *_link_notes(runs),
         DEFINED,
     ]
@@ -212,6 +213,23 @@ def _fairness_notes(runs: Sequence[Entry]) -> Iterator[str]:
         if any(value is not None for value in found):
             index = _spread(found, 1, 4, between=" (", after=")")
             yield f"Jain's fairness index in the common time, {scheduler}: {index}"
+
+
+def _call_notes(runs: Sequence[Entry]) -> Iterator[str]:
+    """What became of the calls in tunnels."""
+    for scheduler, mine in compared(runs).items():
+        good = ended_well(mine)
+        for index, first in enumerate(good[0].connections if good else ()):
+            all_ = [run.connections[index].metrics for run in good]
+            if first.metrics.call_in_time is not None:
+                p99 = _spread(
+                    [each.call_delay_ms_p99 for each in all_], 1, 4, between=" (", after=")"
+                )
+                in_time = 100 * (_median([each.call_in_time for each in all_]) or 0)
+                yield (
+                    f"Call in {first.name}, {scheduler}: {in_time:.1f} % of its packets in time, "
+                    f"99 % within {p99} ms"
+                )
 
 
 def _crowd_notes(runs: Sequence[Entry]) -> Iterator[str]:

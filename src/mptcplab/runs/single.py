@@ -91,8 +91,10 @@ def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
         assert queues is not None, "a distribution's kernel runs one connection"
         return connections.figures(scenario, samples, outcome.guest, queues, messages)
     found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest, queues)
-    seen = application_figures(scenario, messages, start_ns)
-    found = replace(found, metrics=found.metrics.model_copy(update=dict(seen)))
+    seen = dict(application_figures(scenario, messages, start_ns))
+    (pair,) = scenario.pairs()
+    seen |= connections.inside(scenario, pair, samples, outcome.guest)
+    found = replace(found, metrics=found.metrics.model_copy(update=seen))
     if queues is None:
         return sockets.known(found)
     return replace(found, links=_link_figures(scenario, outcome, samples, queues))

@@ -29,6 +29,10 @@ WORKLOAD_KEYS = {
         *("direction", "duration", "warmup", "rate", "fps", "gop", "ratio", "deadline"),
         *_EVERY,
     ),
+    "tunnel": (
+        *("direction", "duration", "warmup", "bulk", "call", "size", "interval", "deadline"),
+        *("mtu", "queue", "rate", "not_sent_lowat", *_EVERY),
+    ),
 }
 WORKLOADS = tuple(WORKLOAD_KEYS)
 #: The versions of IP that a path has addresses of, by the value of its key `ip`.
@@ -39,6 +43,8 @@ IP_VERSIONS: dict[Ip, tuple[IpVersion, ...]] = {"4": ("4",), "6": ("6",), "both"
 Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
 WORKLOAD_DIRECTIONS = (*DIRECTIONS, "both")
+Call = Literal["inside", "outside", "none"]
+CALLS: tuple[Call, ...] = get_args(Call)
 Start = Literal["at-once", "established"]
 STARTS: tuple[Start, ...] = get_args(Start)
 Action = Literal["down", "up", "unplug", "close", "change", "handover", "backup", "regular"]

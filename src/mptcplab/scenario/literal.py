@@ -281,7 +281,8 @@ class LiteralWorkload(_Literal):
     )
     """bulk sends all that the connection can carry; transfers follow one another, each of a given
     size; cbr sends blocks at a constant rate; requests are small, with responses; web loads a page;
-    video sends segments to a player with a buffer; frames is live video, with deadlines.
+    video sends segments to a player with a buffer; frames is live video, with deadlines; tunnel
+    carries the packets of bulk data over TCP and of a call over UDP, as a VPN does.
     """
     direction: str | None = _option_key(
         "direction", fields.choice("a direction", limits.WORKLOAD_DIRECTIONS), ["down"]
@@ -304,11 +305,14 @@ class LiteralWorkload(_Literal):
     """Number of transfers, or of requests with a think time. By default 20; 100 for requests."""
     interval: int | None = _key(fields.time("an interval", "1us", "86400s"), ["500ms"])
     """Time from one to the next; for cbr, an alternative to the rate; for bulk, from one opening of
-    a connection to the next. By default transfers follow one another; 100ms for requests, 1ms for
-    bulk.
+    a connection to the next. By default transfers follow one another; 100ms for requests, 20ms for
+    tunnel, 1ms for bulk.
     """
     rate: int | None = _key(fields.RATE, ["500kbit", "4mbit"])
-    """Rate of the blocks; for frames, their mean rate. By default 500kbit; 4mbit for frames."""
+    """Rate of the blocks; for frames, their mean rate; for tunnel, of a shaper with fq_codel in
+    front of the end that sends the bulk data. By default 500kbit; 4mbit for frames; a tunnel has no
+    shaper.
+    """
     fresh: bool | None = _key(fields.FLAG, [True])
     """Connections open when needed, which takes time; each transfer has its own. By default false
     for transfers, true for web.
@@ -350,7 +354,21 @@ class LiteralWorkload(_Literal):
     ratio: tuple[int, int, int] | None = _key(fields.RATIO, ["6:3:1"], "14:5:2")
     """Ratio of the sizes of I, P and B frames."""
     deadline: int | None = _key(fields.time("a deadline", "1ms", "60s"), ["50ms"], "150ms")
-    """Time from a frame's due time to its deadline."""
+    """Time from the due time of a frame, or of a call's packet, to its deadline."""
+    bulk: bool | None = _key(fields.FLAG, [False], True)
+    """The tunnel carries bulk data, over a TCP connection inside."""
+    call: limits.Call | None = _key(
+        fields.choice("the place of a call", limits.CALLS), ["outside"], "inside"
+    )
+    """Place of the call: inside the tunnel; outside, as UDP over the first path; or none."""
+    mtu: int | None = _key(fields.count("an MTU", 576, 9000), [1400], 1500)
+    """Size of the tunnel's largest packet, in bytes, with its headers of IP."""
+    queue: int | None = _key(fields.count("a queue", 1, 100_000), [50], 500)
+    """Number of packets that may wait for the tunnel at each end."""
+    not_sent_lowat: int | None = _key(fields.size("not_sent_lowat", "1B", "1GB"), ["16KiB"])
+    """Unsent data in the send buffer from which on it counts as full (TCP_NOTSENT_LOWAT). By
+    default the send buffer's size is the only limit.
+    """
 
 
 class LiteralConnection(_Literal):

@@ -176,6 +176,11 @@ class Pair:
     def numbered(self) -> list[tuple[int, Path]]:
         return list(enumerate(self.paths, self.first))
 
+    @property
+    def behind(self) -> tuple[str, str]:
+        """The hosts behind the ends of its tunnel: their namespaces."""
+        return self.client.replace("client", "lan"), self.server.replace("server", "wan")
+
 
 class Scenario(_Resolved):
     """One run, completely: together with the kernel and guest builds it determines every byte.

@@ -108,8 +108,9 @@ KEYS = {
         metavar="TIME",
     ),
     "size": Key(
-        "Amount of bulk data, instead of a duration; size of each transfer, or of a block of cbr. "
-        "By default 1250KB for transfers, 8KB for cbr.",
+        "Amount of bulk data, instead of a duration; size of each transfer, of a block of cbr, or "
+        "of a packet of a tunnel's call. By default 1250KB for transfers, 8KB for cbr, 160B for "
+        "tunnel.",
         metavar="SIZE",
     ),
     "warmup": Key(

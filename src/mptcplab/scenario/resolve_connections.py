@@ -19,7 +19,7 @@ from mptcplab.scenario.literal import (
 )
 from mptcplab.scenario.model import Connection, Event, Path
 from mptcplab.scenario.scheduler import Choice, Scheduler, SpecError
-from mptcplab.scenario.workload import AnyWorkload, Program, Video
+from mptcplab.scenario.workload import AnyWorkload, Program, Tunnel, Video
 
 
 class Schedulers:
@@ -95,7 +95,8 @@ def connections(
     for index, path in enumerate(literal.path):
         if path.name is not None and path.name not in users:
             mistakes.add(("path", index), "no connection has this path", path.name)
-    count = sum(len(connection.paths) for connection in found)
+    # a tunnel has addresses as a path has
+    count = sum(len(each.paths) + isinstance(each.workload, Tunnel) for each in found)
     for what, number, most in (
         ("connections", len(found), MAX_CONNECTIONS),
         ("paths", count, MAX_ALL_PATHS),
@@ -225,7 +226,7 @@ def _limited(
     if wanted == LiteralWorkload():
         wanted = whole.workload.model_copy(update={"duration": None})
     lasting = "duration" in WORKLOAD_KEYS[wanted.kind or "bulk"] and wanted.size is None
-    lasting |= wanted.kind in ("cbr", "frames")
+    lasting |= wanted.kind in ("cbr", "frames", "tunnel")
     lasting &= wanted.think is None
     open_ended = lasting and wanted.duration is None
     if load.duration_ns is not None and start_ns >= load.duration_ns:

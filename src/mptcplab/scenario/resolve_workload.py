@@ -67,12 +67,32 @@ _DEFAULTS: Mapping[str, _Given] = {
         # the one-way delay that hardly affects most applications, by ITU-T G.114 (2003)
         "deadline_ns": 150 * 10**6,
     },
+    "tunnel": {
+        "bulk": True,
+        "call": "inside",
+        # G.711 with the usual 20 ms of speech in a packet (RFC 3551)
+        "packet_bytes": 160,
+        "interval_ns": 20 * 10**6,
+        "deadline_ns": 150 * 10**6,  # as for frames
+        # OpenVPN's default of a tunnel's device, and the queue that Linux gives it
+        "mtu": 1500,
+        "queue": 500,
+        "rate_bps": None,
+        "not_sent_lowat_bytes": None,
+    },
 }
+#: Headers of IPv4 and UDP.
+_UDP_BYTES = 20 + 8
 #: A mean number of random requests at which far fewer than one seed in 10^9 exceeds the limit.
 _MAX_RANDOM_REQUESTS = 49_000
 
 # The fields of a size, by kind.
-_SIZES = {"bulk": "size_bytes", "transfers": "transfer_bytes", "cbr": "block_bytes"}
+_SIZES = {
+    "bulk": "size_bytes",
+    "transfers": "transfer_bytes",
+    "cbr": "block_bytes",
+    "tunnel": "packet_bytes",
+}
 
 #: Reports a mistake that lets the others be found: the key, and the message.
 _Report = Callable[[str, str], None]
@@ -115,6 +135,8 @@ def resolve(
             raise _Impossible(
                 "start", "its connections are opened when they are needed; leave it out"
             )
+        if kind == "tunnel" and literal.start == "at-once":
+            raise _Impossible("start", "a tunnel is there before its traffic; leave it out")
     except _Impossible as error:
         mistakes.add(("workload", error.key), str(error))
         return None
@@ -259,6 +281,22 @@ def _frames(values: _Given, report: _Report) -> workload.Frames:
     return found
 
 
+def _tunnel(values: _Given, report: _Report) -> workload.Tunnel:
+    # a VPN is there long before its traffic
+    values["start"] = "established"
+    found = workload.Tunnel(**{**_DEFAULTS["tunnel"], **_timed(values, report)})
+    if found.direction == "both":
+        raise _Impossible("direction", "the bulk data of a tunnel goes up or down")
+    if not found.bulk and found.call != "inside":
+        raise _Impossible("call", "without bulk data, only a call inside is left for the tunnel")
+    least, most = workload.MIN_FRAME_BYTES, found.mtu - _UDP_BYTES
+    if not least <= found.packet_bytes <= most:
+        message = f"a packet of a call has {least} to {most} bytes: the MTU less {_UDP_BYTES}"
+        raise _Impossible("size", message)
+    _check_number(2 * found.packets + 1, "interval" if "interval_ns" in values else "duration")
+    return found
+
+
 def _check_number(messages: int, blamed: str) -> None:
     if messages > workload.MAX_MESSAGES:
         raise _Impossible(
@@ -273,4 +311,5 @@ _RESOLVERS: dict[str, Callable[[_Given, _Report], workload.AnyWorkload]] = {
     "requests": _requests,
     "video": _video,
     "frames": _frames,
+    "tunnel": _tunnel,
 }

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mptcplab.scenario.limits import DIRECTIONS, Direction, Start
+from mptcplab.scenario.limits import DIRECTIONS, Call, Direction, Start
 from mptcplab.scenario.web_page import Object
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _STREAM = 1 << 16
 #: The labels of messages whose arrival is not a figure on its own.
 REQUEST = "request"
 REPLY = "reply"
+#: The label of the packets of a tunnel's call.
+CALL = "call"
 _REPLY_BYTES = 1
 
 
@@ -199,6 +201,35 @@ class Frames(Workload):
         return max(MIN_FRAME_BYTES, group_bits * weights[kind] // total)
 
 
+class Tunnel(Workload):
+    """A connection that carries the packets of two hosts behind its ends, as VPNs over TCP do.
+
+    With `bulk` there is bulk data over a plain TCP connection inside, in the `direction`. The call
+    is UDP, in both directions: packets of `packet_bytes` of payload every `interval_ns`. In front
+    of each end, up to `queue` packets wait, each of at most `mtu` bytes; the bulk data before that,
+    with a `rate_bps`, in a shaper with fq_codel. The connection takes no more packets while it has
+    `not_sent_lowat_bytes` that were never sent.
+    """
+
+    kind: Literal["tunnel"] = "tunnel"
+    no_delay: bool = True
+    bulk: bool
+    call: Call
+    packet_bytes: int
+    interval_ns: int
+    deadline_ns: int
+    mtu: int
+    queue: int
+    rate_bps: int | None
+    not_sent_lowat_bytes: int | None
+
+    @property
+    def packets(self) -> int:
+        """The number of the call's packets, in each direction."""
+        assert self.duration_ns is not None
+        return 0 if self.call == "none" else -(-self.duration_ns // self.interval_ns)
+
+
 class Program(Workload):
     """Programs of the host to run: the command lines of the client and of the server.
 
@@ -222,7 +253,8 @@ class Program(Workload):
 
 
 AnyWorkload = Annotated[
-    Bulk | Transfers | Cbr | Requests | Web | Video | Frames | Program, Field(discriminator="kind")
+    Bulk | Transfers | Cbr | Requests | Web | Video | Frames | Tunnel | Program,
+    Field(discriminator="kind"),
 ]
 
 
@@ -277,6 +309,8 @@ def messages(workload: AnyWorkload, seed: int) -> Sequence[Message]:
             found = _video(workload)
         case Frames():
             found = _frames(workload)
+        case Tunnel():
+            found = _tunnel(workload)
         case Program():
             found = []
     assert len(found) <= MAX_MESSAGES, "the limits of each kind keep it below"
@@ -483,3 +517,14 @@ def _frames(workload: Frames) -> list[Message]:
         )
 
     return [message(i, place) for i in range(count) for place in range(len(directions))]
+
+
+def _tunnel(workload: Tunnel) -> list[Message]:
+    """Bulk data on the first connection inside, and the call on the next one."""
+    bulk = [Message(1, each, (), label="bulk") for each in workload.directions if workload.bulk]
+    number, sizes = len(bulk) + 1, (workload.packet_bytes,)
+    return bulk + [
+        Message(number, direction, sizes, at_ns=i * workload.interval_ns, label=CALL)
+        for i in range(workload.packets)
+        for direction in DIRECTIONS
+    ]

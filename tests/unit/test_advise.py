@@ -138,7 +138,7 @@ def test_each_place_has_its_best_with_the_gain_and_never_a_worse_one(ask: Ask) -
     }
     words = said(found).partition("What you can have, with its gain over default with cubic")[2]
     assert (
-        "Today, with an unmodified kernel: default with bbr (sysctl -w net.mptcp.scheduler=default "
+        "Without installing anything: default with bbr (sysctl -w net.mptcp.scheduler=default "
         "net.ipv4.tcp_congestion_control=bbr). Throughput: "
     ) in words
     assert "Latency: 25.0 ms (-5.00)." in words

@@ -59,7 +59,7 @@ _TITLE_WIDTH = 26  # of a line above a panel
 _NAME_WIDTH = 24  # of a line of the table
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _PLACES: Mapping[Place, str] = {
-    "today": "Today, with an unmodified kernel",
+    "today": "Without installing anything",
     "package": f"With the package {package.NAME}",
     "router": "With OpenMPTCProuter",
 }
@@ -330,9 +330,11 @@ def _against(judged: Judged) -> list[str]:
         return []
     unit = judged.goal.figure.unit
     better = "less" if judged.goal.figure.scale.less_is_better else "more"
+    is_sure = lead.low is None or lead.low > 0
+    so = "that is" if is_sure else "nothing is surely better:"
     return [
         f"{_name(label)} has {_number(ranked.standings[label].figure.median)} {unit}: on the same "
-        f"variations that is {_interval(lead)} {unit} {better}."
+        f"variations {so} {_interval(lead)} {unit} {better}."
     ]
 
 

@@ -341,7 +341,10 @@ def _check_kept(
     elif transport == "tcp":
         why = "plain TCP has no scheduler, so it has no decisions to keep"
     elif scheduler.DEFAULT in [choice.name for choice in schedulers]:
-        why = "the decisions of default, upstream's scheduler, are not recorded; choose another"
+        why = (
+            "the decisions of default, upstream's scheduler, are not recorded; burst has the same "
+            "rule"
+        )
     for name in ("decisions", "states"):
         if why and getattr(flags, name):
             mistakes.add((name,), why)

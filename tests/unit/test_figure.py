@@ -96,6 +96,14 @@ def test_the_data_are_what_is_drawn(tmp_path: Path) -> None:
     assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_xscale()) == (X, Y, "log")
 
 
+def test_the_highest_point_has_room_above_it(tmp_path: Path) -> None:
+    (axis,) = figure([swept(tmp_path, ("5ms", "10ms", "20ms"))]).plain.drawn().axes
+    highest = max(np.max(line.get_ydata()) for line in axis.lines)
+    low, high = axis.get_ylim()
+    assert low == 0
+    assert high >= 1.049 * highest
+
+
 def test_fonts_are_no_type_3_and_text_is_text(tmp_path: Path) -> None:
     made = figure([swept(tmp_path, ("5ms", "10ms", "20ms"))], "ofo_mean", title="Waiting")
     pdf = made.picture("pdf")

@@ -43,7 +43,8 @@ def drawn(
         axis.remove()
     # when all are drawn, since panels share their axes
     if settings["from_zero"]:
-        axes[0].set_ylim(bottom=0)
+        # lines near to each other still have room above them
+        axes[0].set_ylim(0, 1.05 * max(axis.dataLim.y1 for axis in axes[: len(panels)]) or 1)
     images = [image for axis in axes[: len(panels)] for image in axis.images]
     if images:
         figure.colorbar(images[0], ax=axes[: len(panels)], label=settings["z"])

@@ -94,9 +94,9 @@ def render(
         title = "programs: the server's, and when it listens the client's"
         sections.append((title, _programs(scenario, scenario.workload)))
     else:
-        tunnels = [line for pair in scenario.pairs() for line in _tunnel(scenario, pair)]
-        if tunnels:
-            sections.append(("tunnel: two hosts, and a connection for their packets", tunnels))
+        lines = [line for pair in scenario.pairs() for line in _tunnel(scenario, pair)]
+        if lines:
+            sections.append(("tunnel: two hosts, and a connection for their packets", lines))
         title = "traffic: the server, and beside it the client"
         if scenario.connections:
             title += ", of each connection: "
@@ -494,7 +494,7 @@ def _tunnel(scenario: Scenario, pair: Pair) -> Iterator[str]:
             f"'net.ipv4.tcp_rmem={_AUTO_RECEIVE_BUFFER}' 'net.ipv4.tcp_wmem={_AUTO_SEND_BUFFER}'"
         )
         yield from tunnels.hosts(pair, buffers)
-        yield from _ends(scenario, pair, "tunnel")
+        yield from _ends(scenario, pair)
         yield from tunnels.devices(scenario, pair, load)
 
 
@@ -503,13 +503,14 @@ def _traffic(scenario: Scenario, pair: Pair) -> Iterator[str]:
     if isinstance(load, Tunnel):
         yield from tunnels.traffic(scenario, pair, load)
     else:
-        yield from _ends(scenario, pair, "traffic")
+        yield from _ends(scenario, pair)
 
 
-def _ends(scenario: Scenario, pair: Pair, kind: str) -> Iterator[str]:
+def _ends(scenario: Scenario, pair: Pair) -> Iterator[str]:
     """The server and the client, of the traffic or of a tunnel."""
     connection = pair.connection
     load = connection.workload
+    kind = "tunnel" if isinstance(load, Tunnel) else "traffic"
     common = (
         f"--transport {connection.transport} --port {PORT} --seed {scenario.seed}"
         f" --sample-interval-ns {scenario.sample_interval_ns}"

@@ -34,9 +34,9 @@ _NO_RATE = "1000tbit"
 # The first stream of random numbers; events and workloads use others, below.
 _STREAM = 1 << 17
 # By how many bytes the tbf may be late and still keep its rate; it saves up nothing while idle.
-#: The kernel's default of its limit.
-_FQ_CODEL_PACKETS = 10_240
 _TBF_BURST = 10 * PACKET_BYTES
+# The kernel's default of fq_codel's limit.
+_FQ_CODEL_PACKETS = 10_240
 
 
 @dataclass(frozen=True)

@@ -375,22 +375,20 @@ def sweep_rows(collection: Collection) -> list[dict[str, Any]]:
 def sweep_table(collection: Collection) -> Group:
     """The main figure of each scheduler at each point of a sweep; of many points, over all."""
     rows, axes = sweep_rows(collection), collection.axes
-    pooled = ""
+    note = ""
     if len(rows) > _MOST_ROWS:
         groups = collection.groups
         runs = tuple(run for group in groups for run in group.runs)
         alone = tuple(run for group in groups for run in group.baselines)
         every = replace(groups[0], runs=runs, baselines=alone, values=())
         rows, axes = sweep_rows(replace(collection, groups=(every,), axes=())), ()
-        pooled = f" over all runs of {len(groups)} points; --json has each point"
+        note = f"Median and interval over all runs of {len(groups)} points; --json has each point."
     ends, head, width = ("low", "high"), "95 %\ninterval", "its 95 % interval"
     if all(row["seeds"] < inference.FEWEST_FOR_AN_INTERVAL for row in rows):
         ends, head, width = ("lowest", "highest"), "Range", "their range"
-    note = f"Median over the seeds, and {width}."
-    if pooled:
-        note = f"Median and interval{pooled}."
-    elif all(row["seeds"] < 2 for row in rows):
-        note = "One run each."
+    if not note:
+        is_once = all(row["seeds"] < 2 for row in rows)
+        note = "One run each." if is_once else f"Median over the seeds, and {width}."
     main, table = _main(collection), ruled()
     for axis in axes:
         table.add_column(axis.label, justify="right", overflow="fold")

@@ -41,7 +41,10 @@ static void mps_add_qdisc(struct mps_device *device, struct Qdisc *qdisc)
 		qdisc_qstats_qlen_backlog(qdisc, &packets, &bytes);
 	device->queue_bytes += bytes;
 	gnet_stats_basic_sync_init(&sent);
+	/* on 32 bits lockdep takes this copy for a discipline's counters, which softirqs write */
+	local_bh_disable();
 	gnet_stats_add_basic(&sent, qdisc->cpu_bstats, &qdisc->bstats, true);
+	local_bh_enable();
 	device->sent_bytes += u64_stats_read(&sent.bytes);
 }
 

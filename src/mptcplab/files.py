@@ -105,8 +105,10 @@ def beside(place: Path) -> Iterator[Path]:
         try:
             yield made
         finally:
-            with contextlib.suppress(OSError):
-                remove(made)
+            # it may be at its place by now
+            if made.exists():
+                with contextlib.suppress(OSError):
+                    remove(made)
 
 
 def put(directory: Path, place: Path) -> None:

@@ -122,6 +122,16 @@ def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     assert names(tmp_path) == ["directory", "file"]
 
 
+def test_a_directory_at_its_place_starts_no_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "run", pytest.fail)
+    with files.beside(tmp_path / "run") as directory:
+        full(directory / "inside", "new")
+        files.put(directory, tmp_path / "run")
+    assert names(tmp_path) == ["run"]
+
+
 def test_long_names_have_room(tmp_path: Path) -> None:
     name = "ä" * 127
     files.write(tmp_path / name, b"x")

@@ -80,7 +80,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle cases papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -219,6 +219,11 @@ selftests: setup-selftests venv ## the kernel's own MPTCP selftests, upstream an
 
 oracle: setup venv ## at every decision of many runs, is it what the published scheduler would have picked? (6 min)
 	$(BIN)/python -m checks.oracle $(ORACLE_ARGS)
+
+# KERNEL is a name of mptcplab kernel list; CASES some names, instead of all.
+cases: venv kernel ## run every public report again with every scheduler; into docs/cases (2 hours)
+	$(MPTCPLAB) case run $(or $(CASES),all) $(if $(findstring command,$(origin KERNEL)),--kernel $(KERNEL))
+	$(if $(findstring command,$(origin KERNEL)),,$(MPTCPLAB) case publish docs/cases)
 
 papers-check: venv ## is what docs/results says still what experiments/ and the kernel are? PAPERS_ARGS=--strict (2 min)
 	$(BIN)/python -m checks.papers_check $(PAPERS_ARGS)

@@ -66,6 +66,7 @@ GROUPS = {
         "docs/results-store",
         "docs/python",
         "docs/papers",
+        "docs/casebook",
         "docs/analyze",
         "docs/completion",
     ],
@@ -90,9 +91,9 @@ GROUPS = {
         "CONTRIBUTING",
         "CHANGELOG",
     ],
-    "Results": ["docs/results/README", "docs/leaderboard", "docs/slow-path"],
+    "Results": ["docs/results/README", "docs/cases/README", "docs/leaderboard", "docs/slow-path"],
 }
-FOLDERS = ["docs/schedulers", "docs/congestion", "docs/results", "docs/upstream"]
+FOLDERS = ["docs/schedulers", "docs/congestion", "docs/results", "docs/cases", "docs/upstream"]
 
 # The end of a page whose long tables can be sorted and filtered.
 TABLES = '\n```{raw} html\n<script src="../_static/tables.js"></script>\n```\n'

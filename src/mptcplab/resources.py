@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The places of files other than Python: the sources of kernel and guest, the experiments.
+"""The places of files other than Python: the sources of kernel and guest, experiments, cases.
 
 In a clone they are where they are written; a wheel has them in the package, and has the lab kernel
 and the guest program as well (lab/prebuilt.py).
@@ -23,6 +23,7 @@ GUEST: Final = _ROOT / "guest"
 #: What Debian packages for kernels without our patches are made from, beside KERNEL.
 DKMS: Final = _ROOT / "dkms"
 EXPERIMENTS: Final = _ROOT / "experiments"
+CASES: Final = _ROOT / "cases"
 DOCS: Final = _ROOT / "docs"
 #: Only in a wheel.
 PREBUILT: Final = _PACKED / "prebuilt"

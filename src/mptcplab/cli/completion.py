@@ -166,6 +166,13 @@ def figures(_context: click.Context, _argument: click.Parameter, incomplete: str
     return _among("", incomplete, ["all", *papers, *names])
 
 
+def cases(_context: click.Context, _argument: click.Parameter, incomplete: str) -> Items:
+    """Cases of the casebook."""
+    from mptcplab.casebook import reports
+
+    return _among("", incomplete, ["all", *reports.names()])
+
+
 def _among(before: str, last: str, words: Iterable[str] | Mapping[str, str]) -> Items:
     """The words that begin like the last one, with what stands before it."""
     helps = words if isinstance(words, Mapping) else {}

@@ -221,7 +221,7 @@ class Experiment(Space):
     chart: Chart
     quick: Quick = Quick()
     variant: list[Variant] = Field(default=[])
-    claim: list[Claim] = Field(min_length=1)
+    claim: Sequence[Claim] = Field(min_length=1)
     reported: list[Reported] = Field(default=[])
 
     def seed_axes(self) -> list[str]:
@@ -332,12 +332,13 @@ def slug(part: str) -> str:
 
 @dataclass(frozen=True)
 class Published:
-    """An experiment with its name, PAPER/FIGURE, and its paper."""
+    """An experiment with its name, PAPER/FIGURE, its paper, and the command that runs it."""
 
     name: str
     file: Path
     paper: Paper
     experiment: Experiment
+    command: str = "papers"
 
 
 @dataclass(frozen=True)
@@ -389,7 +390,7 @@ def load(name: str, directory: Path = resources.EXPERIMENTS) -> Published:
     file = directory / f"{name}.toml"
     paper = toml_file.model_of(file.parent / PAPER, Paper)
     found = toml_file.model_of(file, Experiment)
-    _check(found, file)
+    check(found, file)
     return Published(name, file, paper, found)
 
 
@@ -454,10 +455,11 @@ def _drive(drive: Drive, point: Point, folder: Path) -> Path:
 # Reading
 
 
-def _check(own: Experiment, file: Path) -> None:
+def check(own: Experiment, file: Path) -> None:
     """Checks beyond the models: unknown names, and quick runs that are no part of all runs.
 
-    A scenario that is wrong at a point is an error of `settings`, before anything is run.
+    A scenario that is wrong at a point is an error of `settings`, before anything is run. Raises
+    InputError with every mistake.
     """
     problems: list[Problem] = []
 

@@ -208,19 +208,20 @@ def _bars(axis: Axes, content: Content, metric: Metric, panel: Mapping[str, Any]
     values: list[float] = []
     own, results = content.found.published.experiment.chart, content.found.results
     xs = results.axes[own.x]
-    # if x is the series, each has a place of its own
-    width = 0.8 if own.x == own.series else 0.8 / len(results.axes[own.series])
+    # if x is the series, each has a place of its own, with its name below
+    alone = own.x == own.series
+    width = 0.8 if alone else 0.8 / len(results.axes[own.series])
     for middle, series, look, known, reported in _all_series(content, metric, panel):
-        shift = 0.0 if own.x == own.series else middle * width
+        shift = 0.0 if alone else middle * width
         medians = [over.median for _, over in known]
         axis.bar(
             [xs.index(x) + shift for x, _ in known],
             medians,
             width,
             yerr=_ends([over for _, over in known]),
-            label=series,
+            label=None if alone else series,
             color=look.colour,
-            hatch=look.dash.hatch,
+            hatch="" if alone else look.dash.hatch,
             edgecolor="white",
             linewidth=0,
             error_kw={"elinewidth": 0.8, "capsize": 1.5},

@@ -109,7 +109,7 @@ def page(sections: Sequence[Section]) -> str:
         runs=_runs,
         data_links=_data_links,
         settings=_settings,
-        values=_values,
+        values=values,
         other_values=_other_values,
     )
 
@@ -184,7 +184,7 @@ def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | No
     return Table("", head, tuple(rows))
 
 
-def _values(each: Explained) -> str:
+def values(each: Explained) -> str:
     """The figures of an explanation, in brackets."""
     of = ClaimOutcome(verdict=Verdict.INCONCLUSIVE, ours=each.ours)
     figures = (wording.quantity(*figure, of) for figure in each.because.figures.items())

@@ -279,7 +279,7 @@ def _write(
 
 def command(published: Published, part: str, repeat: int | None = None) -> str:
     """The command that runs a part."""
-    words = ["mptcplab", "papers", "run", published.name]
+    words = ["mptcplab", published.command, "run", published.name]
     if part == QUICK:
         words.append("--quick")
     elif part != PUBLISHED:

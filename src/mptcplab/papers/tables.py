@@ -36,7 +36,7 @@ def tables(found: Reproduced) -> list[Table]:
     chart = own.chart
     wanted = [metric for name in chart.y for metric in own.metric if metric.name == name]
     if chart.kind == "time":
-        return [_overview(found, own.metric), *_comparison(found, own.metric[0])]
+        return [overview(found, own.metric), *_comparison(found, own.metric[0])]
     spread = chart.kind == "cdf" or chart.x == chart.series
     table = _spread_table if spread else _pivot
     return [*(table(found, metric) for metric in wanted), *_comparison(found, wanted[0])]
@@ -154,7 +154,7 @@ def _by_series(
     return Table(text, (*left, *head), tuple(rows))
 
 
-def _overview(found: Reproduced, metrics: Sequence[Metric]) -> Table:
+def overview(found: Reproduced, metrics: Sequence[Metric]) -> Table:
     """A row for each setting, a column for each metric."""
     results = found.results
     axes = [name for name in results.axes if name not in results.seed_axes]

@@ -80,11 +80,13 @@ def quantity(name: str, figure: ClaimFigure, outcome: ClaimOutcome) -> Quantity:
     return Quantity(figure.says or name, paper, ours)
 
 
-def evidence(judged: Judged) -> Iterator[str]:
-    """The figures of a claim, a line for each."""
+def evidence(judged: Judged, theirs: str = "paper") -> Iterator[str]:
+    """The figures of a claim, a line for each; `theirs` is the word for the other value."""
     for name, figure in judged.claim.figures.items():
         each = quantity(name, figure, judged)
-        yield f"{each.says}: {each.ours}" + (f"; paper: {each.paper}" if each.paper != "-" else "")
+        yield f"{each.says}: {each.ours}" + (
+            f"; {theirs}: {each.paper}" if each.paper != "-" else ""
+        )
 
 
 def probability(value: float | None) -> str:

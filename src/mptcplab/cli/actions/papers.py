@@ -32,7 +32,7 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
     cluster: str | None = options["cluster"]
     everything = [catalogue.load(name) for name in catalogue.chosen(names)]
     parts = _parts(everything, options)
-    kernels, lab_guest = _builds(options["kernel"], cluster)
+    kernels, lab_guest = builds(options["kernel"], cluster)
     failed = False
     with common.running(options, show=common.progress) as runner:
         for published, lab_kernel in product(everything, kernels):
@@ -68,7 +68,7 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
         sys.exit(MptcplabError.exit_status)
 
 
-def _builds(names: str | None, cluster: str | None) -> tuple[list[KernelBuild], Guest]:
+def builds(names: str | None, cluster: str | None) -> tuple[list[KernelBuild], Guest]:
     """The kernels to run experiments with, and the guest. Raises InputError for what cannot run
     them all.
     """

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The casebook as text and as pages: reported, measured, why, and what helps.
+
+The templates are case.md.j2 and index.md.j2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mptcplab import marked
+from mptcplab.casebook import reports
+from mptcplab.casebook.reports import Report, Reproducible, Unmodelled
+from mptcplab.papers import chart, markdown_page, tables, wording
+from mptcplab.papers.claims import Judged, Verdict
+from mptcplab.papers.reproduce import Reproduced
+from mptcplab.papers.tables import Table
+from mptcplab.runs import store
+
+#: The words for a case with this verdict on its first statement.
+VERDICTS = {
+    Verdict.REPRODUCED: "reproduced",
+    Verdict.DIRECTION: "reproduced in part",
+    Verdict.CONTRADICTED: "not reproduced",
+    Verdict.INCONCLUSIVE: "undecided",
+    Verdict.NOT_TESTABLE: "undecided",
+}
+CANNOT = "cannot be modelled"
+NOT_RUN = "not run yet"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A case with its name and its report; `found` is None if it has no current runs."""
+
+    name: str
+    report: Report
+    found: Reproduced | None = None
+
+    @property
+    def verdict(self) -> str:
+        if not isinstance(self.report, Reproducible):
+            return CANNOT
+        reported = self.judged(helps=False)
+        return VERDICTS[reported[0].verdict] if reported else NOT_RUN
+
+    @property
+    def cannot(self) -> str:
+        """Why the lab cannot repeat it; empty if it can."""
+        return self.report.cannot if isinstance(self.report, Unmodelled) else ""
+
+    @property
+    def settings(self) -> list[str]:
+        """What the report gives, and what we chose."""
+        return self.report.setting if isinstance(self.report, Reproducible) else []
+
+    def judged(self, *, helps: bool) -> list[Judged]:
+        """The judged claims about what was reported, or about what helps."""
+        if self.found is None or not isinstance(self.report, Reproducible):
+            return []
+        ours = self.report.helps
+        return [each for each in self.found.judged if (each.claim.name in ours) == helps]
+
+
+def text(told: Told) -> str:
+    """A case for a terminal."""
+    own = told.report
+    threads = ", ".join((own.thread, *own.also))
+    lines = [f"{told.name}: {own.title}: {told.verdict.upper()}", f"{threads}, {own.date}"]
+    lines += ["", f"Said:     {own.said}", f"Answer:   {own.answer}"]
+    if told.found is None:
+        lines += [f"The lab cannot repeat it: {told.cannot}"] if told.cannot else []
+        return "\n".join(lines)
+    lines += ["", *tables.columns(measured(told.found)), ""]
+    for title, helps in (("Reported", False), ("Remedy", True)):
+        for each in told.judged(helps=helps):
+            lines += [f"{title}: {wording.verdict(each).upper()}: {each.claim.says}"]
+            lines += [f"    {line}" for line in wording.evidence(each, "reported")]
+            lines += [f"    {line}" for line in wording.reasons(each)]
+            lines += [f"    Why: {why.because.says}" for why in each.because]
+    return "\n".join(lines)
+
+
+def measured(found: Reproduced) -> Table:
+    """A row for each scheduler with the medians of all metrics."""
+    own = tables.overview(found, found.published.experiment.metric)
+    return Table("", own.head, own.rows)
+
+
+def page(told: Told) -> str:
+    """The page of a case."""
+    return _rendered("case.md.j2", told=told, own=told.report)
+
+
+def index(everything: Sequence[Told]) -> str:
+    """The index of all cases."""
+    rows = tuple(
+        (f"[{told.name}]({told.name}.md)", told.report.title, told.verdict, "; ".join(_helps(told)))
+        for told in everything
+    )
+    head = ("case", "report", "verdict", "remedy")
+    counts = {word: [each.verdict for each in everything].count(word) for word in _words()}
+    return _rendered("index.md.j2", table=Table("", head, rows), counts=counts)
+
+
+def publish(directory: Path, everything: Sequence[Told]) -> list[Path]:
+    """Write the index, and a page with a picture for each case; returns the files."""
+    found = [each.found.published.experiment for each in everything if each.found]
+    styles = chart.styles(found)
+    files: dict[str, bytes] = {"README.md": index(everything).encode()}
+    for told in everything:
+        files[f"{told.name}.md"] = page(told).encode()
+        if told.found is not None:
+            content = chart.Content(told.found, styles)
+            files[f"{told.name}.svg"] = chart.drawn(content, "svg")
+    store.make_directory(directory)
+    for name, content_of in files.items():
+        store.write(directory / name, content_of)
+    return [directory / name for name in files]
+
+
+def _words() -> Iterator[str]:
+    yield from dict.fromkeys((*VERDICTS.values(), CANNOT, NOT_RUN))
+
+
+def _helps(told: Told) -> Iterator[str]:
+    """The remedies that work."""
+    for each in told.judged(helps=True):
+        if each.verdict is Verdict.REPRODUCED:
+            yield each.claim.says
+
+
+def _rendered(template: str, **names: Any) -> str:
+    return (
+        marked.rendered(
+            Path(__file__).with_name(template),
+            {"markdown": tables.markdown, "sentence": wording.sentence},
+            link=reports.link,
+            measured=measured,
+            values=markdown_page.values,
+            wording=wording,
+            **names,
+        ).rstrip()
+        + "\n"
+    )

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The package in a whole Debian, in QEMU: the tree of setup.sh --vm gets the package, whose modules DKMS
-# builds, and becomes a disk. It starts twice, and must have the scheduler of sysctl.d each time. Then it
-# runs upstream's tests: a subtest that passes without the modules must pass with them.
-#   vm-whole.sh SERIES OUT [restart | SCRIPT...]
+# builds, and becomes a disk. It starts twice, and must have the scheduler of sysctl.d each time. A newer
+# package is installed under a connection, and removed under another one; both must carry all bytes. Then
+# it runs upstream's tests: a subtest that passes without the modules must pass with them.
+#   vm-whole.sh SERIES OUT [restart | upgrade | SCRIPT...]
 # Needs root, who alone can copy a tree. What each boot sent is kept in OUT, and no boot that is kept is
 # repeated.
 set -euo pipefail
@@ -11,7 +12,8 @@ series=$1 out=$(realpath -m "$2")
 cd "$(dirname "$(readlink -f "$0")")/.."
 scripts=("${@:3}")
 ((${#scripts[@]})) || scripts=(mptcp_connect.sh simult_flows.sh mptcp_join.sh)
-[[ ${scripts[0]} != restart ]] || scripts=()
+stages=(restart upgrade)
+if [[ ${3-} == restart || ${3-} == upgrade ]]; then stages=("${3-}") scripts=(); fi
 cache=${XDG_CACHE_HOME-}
 [[ $cache == /* ]] || cache=${HOME-}/.cache
 cache+=/mptcplab
@@ -35,10 +37,35 @@ unit="[Unit]
 After=multi-user.target
 [Service]
 Type=oneshot
-ExecStart=/bin/bash -c 'sysctl -n net.mptcp.scheduler net.mptcp.available_schedulers >/dev/ttyS1'
-ExecStart=/bin/systemctl --no-block reboot
+ExecStart=/root/started.sh
 [Install]
 WantedBy=multi-user.target"
+
+# shellcheck disable=SC2016 # expanded there
+started='#!/bin/bash
+exec 3>/dev/ttyS1
+# A connection that carries a megabyte before a command, and one after it.
+carry() {
+	cd /tmp
+	/root/none/mptcp/mptcp_connect -t 3600000 -l -p 10000 127.0.0.1 </dev/null >got &
+	sleep 2
+	{
+		head -c 1M /dev/urandom | tee sent
+		sleep 5
+		"$@" >&3 2>&3
+		head -c 1M /dev/urandom | tee -a sent
+	} | /root/none/mptcp/mptcp_connect -t 3600000 -p 10000 127.0.0.1
+	wait
+	cmp sent got >&3 2>&3 && echo "carried $(stat -c %s got)" >&3
+}
+sysctl -n net.mptcp.scheduler net.mptcp.available_schedulers >&3
+case $(grep -o "stage=.*" /proc/cmdline) in
+*upgrade) carry dpkg -i /root/newer.deb ;;
+*purge) carry apt-get -y purge mptcplab-schedulers-dkms ;;
+esac
+dkms status >&3
+sync
+systemctl --no-block reboot'
 
 # Process 1 of upstream's tests: SCRIPT MODULES.
 # shellcheck disable=SC2016 # expanded there
@@ -68,15 +95,28 @@ print(of_source(Source.chosen(Path(sys.argv[1]) if sys.argv[1] else None)).net)"
 from pathlib import Path
 choose_scheduler(Path(sys.argv[1]), sys.argv[2])" "$root/root/$scheduler/mptcp/mptcp_lib.sh" "$scheduler"
 	install -m 755 /dev/stdin "$root/root/tests.sh" <<<"$tests"
-	echo "$unit" >"$root/etc/systemd/system/say.service"
+	install -m 755 /dev/stdin "$root/root/started.sh" <<<"$started"
+	echo "$unit" >"$root/etc/systemd/system/started.service"
 	echo "net.mptcp.scheduler=$scheduler" >"$root/etc/sysctl.d/90-mptcp.conf"
 	cp "$package" "$root/root"
+	make_newer "$root/root/newer.deb"
 	echo "Installing the package for $release, for which DKMS builds the modules"
 	unshare --mount bash -euc "mount -t proc proc '$root/proc'
-		chroot '$root' bash -euc 'apt-get install -y /root/*.deb && systemctl enable say'" >"$out/install.log" 2>&1 ||
+		chroot '$root' bash -euc 'apt-get install -y /root/mptcplab-*.deb && systemctl enable started'" >"$out/install.log" 2>&1 ||
 		{ echo "The package could not be installed: see $out/install.log" >&2 && exit 1; }
 	truncate --size=3G "$place/disk"
 	mke2fs -q -t ext4 -d "$root" "$place/disk"
+}
+
+# The package with a higher version.
+make_newer() {
+	local version named new=$place/newer
+	version=$(dpkg-deb -f "$package" Version)
+	dpkg-deb -R "$package" "$new"
+	grep -rlF "$version" "$new" | xargs sed -i "s/${version//./\\.}/&.1/g"
+	named=$(find "$new" -depth -name "*$version*")
+	mv "$named" "$named.1"
+	dpkg-deb -b "$new" "$1" >/dev/null
 }
 
 # A boot with arguments, which adds to FILE what it sent.
@@ -93,11 +133,18 @@ boot() {
 
 # What is wrong with the two starts, and with the tests.
 judge() {
-	local lost file script modules
+	local lost file script modules stage
 	grep -aHE '\] (WARNING:|.*BUG:|.*Oops|rcu: INFO:|general protection|refcount_t:)' "$out"/*"-$release-$id.txt.console" || true
-	file=$out/restart-$release-$id.txt
-	[[ $(grep -cx "$scheduler" "$file") == 2 ]] || echo "the scheduler of sysctl.d is not there after each start"
-	[[ $(grep -c "default.* minrtt\|minrtt.* default" "$file") == 2 ]] || echo "modules are missing after a start"
+	for stage in "${stages[@]}"; do
+		file=$out/$stage-$release-$id.txt
+		[[ $(grep -cx "$scheduler" "$file") == 2 ]] || echo "$stage: the scheduler of sysctl.d is not there after two starts"
+		[[ $(grep -c "default.* minrtt\|minrtt.* default" "$file") == 2 ]] || echo "$stage: modules are missing after a start"
+		[[ $stage == upgrade ]] || continue
+		[[ $(grep -cx "carried 2097152" "$file") == 2 ]] || echo "upgrade: a connection did not carry all of its data"
+		grep -q "sockets use modules of the version before" "$file" || echo "upgrade: no word that it waits for a start"
+		grep -q "sockets use mptcp_$scheduler, which stays loaded" "$file" || echo "upgrade: no word that a module stays"
+		[[ $(grep -cx default "$file") == 2 ]] || echo "upgrade: schedulers are left after the removal"
+	done
 	for script in "${scripts[@]}"; do
 		for modules in none default "$scheduler"; do
 			file=$out/$script-$modules-$release-$id.txt
@@ -111,25 +158,28 @@ judge() {
 }
 passed() { sed -nE 's/^ok [0-9]+ (- )?//p' "$1" | grep -v '# SKIP' | sed 's/ *#.*//' | sort -u; }
 
-# perform NAME TIMES ARGUMENTS
+# perform NAME ARGUMENTS...: a boot with each of the arguments.
 perform() {
-	local file=$out/$1-$release-$id.txt number
+	local name=$1 file=$out/$1-$release-$id.txt each
 	[[ ! -e $file ]] || return 0
+	shift
 	make_disk
-	echo "$release: $1" >&2
+	echo "$release: $name" >&2
 	rm -f "$file.part"*
-	for ((number = 0; number < $2; number++)); do boot "$file.part" "$3"; done
+	for each; do boot "$file.part" "$each"; done
 	mv "$file.part.console" "$file.console"
 	mv "$file.part" "$file"
 }
 
-perform restart 2 ""
+for stage in "${stages[@]}"; do [[ $stage != restart ]] || perform restart "" ""; done
 for script in "${scripts[@]}"; do
 	for modules in none default "$scheduler"; do
 		# the kernel takes a word with a dot for a module's parameter, but behind --
-		perform "$script-$modules" 1 "init=/root/tests.sh -- $script $modules"
+		perform "$script-$modules" "init=/root/tests.sh -- $script $modules"
 	done
 done
+# the last one: it leaves a disk without the package
+for stage in "${stages[@]}"; do [[ $stage != upgrade ]] || perform upgrade stage=upgrade stage=purge ""; done
 wrong=$(judge)
 [[ -z $wrong ]] || { echo "$wrong" && status=1; }
 ((status)) || echo "$release: nothing is wrong"

@@ -48,8 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sweep-runs",
         type=int,
-        default=120,
-        help="how many runs the sweep has that is interrupted (default: 120)",
+        default=48,
+        help="how many runs the sweep has that is interrupted (default: 48)",
     )
     parser.addoption(
         "--all-pairs",

@@ -141,12 +141,12 @@ def test_what_is_kept_can_be_shown_and_asked(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("builds")
 def test_a_full_disk_stops_it_and_it_goes_on_with_more_room(tmp_path: Path) -> None:
     """On a file system with 1 MiB left, in a mount namespace of its own; then with 65 MiB."""
-    total = write_sweep(tmp_path / "sweep.toml", 80)
+    total = write_sweep(tmp_path / "sweep.toml", 48)
     mount = tmp_path / "small"
     mount.mkdir()
     command = program("sweep", tmp_path / "sweep.toml", "--jobs", 2, "--out", mount / "out")
     again = " ".join(command)
-    # a run keeps some 28 KiB, in five files of whole pages: 80 of them do not fit
+    # a run keeps some 28 KiB, in five files of whole pages: 48 of them do not fit
     inside = (
         f"mount -t tmpfs -o size=65m tmpfs {mount} && head -c 64M /dev/zero > {mount}/full &&"
         f" {again}; echo status $?;"

@@ -509,3 +509,15 @@ def test_many_connections_are_kept_and_found_again(tmp_path: Path) -> None:
     query = "SELECT count(*), min(connections_established) > 0 FROM runs"
     found = mptcplab("results", "query", "--csv", "-o", tmp_path, query).stdout
     assert found.split()[-1] == "6,True"
+
+
+def test_a_case_is_run_judged_and_shown_again(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = mptcplab("case", "run", "xp1484", "--repeat", "1", "--out", out)
+    # a single seed is no sample of anything
+    assert re.match(r"xp1484: .*: UNDECIDED\nprivate-octopus/picoquic#1484, ", ran.stdout)
+    assert mptcplab("case", "show", "xp1484", "--out", out).stdout == ran.stdout
+    listed = mptcplab("case", "list", "--out", out).stdout
+    assert re.findall(r"(?m)^(\w+) +undecided ", listed) == ["xp1484"]
+    mptcplab("case", "publish", tmp_path / "pages", "--out", out)
+    assert (tmp_path / "pages" / "xp1484.svg").exists()

@@ -41,7 +41,7 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
                             guest,
                             replace(runner, out=out),
                             parts=[PUBLISHED, *own.variants()],
-                            repeat=None,
+                            repeat=options["repeat"],
                         )
                     except RunCancelledError:
                         raise

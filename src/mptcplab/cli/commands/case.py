@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Public reports of trouble with MPTCP: run them again, see why and what helps."""
+"""Public reports of trouble with MPTCP, run again and judged."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def case_list(out: Path) -> None:
 
 @command.command("run")
 @_names
+@click.option("--repeat", type=click.IntRange(1, 10_000), help="Number of seeds.  [as in the file]")
 @options.listed_option(
     "--kernel",
     metavar="NAME,...",
@@ -65,7 +66,7 @@ def case_show(names: tuple[str, ...], out: Path) -> None:
 @click.argument("directory", type=options.DIRECTORY)
 @_out
 def case_publish(directory: Path, out: Path) -> None:
-    """Write an index, and a page with a picture for each case, into DIRECTORY."""
+    """Write an index, and a page for each case, into DIRECTORY."""
     from mptcplab.cli.actions import cases
 
     cases.publish(directory, out)

@@ -124,7 +124,7 @@ def test_a_statement_gives_the_verdict_and_a_remedy_is_apart(tmp_path: Path) -> 
     shown = pages.text(bad)
     assert "Reported: REPRODUCED: Less than 6 Mbit/s" in shown
     assert "Why: The second path is slow." in shown
-    assert "Remedy: REPRODUCED: `minrtt` fills both" in shown
+    assert "Remedy: HELPS: `minrtt` fills both" in shown
     # 10 and a bit, of each that is not default
     assert shown.count("10.0") >= len(scheduler.known()) - 1
 

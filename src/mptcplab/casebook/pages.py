@@ -20,11 +20,19 @@ from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.tables import Table
 from mptcplab.runs import store
 
-#: The words for a case with this verdict on its first statement.
-VERDICTS = {
+# The words for a statement of a report, and so for the case whose first one it is.
+_STATEMENTS = {
     Verdict.REPRODUCED: "reproduced",
     Verdict.DIRECTION: "reproduced in part",
     Verdict.CONTRADICTED: "not reproduced",
+    Verdict.INCONCLUSIVE: "undecided",
+    Verdict.NOT_TESTABLE: "undecided",
+}
+# The words for a remedy.
+_REMEDIES = {
+    Verdict.REPRODUCED: "helps",
+    Verdict.DIRECTION: "helps in part",
+    Verdict.CONTRADICTED: "does not help",
     Verdict.INCONCLUSIVE: "undecided",
     Verdict.NOT_TESTABLE: "undecided",
 }
@@ -45,7 +53,7 @@ class Told:
         if not isinstance(self.report, Reproducible):
             return CANNOT
         reported = self.judged(helps=False)
-        return VERDICTS[reported[0].verdict] if reported else NOT_RUN
+        return verdict(reported[0], helps=False) if reported else NOT_RUN
 
     @property
     def cannot(self) -> str:
@@ -65,6 +73,11 @@ class Told:
         return [each for each in self.found.judged if (each.claim.name in ours) == helps]
 
 
+def verdict(judged: Judged, *, helps: bool) -> str:
+    """The word for a statement, or for a remedy."""
+    return (_REMEDIES if helps else _STATEMENTS)[judged.verdict]
+
+
 def text(told: Told) -> str:
     """A case for a terminal."""
     own = told.report
@@ -77,7 +90,7 @@ def text(told: Told) -> str:
     lines += ["", *tables.columns(measured(told.found)), ""]
     for title, helps in (("Reported", False), ("Remedy", True)):
         for each in told.judged(helps=helps):
-            lines += [f"{title}: {wording.verdict(each).upper()}: {each.claim.says}"]
+            lines += [f"{title}: {verdict(each, helps=helps).upper()}: {each.claim.says}"]
             lines += [f"    {line}" for line in wording.evidence(each, "reported")]
             lines += [f"    {line}" for line in wording.reasons(each)]
             lines += [f"    Why: {why.because.says}" for why in each.because]
@@ -123,7 +136,7 @@ def publish(directory: Path, everything: Sequence[Told]) -> list[Path]:
 
 
 def _words() -> Iterator[str]:
-    yield from dict.fromkeys((*VERDICTS.values(), CANNOT, NOT_RUN))
+    yield from dict.fromkeys((*_STATEMENTS.values(), CANNOT, NOT_RUN))
 
 
 def _helps(told: Told) -> Iterator[str]:
@@ -141,6 +154,7 @@ def _rendered(template: str, **names: Any) -> str:
             link=reports.link,
             measured=measured,
             values=markdown_page.values,
+            verdict=verdict,
             wording=wording,
             **names,
         ).rstrip()

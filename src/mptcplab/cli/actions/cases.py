@@ -61,8 +61,10 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
 
 def listing(out: Path) -> None:
     """A line for each case."""
-    for told in _told(reports.names(), out):
-        click.echo(f"{told.name:<8}{told.verdict:<20}{told.report.title}")
+    names = reports.names()
+    width = max(map(len, names))
+    for told in _told(names, out):
+        click.echo(f"{told.name:<{width}}  {told.verdict:<18}  {told.report.title}")
 
 
 def show(names: Sequence[str], out: Path) -> None:

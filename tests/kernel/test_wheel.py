@@ -148,7 +148,13 @@ def test_the_wheel_is_small_and_has_the_same_programs(wheel: Path, unpacked: Pat
 def test_sources_patches_and_licences_come_along(wheel: Path, unpacked: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    for place in (resources.KERNEL, resources.GUEST, resources.DKMS, resources.EXPERIMENTS):
+    for place in (
+        resources.KERNEL,
+        resources.GUEST,
+        resources.DKMS,
+        resources.EXPERIMENTS,
+        resources.CASES,
+    ):
         for file in place.rglob("*"):
             if file.is_file():
                 assert f"mptcplab/data/{file.relative_to(ROOT)}" in names

@@ -72,7 +72,9 @@ def at(point: Mapping[str, Any], axes: Mapping[str, str]) -> str:
 
 
 def quantity(name: str, figure: ClaimFigure, outcome: ClaimOutcome) -> Quantity:
-    paper = with_unit(number(figure.paper), figure.unit)
+    paper = number(figure.paper)
+    if paper[-1:].isdigit():  # not "most of them"
+        paper = with_unit(paper, figure.unit)
     ours = "-"
     if name in outcome.ours:
         text = ranged(outcome.ours[name], outcome.intervals.get(name))

@@ -133,7 +133,8 @@ def test_pages_have_a_picture_and_the_index_every_case(tmp_path: Path) -> None:
     written(tmp_path, CASE)
     written(tmp_path, REPORT + 'cannot = "it needs a NAT."\n', "m2")
     unmodelled = Told("m2", reports.report("m2", tmp_path))
-    files = pages.publish(tmp_path / "docs", [told(tmp_path, 5.0), unmodelled])
+    waits = Told("m3", reports.report("m1", tmp_path))
+    files = pages.publish(tmp_path / "docs", [told(tmp_path, 5.0), unmodelled, waits])
     assert {file.name for file in files} == {"README.md", "m1.md", "m1.svg", "m2.md"}
     index = (tmp_path / "docs" / "README.md").read_text()
     assert (
@@ -141,6 +142,7 @@ def test_pages_have_a_picture_and_the_index_every_case(tmp_path: Path) -> None:
         in index
     )
     assert "| [m2](m2.md) | Two paths carry less than one | cannot be modelled |  |" in index
+    assert "| m3 | Two paths carry less than one | not run yet |  |" in index
     assert "It needs a NAT." in (tmp_path / "docs" / "m2.md").read_text()
     page = (tmp_path / "docs" / "m1.md").read_text()
     assert "someone/something/issues/1" in page

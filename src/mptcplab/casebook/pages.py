@@ -111,7 +111,12 @@ def page(told: Told) -> str:
 def index(everything: Sequence[Told]) -> str:
     """The index of all cases."""
     rows = tuple(
-        (f"[{told.name}]({told.name}.md)", told.report.title, told.verdict, "; ".join(_helps(told)))
+        (
+            told.name if told.verdict == NOT_RUN else f"[{told.name}]({told.name}.md)",
+            told.report.title,
+            told.verdict,
+            "; ".join(_helps(told)),
+        )
         for told in everything
     )
     head = ("case", "report", "verdict", "remedy")
@@ -120,11 +125,13 @@ def index(everything: Sequence[Told]) -> str:
 
 
 def publish(directory: Path, everything: Sequence[Told]) -> list[Path]:
-    """Write the index, and a page with a picture for each case; returns the files."""
+    """Write the index, and a page with a picture for each case that was run; returns the files."""
     found = [each.found.published.experiment for each in everything if each.found]
     styles = chart.styles(found)
     files: dict[str, bytes] = {"README.md": index(everything).encode()}
     for told in everything:
+        if told.verdict == NOT_RUN:
+            continue
         files[f"{told.name}.md"] = page(told).encode()
         if told.found is not None:
             content = chart.Content(told.found, styles)

@@ -150,7 +150,7 @@ def _helps(told: Told) -> Iterator[str]:
     """The remedies that work."""
     for each in told.judged(helps=True):
         if each.verdict is Verdict.REPRODUCED:
-            yield each.claim.says
+            yield each.claim.says.rstrip(".")
 
 
 def _rendered(template: str, **names: Any) -> str:

@@ -105,10 +105,8 @@ def beside(place: Path) -> Iterator[Path]:
         try:
             yield made
         finally:
-            # it may be at its place by now
-            if made.exists():
-                with contextlib.suppress(OSError):
-                    remove(made)
+            with contextlib.suppress(OSError):
+                remove(made)
 
 
 def put(directory: Path, place: Path) -> None:
@@ -153,6 +151,9 @@ def remove(directory: Path) -> None:
     try:
         shutil.rmtree(directory)
     except (OSError, RecursionError):
+        # it is at its place by now, or somebody else has removed it
+        if not os.path.lexists(directory):
+            return
         # chmod would follow it
         if directory.is_symlink():
             raise

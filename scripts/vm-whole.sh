@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The package in a whole Debian, in QEMU: the tree of setup.sh --vm gets the package, whose modules DKMS
-# builds, and becomes a disk. It starts twice, and must have the scheduler of sysctl.d each time. A newer
-# package is installed under a connection, and removed under another one; both must carry all bytes. Then
-# it runs upstream's tests: a subtest that passes without the modules must pass with them.
+# builds, and becomes a disk. It starts twice, and must have the scheduler of sysctl.d each time. Then it
+# runs upstream's tests: a subtest that passes without the modules must pass with them. At the end a newer
+# package is installed under a connection, and removed under another one; both must carry all bytes.
 #   vm-whole.sh SERIES OUT [restart | upgrade | SCRIPT...]
 # Needs root, who alone can copy a tree. What each boot sent is kept in OUT, and no boot that is kept is
 # repeated.
@@ -12,8 +12,8 @@ series=$1 out=$(realpath -m "$2")
 cd "$(dirname "$(readlink -f "$0")")/.."
 scripts=("${@:3}")
 ((${#scripts[@]})) || scripts=(mptcp_connect.sh simult_flows.sh mptcp_join.sh)
-stages=(restart upgrade)
-if [[ ${3-} == restart || ${3-} == upgrade ]]; then stages=("${3-}") scripts=(); fi
+stages="restart upgrade"
+if [[ ${3-} == restart || ${3-} == upgrade ]]; then stages=$3 scripts=(); fi
 cache=${XDG_CACHE_HOME-}
 [[ $cache == /* ]] || cache=${HOME-}/.cache
 cache+=/mptcplab
@@ -122,7 +122,7 @@ make_newer() {
 }
 
 # A boot with arguments, which adds to FILE what it sent. The time of the machine is that of its
-# instructions, as for `stock:` kernels: tests with limits of time pass or fail on a busy host, too.
+# instructions, as for `stock:` kernels: a busy host makes no test late.
 boot() {
 	local file=$1
 	timeout 3h setpriv --pdeathsig KILL qemu-system-x86_64 -accel tcg,tb-size=256 -icount shift=0,sleep=off,align=off \
@@ -139,7 +139,7 @@ boot() {
 judge() {
 	local lost file script modules stage
 	grep -aHE '\] (WARNING:|.*BUG:|.*Oops|rcu: INFO:|general protection|refcount_t:)' "$out"/*"-$release-$id.txt.console" || true
-	for stage in "${stages[@]}"; do
+	for stage in $stages; do
 		file=$out/$stage-$release-$id.txt
 		[[ $(grep -cx "$scheduler" "$file") == 2 ]] || echo "$stage: the scheduler of sysctl.d is not there after two starts"
 		[[ $(grep -c "default.* minrtt\|minrtt.* default" "$file") == 2 ]] || echo "$stage: modules are missing after a start"
@@ -175,7 +175,7 @@ perform() {
 	mv "$file.part" "$file"
 }
 
-for stage in "${stages[@]}"; do [[ $stage != restart ]] || perform restart "" ""; done
+[[ $stages != *restart* ]] || perform restart "" ""
 for script in "${scripts[@]}"; do
 	for modules in none default "$scheduler"; do
 		# the kernel takes a word with a dot for a module's parameter, but behind --
@@ -183,7 +183,7 @@ for script in "${scripts[@]}"; do
 	done
 done
 # the last one: it leaves a disk without the package
-for stage in "${stages[@]}"; do [[ $stage != upgrade ]] || perform upgrade stage=upgrade stage=purge ""; done
+[[ $stages != *upgrade* ]] || perform upgrade stage=upgrade stage=purge ""
 wrong=$(judge)
 [[ -z $wrong ]] || { echo "$wrong" && status=1; }
 ((status)) || echo "$release: nothing is wrong"

@@ -77,7 +77,7 @@ def test_wrong_names_are_refused_in_runs_and_papers(kernel: str, message: str) -
     with pytest.raises(InputError, match=message):
         request(kernel=kernel)
     with pytest.raises(InputError, match=message):
-        papers.builds(kernel, None)
+        papers._builds(kernel, None)
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mptcplab import marked
 from mptcplab.casebook import reports
 from mptcplab.casebook.reports import Report, Reproducible, Unmodelled
 from mptcplab.papers import chart, markdown_page, tables, wording
+from mptcplab.papers import publish as publishing
 from mptcplab.papers.claims import Judged, Verdict
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.papers.tables import Table
-from mptcplab.runs import store
 
 # The words for a statement of a report, and so for the case whose first one it is.
 _STATEMENTS = {
@@ -99,13 +98,21 @@ def text(told: Told) -> str:
 
 def measured(found: Reproduced) -> Table:
     """A row for each scheduler with the medians of all metrics."""
-    own = tables.overview(found, found.published.experiment.metric)
-    return Table("", own.head, own.rows)
+    return tables.overview(found, found.published.experiment.metric)
 
 
 def page(told: Told) -> str:
     """The page of a case."""
-    return _rendered("case.md.j2", told=told, own=told.report)
+    return _rendered(
+        "case.md.j2",
+        told=told,
+        own=told.report,
+        link=reports.link,
+        measured=measured,
+        values=markdown_page.values,
+        verdict=verdict,
+        wording=wording,
+    )
 
 
 def index(everything: Sequence[Told]) -> str:
@@ -128,18 +135,14 @@ def publish(directory: Path, everything: Sequence[Told]) -> list[Path]:
     """Write the index, and a page with a picture for each case that was run; returns the files."""
     found = [each.found.published.experiment for each in everything if each.found]
     styles = chart.styles(found)
-    files: dict[str, bytes] = {"README.md": index(everything).encode()}
+    files: dict[str, str | bytes] = {"README.md": index(everything)}
     for told in everything:
         if told.verdict == NOT_RUN:
             continue
-        files[f"{told.name}.md"] = page(told).encode()
+        files[f"{told.name}.md"] = page(told)
         if told.found is not None:
-            content = chart.Content(told.found, styles)
-            files[f"{told.name}.svg"] = chart.drawn(content, "svg")
-    store.make_directory(directory)
-    for name, content_of in files.items():
-        store.write(directory / name, content_of)
-    return [directory / name for name in files]
+            files[f"{told.name}.svg"] = chart.drawn(chart.Content(told.found, styles), "svg")
+    return [publishing.write(directory / name, content) for name, content in files.items()]
 
 
 def _words() -> Iterator[str]:
@@ -154,16 +157,4 @@ def _helps(told: Told) -> Iterator[str]:
 
 
 def _rendered(template: str, **names: Any) -> str:
-    return (
-        marked.rendered(
-            Path(__file__).with_name(template),
-            {"markdown": tables.markdown, "sentence": wording.sentence},
-            link=reports.link,
-            measured=measured,
-            values=markdown_page.values,
-            verdict=verdict,
-            wording=wording,
-            **names,
-        ).rstrip()
-        + "\n"
-    )
+    return markdown_page.rendered(template, Path(__file__).parent, **names)

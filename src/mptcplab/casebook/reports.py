@@ -8,26 +8,25 @@ and the claims that `helps` names are about what helps. docs/casebook.md has eve
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from mptcplab import resources
 from mptcplab.errors import InputError, Problem
 from mptcplab.formulas.space import Table, Text
-from mptcplab.mistakes import Mistakes, printable, suggestion
+from mptcplab.mistakes import Mistakes, printable
 from mptcplab.papers import catalogue
 from mptcplab.papers.catalogue import Chart, Claim, Experiment, Paper, Published
 from mptcplab.scenario import scheduler, toml_file
 
-#: Its chart and its runs vary this.
+# Its chart and its runs vary this.
 _SCHEDULER = "scheduler"
-#: The schedulers of the variants, unless a case has others.
+# The schedulers of the variants, unless a case has others.
 _FEW = ("default", "minrtt", "earliest")
-_THREAD = re.compile(r"[\w.-]+/[\w.-]+(?:#\d+)?")
+_Thread = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+(#\d+)?$")]
 
 
 class Statement(Claim):
@@ -44,8 +43,8 @@ class Report(Table):
     """
 
     title: Text
-    thread: str = Field(pattern=f"^{_THREAD.pattern}$")
-    also: list[str] = Field(default=[])
+    thread: _Thread
+    also: list[_Thread] = Field(default=[])
     date: str = Field(pattern=r"^20\d\d(-\d\d)?$")
     said: Text
     answer: Text
@@ -92,8 +91,7 @@ class Reproducible(Experiment, Report):
 
 def names(directory: Path = resources.CASES) -> list[str]:
     """All cases: n381 before n1234."""
-    found = (file.stem for file in directory.glob("*.toml"))
-    return sorted(found, key=lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(9), name))
+    return catalogue.by_number(file.stem for file in directory.glob("*.toml"))
 
 
 def chosen(wanted: Sequence[str], directory: Path = resources.CASES) -> list[str]:
@@ -101,15 +99,7 @@ def chosen(wanted: Sequence[str], directory: Path = resources.CASES) -> list[str
 
     Raises InputError with every unknown name.
     """
-    known = names(directory)
-    problems = []
-    for word in wanted:
-        if word not in ("all", *known):
-            hint = suggestion(word, [*known, "all"]) or "; mptcplab case list shows all"
-            problems.append(Problem("cases", "", word, f"no such case{hint}"))
-    if problems:
-        raise InputError(problems)
-    return known if "all" in wanted else list(dict.fromkeys(wanted))
+    return catalogue.selected(wanted, names(directory), ("cases", "case"), "mptcplab case list")
 
 
 def report(name: str, directory: Path = resources.CASES) -> Report:

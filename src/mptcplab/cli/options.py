@@ -249,6 +249,20 @@ cluster_options = _together(
         f"your own network.  [${choices.KEY_VARIABLE}, or Dask's configuration]",
     ),
 )
+#: What the runs of experiments share, of papers and of the casebook.
+experiment_options = _together(
+    click.option(
+        "--repeat", type=click.IntRange(1, 10_000), help="Number of seeds.  [as in the file]"
+    ),
+    listed_option(
+        "--kernel",
+        metavar="NAME,...",
+        text="Kernels by name, see mptcplab kernel list, or stock:PACKAGE.deb; the runs and "
+        "results of each are in OUT/kernels/NAME.  [the current one]",
+    ),
+    jobs_option,
+    cluster_options,
+)
 _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
     "path": click.option(
         "--path",

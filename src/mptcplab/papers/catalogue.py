@@ -362,7 +362,12 @@ def names(directory: Path = resources.EXPERIMENTS) -> list[str]:
         for file in directory.glob("*/*.toml")
         if file.name != PAPER
     )
-    return sorted(found, key=lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(9), name))
+    return by_number(found)
+
+
+def by_number(names: Iterable[str]) -> list[str]:
+    """Names in the order of the numbers in them."""
+    return sorted(names, key=lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(9), name))
 
 
 def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> list[str]:
@@ -370,15 +375,25 @@ def chosen(wanted: Sequence[str], directory: Path = resources.EXPERIMENTS) -> li
 
     Raises InputError with every unknown name.
     """
-    known = names(directory)
+    return selected(wanted, names(directory), ("papers", "experiment"), "mptcplab papers list")
+
+
+def selected(
+    wanted: Sequence[str], known: Sequence[str], kinds: tuple[str, str], listing: str
+) -> list[str]:
+    """Those of the known names that "all", a group before a slash, or a name selects; each once.
+
+    Raises InputError, about `kinds`, many and one, with every unknown name; `listing` shows all.
+    """
+    many, one = kinds
     found: list[str] = []
     problems = []
     for word in wanted:
         group = [name for name in known if word in ("all", name, name.split("/")[0])]
         if not group:
             words = [*known, *dict.fromkeys(name.split("/")[0] for name in known), "all"]
-            hint = suggestion(word, words) or "; mptcplab papers list shows all"
-            problems.append(Problem("papers", "", word, f"no such experiment{hint}"))
+            hint = suggestion(word, words) or f"; {listing} shows all"
+            problems.append(Problem(many, "", word, f"no such {one}{hint}"))
         found += group
     if problems:
         raise InputError(problems)

@@ -114,15 +114,15 @@ def page(sections: Sequence[Section]) -> str:
     )
 
 
-def rendered(template: str, **names: Any) -> str:
-    """A page made from one of the templates here."""
+def rendered(template: str, folder: Path = Path(__file__).parent, **names: Any) -> str:
+    """A page made from one of the templates in a folder, those here or a caller's."""
     filters = {
         "markdown": tables.markdown,
         "number": wording.number,
         "sentence": wording.sentence,
         "words": wording.counts,
     }
-    page = marked.rendered(Path(__file__).with_name(template), filters, HOW_TO=HOW_TO, **names)
+    page = marked.rendered(folder / template, filters, HOW_TO=HOW_TO, **names)
     return page.rstrip() + "\n"
 
 

@@ -87,7 +87,7 @@ def publish(
     files[f"{data.DATA}/{data.PROVENANCE}"] = data.provenance_json(every)
     files[summary.CLAIMS] = summary.claims_json(papers)
     files["README.md"] = summary.readme(papers)
-    return [_write(directory / name, content) for name, content in files.items() if content]
+    return [write(directory / name, content) for name, content in files.items() if content]
 
 
 def _tracks(published: Published, ran: Mapping[str, Ran], stored: Path) -> list[Track]:
@@ -100,7 +100,7 @@ def _tracks(published: Published, ran: Mapping[str, Ran], stored: Path) -> list[
     return data.parsed_series(stored.read_text("utf-8"), str(stored)) if stored.exists() else []
 
 
-def _write(file: Path, content: str | bytes) -> Path:
+def write(file: Path, content: str | bytes) -> Path:
     store.make_directory(file.parent)
     store.write(file, content.encode() if isinstance(content, str) else content)
     return file

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,49 +12,25 @@ import click
 from mptcplab.casebook import pages, reports
 from mptcplab.casebook.pages import Told
 from mptcplab.casebook.reports import Reproducible
-from mptcplab.cli.actions import common
-from mptcplab.cli.actions import papers as experiments
-from mptcplab.errors import MptcplabError, RunCancelledError
+from mptcplab.cli.actions import common, papers
 from mptcplab.papers import reproduce
 from mptcplab.papers.catalogue import PUBLISHED
 
 
 def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
     """Run cases with all of their variants; if one fails, the others go on."""
-    everything = [(name, reports.report(name)) for name in reports.chosen(names)]
-    kernels, guest = experiments.builds(options["kernel"], options["cluster"])
-    failed = False
-    with common.running(options, show=common.progress) as runner:
-        for kernel in kernels:
-            out = runner.out / "kernels" / kernel.name if kernel.name else runner.out
-            for name, own in everything:
-                told = Told(name, own)
-                if isinstance(own, Reproducible):
-                    if len(everything) > 1:
-                        common.say(f"{name}: {own.title}")
-                    try:
-                        found = reproduce.run(
-                            reports.experiment(name, own),
-                            kernel,
-                            guest,
-                            replace(runner, out=out),
-                            parts=[PUBLISHED, *own.variants()],
-                            repeat=options["repeat"],
-                        )
-                    except RunCancelledError:
-                        raise
-                    except MptcplabError as error:
-                        if len(everything) * len(kernels) == 1:
-                            raise
-                        common.say(f"{name}: {error!s}")
-                        failed = True
-                        continue
-                    told = replace(told, found=found)
-                if len(kernels) > 1:
-                    click.echo(f"kernel {kernel.name}:")
-                click.echo(pages.text(told) + "\n")
-    if failed:
-        sys.exit(MptcplabError.exit_status)
+    everything = {name: reports.report(name) for name in reports.chosen(names)}
+    able = {name: own for name, own in everything.items() if isinstance(own, Reproducible)}
+    for name, own in everything.items():
+        if name not in able:
+            click.echo(pages.text(Told(name, own)) + "\n")
+    if able:
+        papers.perform(
+            [reports.experiment(name, own) for name, own in able.items()],
+            {name: [PUBLISHED, *own.variants()] for name, own in able.items()},
+            options,
+            lambda found: pages.text(Told(found.published.name, able[found.published.name], found)),
+        )
 
 
 def listing(out: Path) -> None:
@@ -89,12 +63,10 @@ def _told(names: Sequence[str], out: Path) -> list[Told]:
         if isinstance(own, Reproducible):
             published = reports.experiment(name, own)
             ran = reproduce.read_parts(published, out)
-            current = {
-                part: each
-                for part, each in ran.items()
-                if reproduce.is_current(published, part, each)
-            }
-            if current.keys() >= {PUBLISHED, *own.variants()}:
-                found = reproduce.assembled(published, current)
+            if all(
+                part in ran and reproduce.is_current(published, part, ran[part])
+                for part in (PUBLISHED, *own.variants())
+            ):
+                found = reproduce.assembled(published, ran)
         told.append(Told(name, own, found))
     return told

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -29,10 +29,20 @@ from mptcplab.units import counted
 
 def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
     """Run experiments and judge the claims by them; if one fails, the others go on."""
-    cluster: str | None = options["cluster"]
     everything = [catalogue.load(name) for name in catalogue.chosen(names)]
-    parts = _parts(everything, options)
-    kernels, lab_guest = builds(options["kernel"], cluster)
+    perform(everything, _parts(everything, options), options, results.text)
+
+
+def perform(
+    everything: Sequence[Published],
+    parts: Mapping[str, Sequence[str]],
+    options: Mapping[str, Any],
+    text: Callable[[Reproduced], str],
+) -> None:
+    """Run these parts of experiments with each kernel, and show each result as its `text`; if one
+    fails, the others go on.
+    """
+    kernels, lab_guest = _builds(options["kernel"], options["cluster"])
     failed = False
     with common.running(options, show=common.progress) as runner:
         for published, lab_kernel in product(everything, kernels):
@@ -63,12 +73,12 @@ def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
                 continue
             if len(kernels) > 1:
                 click.echo(f"kernel {lab_kernel.name}:")
-            click.echo(results.text(found) + "\n")
+            click.echo(text(found) + "\n")
     if failed:
         sys.exit(MptcplabError.exit_status)
 
 
-def builds(names: str | None, cluster: str | None) -> tuple[list[KernelBuild], Guest]:
+def _builds(names: str | None, cluster: str | None) -> tuple[list[KernelBuild], Guest]:
     """The kernels to run experiments with, and the guest. Raises InputError for what cannot run
     them all.
     """

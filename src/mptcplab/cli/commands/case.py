@@ -31,15 +31,7 @@ def case_list(out: Path) -> None:
 
 @command.command("run")
 @_names
-@click.option("--repeat", type=click.IntRange(1, 10_000), help="Number of seeds.  [as in the file]")
-@options.listed_option(
-    "--kernel",
-    metavar="NAME,...",
-    text="Kernels by name, see mptcplab kernel list, or stock:PACKAGE.deb; the runs of each are in "
-    "OUT/kernels/NAME.  [the current one]",
-)
-@options.jobs_option
-@options.cluster_options
+@options.experiment_options
 @_out
 def case_run(names: tuple[str, ...], **options: Any) -> None:
     """Run cases with every scheduler, and judge the reports by them.

@@ -57,15 +57,7 @@ def papers_list() -> None:
 @_quick_option
 @_variants_option
 @_variant_option
-@click.option("--repeat", type=click.IntRange(1, 10_000), help="Number of seeds.  [as in the file]")
-@options.listed_option(
-    "--kernel",
-    metavar="NAME,...",
-    text="Kernels by name, see mptcplab kernel list, or stock:PACKAGE.deb; the runs and results of "
-    "each are in OUT/kernels/NAME.  [the current one]",
-)
-@options.jobs_option
-@options.cluster_options
+@options.experiment_options
 @_papers_out
 def papers_run(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments, and judge the papers' claims by them.

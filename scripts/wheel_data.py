@@ -12,7 +12,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-DATA = ("kernel", "guest", "dkms", "experiments", "cases")
+DATA = ("kernel", "guest", "dkms", "experiments", "cases", "docs/cases/verdicts.json")
 
 
 class WheelData(BuildHookInterface):

@@ -518,6 +518,6 @@ def test_a_case_is_run_judged_and_shown_again(tmp_path: Path) -> None:
     assert re.match(r"xp1484: .*: UNDECIDED\nprivate-octopus/picoquic#1484, ", ran.stdout)
     assert mptcplab("case", "show", "xp1484", "--out", out).stdout == ran.stdout
     listed = mptcplab("case", "list", "--out", out).stdout
-    assert re.findall(r"(?m)^(\w+) +undecided ", listed) == ["xp1484"]
+    assert "xp1484" in re.findall(r"(?m)^(\w+) +undecided ", listed)
     mptcplab("case", "publish", tmp_path / "pages", "--out", out)
     assert (tmp_path / "pages" / "xp1484.svg").exists()

@@ -116,7 +116,7 @@ def test_a_case_runs_every_scheduler_and_its_variants_a_few(tmp_path: Path) -> N
 def test_a_statement_gives_the_verdict_and_a_remedy_is_apart(tmp_path: Path) -> None:
     written(tmp_path, CASE)
     bad, good = told(tmp_path, 5.0), told(tmp_path, 9.9)
-    assert (bad.verdict, good.verdict) == ("reproduced", "not reproduced")
+    assert (bad.outcome.verdict, good.outcome.verdict) == ("reproduced", "not reproduced")
     for each in (bad, good):
         assert [judged.claim.name for judged in each.judged(helps=False)] == ["five"]
         (remedy,) = each.judged(helps=True)
@@ -135,7 +135,9 @@ def test_pages_have_a_picture_and_the_index_every_case(tmp_path: Path) -> None:
     unmodelled = Told("m2", reports.report("m2", tmp_path))
     waits = Told("m3", reports.report("m1", tmp_path))
     files = pages.publish(tmp_path / "docs", [told(tmp_path, 5.0), unmodelled, waits])
-    assert {file.name for file in files} == {"README.md", "m1.md", "m1.svg", "m2.md"}
+    assert {file.name for file in files} == {
+        *("README.md", "verdicts.json", "m1.md", "m1.svg", "m2.md")
+    }
     index = (tmp_path / "docs" / "README.md").read_text()
     assert (
         "| [m1](m1.md) | Two paths carry less than one | reproduced | `minrtt` fills both |"
@@ -143,6 +145,10 @@ def test_pages_have_a_picture_and_the_index_every_case(tmp_path: Path) -> None:
     )
     assert "| [m2](m2.md) | Two paths carry less than one | cannot be modelled |  |" in index
     assert "| m3 | Two paths carry less than one | not run yet |  |" in index
+    before = pages.outcomes(tmp_path / "docs")["m1"]
+    again = Told("m1", reports.report("m1", tmp_path), None, before)
+    pages.publish(tmp_path / "docs", [again, unmodelled, waits])
+    assert (tmp_path / "docs" / "README.md").read_text() == index
     assert "It needs a NAT." in (tmp_path / "docs" / "m2.md").read_text()
     page = (tmp_path / "docs" / "m1.md").read_text()
     assert "someone/something/issues/1" in page

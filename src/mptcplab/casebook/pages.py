@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The casebook as text and as pages: reported, measured, why, and what helps.
 
-The templates are case.md.j2 and index.md.j2.
+The templates are case.md.j2 and index.md.j2. The index is also verdicts.json, and a case without
+runs has the verdict that stands there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mptcplab import resources
 from mptcplab.casebook import reports
 from mptcplab.casebook.reports import Report, Reproducible, Unmodelled
 from mptcplab.papers import chart, markdown_page, tables, wording
@@ -37,22 +40,42 @@ _REMEDIES = {
 }
 CANNOT = "cannot be modelled"
 NOT_RUN = "not run yet"
+_VERDICTS = "verdicts.json"
+PUBLISHED = resources.DOCS / "cases"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdict of a case, and the remedies that work."""
+
+    verdict: str
+    remedies: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Told:
-    """A case with its name and its report; `found` is None if it has no current runs."""
+    """A case with its name and its report; `found` is None if it has no current runs.
+
+    `before` is then its published outcome.
+    """
 
     name: str
     report: Report
     found: Reproduced | None = None
+    before: Outcome = Outcome(NOT_RUN)
 
     @property
-    def verdict(self) -> str:
+    def outcome(self) -> Outcome:
         if not isinstance(self.report, Reproducible):
-            return CANNOT
-        reported = self.judged(helps=False)
-        return verdict(reported[0], helps=False) if reported else NOT_RUN
+            return Outcome(CANNOT)
+        if self.found is None:
+            return self.before
+        remedies = [
+            each.claim.says.rstrip(".")
+            for each in self.judged(helps=True)
+            if each.verdict is Verdict.REPRODUCED
+        ]
+        return Outcome(verdict(self.judged(helps=False)[0], helps=False), remedies)
 
     @property
     def cannot(self) -> str:
@@ -81,7 +104,7 @@ def text(told: Told) -> str:
     """A case for a terminal."""
     own = told.report
     threads = ", ".join((own.thread, *own.also))
-    lines = [f"{told.name}: {own.title}: {told.verdict.upper()}", f"{threads}, {own.date}"]
+    lines = [f"{told.name}: {own.title}: {told.outcome.verdict.upper()}", f"{threads}, {own.date}"]
     lines += ["", f"Said:     {own.said}", f"Answer:   {own.answer}"]
     if told.found is None:
         lines += [f"The lab cannot repeat it: {told.cannot}"] if told.cannot else []
@@ -119,15 +142,15 @@ def index(everything: Sequence[Told]) -> str:
     """The index of all cases."""
     rows = tuple(
         (
-            told.name if told.verdict == NOT_RUN else f"[{told.name}]({told.name}.md)",
+            told.name if told.outcome.verdict == NOT_RUN else f"[{told.name}]({told.name}.md)",
             told.report.title,
-            told.verdict,
-            "; ".join(_helps(told)),
+            told.outcome.verdict,
+            "; ".join(told.outcome.remedies),
         )
         for told in everything
     )
     head = ("case", "report", "verdict", "remedy")
-    counts = {word: [each.verdict for each in everything].count(word) for word in _words()}
+    counts = {word: [each.outcome.verdict for each in everything].count(word) for word in _words()}
     return _rendered("index.md.j2", table=Table("", head, rows), counts=counts)
 
 
@@ -135,9 +158,13 @@ def publish(directory: Path, everything: Sequence[Told]) -> list[Path]:
     """Write the index, and a page with a picture for each case that was run; returns the files."""
     found = [each.found.published.experiment for each in everything if each.found]
     styles = chart.styles(found)
-    files: dict[str, str | bytes] = {"README.md": index(everything)}
+    written = {told.name: asdict(told.outcome) for told in everything}
+    files: dict[str, str | bytes] = {
+        "README.md": index(everything),
+        _VERDICTS: json.dumps(written, indent=1) + "\n",
+    }
     for told in everything:
-        if told.verdict == NOT_RUN:
+        if isinstance(told.report, Reproducible) and told.found is None:
             continue
         files[f"{told.name}.md"] = page(told)
         if told.found is not None:
@@ -145,15 +172,15 @@ def publish(directory: Path, everything: Sequence[Told]) -> list[Path]:
     return [publishing.write(directory / name, content) for name, content in files.items()]
 
 
+def outcomes(directory: Path) -> Mapping[str, Outcome]:
+    """The outcomes that `publish` wrote into a directory, by the names of cases."""
+    file = directory / _VERDICTS
+    written = json.loads(file.read_text()) if file.is_file() else {}
+    return {name: Outcome(**each) for name, each in written.items()}
+
+
 def _words() -> Iterator[str]:
     yield from dict.fromkeys((*_STATEMENTS.values(), CANNOT, NOT_RUN))
-
-
-def _helps(told: Told) -> Iterator[str]:
-    """The remedies that work."""
-    for each in told.judged(helps=True):
-        if each.verdict is Verdict.REPRODUCED:
-            yield each.claim.says.rstrip(".")
 
 
 def _rendered(template: str, **names: Any) -> str:

@@ -38,26 +38,26 @@ def listing(out: Path) -> None:
     names = reports.names()
     width = max(map(len, names))
     for told in _told(names, out):
-        click.echo(f"{told.name:<{width}}  {told.verdict:<18}  {told.report.title}")
+        click.echo(f"{told.name:<{width}}  {told.outcome.verdict:<18}  {told.report.title}")
 
 
 def show(names: Sequence[str], out: Path) -> None:
     """The results of cases that were run before."""
     for told in _told(reports.chosen(names), out):
         click.echo(pages.text(told) + "\n")
-        if told.verdict == pages.NOT_RUN:
+        if told.found is None and not told.cannot:
             common.say(f"not run: mptcplab case run {told.name}")
 
 
 def publish(directory: Path, out: Path) -> None:
     """Write the pages of all cases."""
-    for file in pages.publish(directory, _told(reports.names(), out)):
+    for file in pages.publish(directory, _told(reports.names(), out, directory)):
         click.echo(f"written: {file}")
 
 
-def _told(names: Sequence[str], out: Path) -> list[Told]:
+def _told(names: Sequence[str], out: Path, published_in: Path = pages.PUBLISHED) -> list[Told]:
     """Cases with the results of their runs in `out`, as far as they are whole and current."""
-    told = []
+    told, before = [], pages.outcomes(published_in)
     for name in names:
         own, found = reports.report(name), None
         if isinstance(own, Reproducible):
@@ -68,5 +68,5 @@ def _told(names: Sequence[str], out: Path) -> list[Told]:
                 for part in (PUBLISHED, *own.variants())
             ):
                 found = reproduce.assembled(published, ran)
-        told.append(Told(name, own, found))
+        told.append(Told(name, own, found, before.get(name, pages.Outcome(pages.NOT_RUN))))
     return told

@@ -100,8 +100,9 @@ def pairs(count: int, seed: int) -> list[tuple[str, str]]:
     names = [
         name
         for name, preset in PRESETS.items()
-        if "down.rate" not in preset.ranges
+        if not preset.ranges
         and units.parse_rate(preset.path["down"]["rate"]) <= _RANGES["rate"].high * 1e6
+        and units.parse_fraction(preset.numbers()["up.loss"]) * 100 <= _RANGES["loss"].high
     ]
     of_presets = list(itertools.combinations(names, 2))
     random.Random(seed).shuffle(of_presets)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The traces of presets that vary: an hour of each, drawn once, in the CSV files of presets/.
+"""The traces of presets that vary: an hour or a period of each, in the CSV files of presets/.
 
 `python -m tests.preset_traces` writes them anew. Runs read the files, so that a path is the same
 whatever draws random numbers; `presets.toml` has the source of each number here.
@@ -14,6 +14,7 @@ from mptcplab.scenario.presets import FOLDER
 
 #: Both directions of a row; they change together.
 _HEADER = "time_s,up_mbit,down_mbit"
+_BURSTS_HEADER = "time_ms,rate_mbit"
 _HOUR_S = 3600
 _SEED = 1
 
@@ -37,6 +38,14 @@ def files() -> dict[str, str]:
         # that are the averages of `lte`.
         "lte-bloated.csv": _text(_HEADER, _shared(14.6, 56.6, others=4, step_s=5)),
         "wifi-busy.csv": _text(_HEADER, _shared(50, 50, others=8, step_s=1)),
+        # The last row of a CSV file lasts as long as the one before it.
+        "lte-throttled.csv": _text(
+            _HEADER, iter([(0, 7.6, 29.5), (10, 1, 1), ((10 + _HOUR_S) / 2, 1, 1)])
+        ),
+        "lte-swinging.csv": _text("time_s,delay_ms", _swinging()),
+        "lte-bursts-up.csv": _text(_BURSTS_HEADER, _bursts(7.6, on_ms=9, period_ms=18)),
+        "lte-bursts-down.csv": _text(_BURSTS_HEADER, _bursts(29.5, on_ms=6, period_ms=14)),
+        "wifi-bursts.csv": _text(_BURSTS_HEADER, _bursts(50, on_ms=1, period_ms=10)),
     }
 
 
@@ -88,6 +97,19 @@ def _shared(
         for number in sorted(range(others), key=lambda _: drawn.random()):
             yield at_s, up_mbit / (1 + number), down_mbit / (1 + number)
             at_s += step_s
+
+
+def _swinging() -> Iterator[tuple[float, ...]]:
+    """From 50 to 600 ms in 7.5 s, and back, in steps of 0.5 s."""
+    for step in range(30):
+        yield step / 2, 50 + 550 * min(step, 30 - step) / 15
+
+
+def _bursts(mean_mbit: float, *, on_ms: float, period_ms: float) -> Iterator[tuple[float, ...]]:
+    """Nothing passes but at the beginning of each period."""
+    yield 0, mean_mbit * period_ms / on_ms
+    yield on_ms, 0
+    yield (on_ms + period_ms) / 2, 0
 
 
 def _between(drawn: random.Random, ends: tuple[float, float]) -> float:

@@ -77,6 +77,7 @@ def test_default_and_plain_tcp_run_there(debian: KernelBuild, flags: dict[str, A
         ({"cc": "reno,lia:exact=on"}, "lia:exact=on: .* accepted is one of reno, cubic"),
         ({"cc": "bbr"}, "bbr: .* lacks it; accepted is one of reno, cubic"),
         ({"path": ["a:1mbit,1ms,drop=5"]}, "path.a.up.drop: .* by their numbers; use loss"),
+        ({"path": ["wifi-bursts"]}, "path.wifi-bursts.up.trace: .* above 0 never leave"),
         (
             {"path": PATHS, "workload": "bulk:connections=2"},
             ".* one connection; leave out connections",

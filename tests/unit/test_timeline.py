@@ -345,7 +345,10 @@ def test_a_very_small_rate_is_no_outage_and_an_outage_stays_one(two_steps: Path)
     ]
     # the trace has no rate from 2 s to 3 s
     path = (f"a:trace={two_steps}", "b:4mbit,40ms")
-    assert told("2s:a:change,rate=x1000", path=path, duration="3s") == [(2000, "a", (0, 10, 0))]
+    assert told("2s:a:change,rate=x1000", path=path, duration="3s") == [
+        (2000, "a", (0, 10, 0)),
+        (3000, "a", (20_000, 30, 0)),
+    ]
 
 
 def test_the_rates_of_a_path_over_time() -> None:
@@ -443,6 +446,8 @@ def test_a_path_changes_as_its_trace_does(two_steps: Path) -> None:
         (3000, "a", (20, 30, 0)),
         (7000, "a", (10, 10, 0)),
         (9000, "a", (0, 10, 0)),
+        # the run ends in an outage, which goes on to its end
+        (10_000, "a", (20, 30, 0)),
     ]
 
 

@@ -394,6 +394,32 @@ def test_a_rate_below_the_lowest_of_a_link_is_an_outage() -> None:
     assert rates(trace_steps.steps(played, duration_ns=2 * S)) == [(0, 0), (1000, 1)]
 
 
+def test_an_outage_at_the_end_is_played_to_its_own_end() -> None:
+    """What waits for the link then arrives. A permanent outage has no end."""
+    played = trace_of([MS, 8 * MS, MS], rate_bps=[MBIT, 0, 2 * MBIT])
+
+    def over(duration_ms: int, *, repeat: bool = True, resolution_ms: int = 1) -> list[Any]:
+        return rates(
+            trace_steps.steps(
+                played,
+                duration_ns=duration_ms * MS,
+                repeat=repeat,
+                resolution_ns=resolution_ms * MS,
+            )
+        )
+
+    assert over(1) == [(0, 1000)]
+    for duration_ms in (2, 9):
+        for repeat in (False, True):
+            assert over(duration_ms, repeat=repeat) == [(0, 1000), (1, 0), (9, 2000)]
+    assert over(10) == over(9)
+    assert over(11) == [*over(9), (10, 1000)]
+    gone = trace_of([MS, MS], rate_bps=[MBIT, 0])
+    for repeat, expected in ((False, [(0, 1000), (1, 0)]), (True, [(0, 1000), (1, 0), (2, 1000)])):
+        found = trace_steps.steps(gone, duration_ns=2 * MS, repeat=repeat, resolution_ns=MS)
+        assert rates(found) == expected
+
+
 def test_what_the_trace_does_not_say_stays_open() -> None:
     played = trace_of([S], delay_ns=[MS])
     assert trace_steps.steps(played, duration_ns=S) == [Step(0, None, MS, None)]
@@ -422,6 +448,9 @@ def test_every_step_carries_what_the_trace_would(
         played, duration_ns=end_ns, offset_ns=offset_ns, repeat=repeat, resolution_ns=resolution_ns
     )
     assert steps[0].at_ns == 0
+    later = [step.rate_bps for step in steps if step.at_ns >= end_ns]
+    steps = steps[: len(steps) - len(later)]
+    assert not later or (len(later) == 1 and later[0] and steps[-1].rate_bps == 0)
     ends = [step.at_ns for step in steps[1:]] + [end_ns]
     for step, until in zip(steps, ends, strict=True):
         until_trace = carried_by_trace(played, offset_ns + until, repeat)

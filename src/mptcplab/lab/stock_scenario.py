@@ -73,6 +73,9 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
                 if getattr(shape, key):
                     message = f"{what}, which cannot lose packets by their numbers; use loss"
                     yield Problem("--path", f"path.{link.name}.{direction}.{key}", "", message)
+            if any(rate_bps == 0 for _, rate_bps, *_ in shape.steps):
+                message = f"{what}, where packets that wait for a rate above 0 never leave"
+                yield Problem("--path", f"path.{link.name}.{direction}.trace", "", message)
 
 
 def _runs_there(choice: Choice, known: Collection[str]) -> bool:

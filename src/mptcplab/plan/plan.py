@@ -656,9 +656,11 @@ def _events(scenario: Scenario) -> Iterator[str]:
     for (name, direction), link in present.items():
         if link.cross_bps:
             yield f"at 0ns {_cross(*ends[name], direction, link)}"
+    # a link that sends in bursts goes to and fro between two states
+    known: dict[tuple[str, Direction, Shape, Shape], list[str]] = {}
     for instant in timeline.instants(scenario):
         end = ends.get(instant.path)
-        for command in _commands(spots[instant.path], end, instant, present):
+        for command in _commands(spots[instant.path], end, instant, present, known):
             yield f"at {units.format_time(instant.at_ns)} {command}"
 
 
@@ -667,8 +669,10 @@ def _commands(
     end: tuple[Pair, int] | None,
     instant: Instant,
     present: dict[tuple[str, Direction], Shape],
+    known: dict[tuple[str, Direction, Shape, Shape], list[str]],
 ) -> Iterator[str]:
-    """The commands of an instant; `present` holds the state of each direction and is updated.
+    """The commands of an instant; `present` holds the state of each direction and is updated, and
+    `known` the commands of changes that have occurred.
 
     `end` is the hosts of a path and its number among theirs, from 1; None for a link.
     """
@@ -677,11 +681,16 @@ def _commands(
             continue
         before = present[instant.path, direction]
         present[instant.path, direction] = link
-        # each netem command sets all values: an omitted one would be reset
-        own = qdiscs.shaping(spots, direction, before), qdiscs.shaping(spots, direction, link)
-        for old, new in zip(*own, strict=True):
-            if new != old and new.kind != "red":
-                yield new.command("change")
+        change = instant.path, direction, before, link
+        if change not in known:
+            # each netem command sets all values: an omitted one would be reset
+            own = qdiscs.shaping(spots, direction, before), qdiscs.shaping(spots, direction, link)
+            known[change] = [
+                new.command("change")
+                for old, new in zip(*own, strict=True)
+                if new != old and new.kind != "red"
+            ]
+        yield from known[change]
         if end and link.cross_bps != before.cross_bps:
             yield _cross(*end, direction, link)
     if end:

@@ -9,6 +9,7 @@ only at the end: later events continue from the values that were asked for.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -198,6 +199,7 @@ class _Asked:
     rate_bps: float
     delay_ns: float
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - a link that sends in bursts has two of them
     def possible(self) -> Shape:
         """The nearest possible direction: an outage stays one, jitter is at most the delay."""
         rate_bps = NO_RATE_BPS

@@ -70,18 +70,20 @@ def steps(
     holds for `resolution_ns` is played as it is. Shorter ones are played as their mean over
     `resolution_ns`, weighted by time, so that every step carries what the trace would (to half a
     bit per second). Neighbours differ, and only the last step may be shorter than `resolution_ns`.
+    From an outage at `duration_ns` they go on until the link carries something: what waits arrives.
     """
     played = _Played(trace, repeat)
     found: list[Step] = []
-    at_ns = 0
-    while at_ns < duration_ns:
+    at_ns, last_ns = 0, duration_ns + trace.length_ns
+    while at_ns < duration_ns or (found[-1].rate_bps == 0 and at_ns < last_ns):
         begin_ns = offset_ns + at_ns
         index, left_ns = played.piece(begin_ns)
         if left_ns is None or left_ns >= resolution_ns:
             step = played.step(at_ns, [series.values[index] for series in played.series])
-            span_ns = duration_ns if left_ns is None else left_ns
+            span_ns = last_ns if left_ns is None else left_ns
         else:
-            span_ns = min(resolution_ns, duration_ns - at_ns)
+            rest_ns = duration_ns - at_ns
+            span_ns = min(resolution_ns, rest_ns) if rest_ns > 0 else resolution_ns
             step = played.step(at_ns, played.means(begin_ns, span_ns))
         if not found or step[1:] != found[-1][1:]:
             found.append(step)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What mptcplab fit does."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from mptcplab import files as files_
+from mptcplab.cli.actions.analyze import reading
+from mptcplab.errors import InputError, Problem
+from mptcplab.fit import captures
+from mptcplab.fit.document import Fit, document, scenario, table
+from mptcplab.fit.estimates import PathFit
+from mptcplab.scenario import resolve
+
+
+def fit_files(files: Sequence[Path], names: Sequence[str], out: Path, *, as_json: bool) -> None:
+    """Fit a scenario, write it, and show it. Raises InputError for unusable files and names."""
+    # a file counts once
+    files = list(dict.fromkeys(file.resolve() for file in files))
+    with reading(files) as progress:
+        fit = Fit(", ".join(file.name for file in files), *captures.fit(files, progress))
+    _finish(replace(fit, paths=_named(fit.paths, names)), out, as_json=as_json)
+
+
+def _finish(fit: Fit, out: Path, *, as_json: bool) -> None:
+    text = scenario(fit)
+    # names may be wrong, and values beyond the lab's limits
+    resolve.from_table(tomllib.loads(text), "the fitted scenario", folder=Path())
+    files_.write(out, text.encode())
+    if as_json:
+        click.echo(json.dumps(document(fit, str(out)), indent=1))
+        return
+    Console().print(table(fit))
+    click.echo(f"scenario: {out}")
+    file = shlex.quote(str(out))
+    click.echo(f"next:     mptcplab run {file} --out fitted && mptcplab explain fitted --try")
+    click.echo(f"          mptcplab compare {file} --scheduler default,minrtt,blest")
+    click.echo(f"          mptcplab advise {file} --uncertain {','.join(fit.vary)}")
+
+
+def _named(paths: Sequence[PathFit], names: Sequence[str]) -> list[PathFit]:
+    """Paths with the names that their addresses were given."""
+    found = list(paths)
+    for text in names:
+        address, _, name = text.partition("=")
+        places = [i for i, path in enumerate(paths) if address in path.about.split(" to ")]
+        if len(places) != 1:
+            known = "; ".join(path.about for path in paths)
+            message = f"ADDRESS=NAME, of one path; the paths are {known}"
+            raise InputError([Problem("--name", "", text, message)])
+        found[places[0]] = replace(found[places[0]], name=name)
+    return found

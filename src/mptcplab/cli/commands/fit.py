@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fit a scenario to a capture.
+
+FILE is a capture of one transfer over Multipath TCP or TCP: with all paths, or one for each path.
+The result is a scenario file, with the interval and the source of each value.
+
+\b
+mptcplab fit client.pcapng --name 10.0.1.1=dsl --name 10.0.2.1=lte
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mptcplab.cli import options
+
+
+@click.command("fit", help=__doc__)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=options.FILE)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="ADDRESS=NAME",
+    help="The path with this address of the client or the server has this name. Repeatable.  "
+    "[path1, path2, ...]",
+)
+@click.option(
+    "--out",
+    "-o",
+    type=options.FILE,
+    default=Path("fitted.toml"),
+    show_default=True,
+    help="The scenario file; it replaces an existing one.",
+)
+@options.json_option
+def command(files: tuple[Path, ...], names: tuple[str, ...], out: Path, as_json: bool) -> None:
+    from mptcplab.cli.actions import fit
+
+    fit.fit_files(files, names, out, as_json=as_json)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mptcplab fit` as a person calls it, on captures of the lab: what it fits behaves alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import mptcplab
+
+#: 40 packets of 1514 bytes wait 16.1 ms at 30 Mbit/s, and 60 wait 60.6 ms at 12 Mbit/s: both more
+#: than half of the RTT, so cubic, which keeps 70 % of its window, keeps both links busy.
+PATHS = (
+    *("--path", "wifi:30mbit,10ms,queue=40,queue_discipline=droptail"),
+    *("--path", "lte:12mbit,25ms,queue=60,queue_discipline=droptail"),
+)
+
+
+def goodput_bps(out: Path) -> float:
+    (file,) = out.glob("runs/*/result.json")
+    found = json.loads(file.read_text())
+    return float(found["metrics"]["goodput_bps"])
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_fit_to_the_client_s_capture_has_the_goodput_of_the_run(
+    tmp_path: Path, direction: str
+) -> None:
+    how = ("--scheduler", "minrtt", "--direction", direction)
+    mptcplab("run", *PATHS, *how, "--size", "25MB", "--pcap", "--out", tmp_path / "first")
+    (capture,) = tmp_path.glob("first/runs/*/client.pcapng")
+    file = tmp_path / "fitted.toml"
+    named = ("--name", "10.0.1.1=wifi", "--name", "10.1.2.1=lte")
+    done = mptcplab("fit", capture, *named, "--out", file, "--json")
+    document = json.loads(done.stdout)
+    wifi, lte = document["paths"]
+    assert (wifi["name"], lte["name"]) == ("wifi", "lte")
+    assert document["transfer"]["direction"] == direction
+    # a probe of the window may add a few bytes
+    assert document["transfer"]["size_bytes"] == pytest.approx(25_000_000, abs=1500)
+    for path, rate_bps, delay_s, queue in ((wifi, 30e6, 0.01, 40), (lte, 12e6, 0.025, 60)):
+        values = path["values"]
+        # a receiver's timestamps have steps of 1 ms, in which a thousand steps of a block lose one
+        assert values["rate_bps"]["value"] == pytest.approx(rate_bps, rel=1e-3)
+        # each direction has up to 50 us for the hosts
+        assert delay_s <= values["delay_s"]["value"] <= delay_s + 60e-6
+        # the packet in transmission, and 1 ms of the timestamps: 2.5 packets of wifi
+        assert values["queue_packets"]["value"] == pytest.approx(queue, abs=4)
+        assert values[f"{direction}.loss"]["value"] == 0
+    # both links are busy but for the start: a different seed and 1 % of variation change less
+    mptcplab("run", file, "--scheduler", "minrtt", "--out", tmp_path / "again")
+    first = goodput_bps(tmp_path / "first")
+    assert goodput_bps(tmp_path / "again") == pytest.approx(first, rel=0.1)
+    assert document["transfer"]["goodput_bps"] == pytest.approx(first, rel=0.05)
+
+
+def test_the_answer_says_how_to_go_on_and_mistakes_write_nothing(tmp_path: Path) -> None:
+    mptcplab(
+        *("run", "--path", "a:10mbit,10ms", "--transport", "tcp", "--duration", "3s"),
+        *("--pcap", "--out", tmp_path / "first"),
+    )
+    (capture,) = tmp_path.glob("first/runs/*/server.pcapng")
+    out = tmp_path / "fitted.toml"
+    for arguments, text in (
+        ((), "Missing argument 'FILE...'"),
+        ((capture, "--name", "10.9.9.9=x"), "of one path; the paths are 10.0.1.1"),
+        ((capture, "--name", "10.0.1.1=a b"), "letters, digits"),
+        ((tmp_path / "missing",), "there is no such file"),
+    ):
+        assert text in mptcplab("fit", *arguments, "--out", out, status=2).stderr
+    assert not out.exists()
+    shown = mptcplab("fit", capture, "--name", "10.0.1.1=dsl", "--out", out).stdout
+    assert f"mptcplab advise {out} --uncertain 1%" in shown
+    mptcplab("run", out, "--plan")

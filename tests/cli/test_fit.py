@@ -64,7 +64,7 @@ def test_the_answer_says_how_to_go_on_and_mistakes_write_nothing(tmp_path: Path)
     (capture,) = tmp_path.glob("first/runs/*/server.pcapng")
     out = tmp_path / "fitted.toml"
     for arguments, text in (
-        ((), "Missing argument 'FILE...'"),
+        ((), "either a FILE is needed"),
         ((capture, "--name", "10.9.9.9=x"), "of one path; the paths are 10.0.1.1"),
         ((capture, "--name", "10.0.1.1=a b"), "letters, digits"),
         ((tmp_path / "missing",), "there is no such file"),
@@ -74,3 +74,19 @@ def test_the_answer_says_how_to_go_on_and_mistakes_write_nothing(tmp_path: Path)
     shown = mptcplab("fit", capture, "--name", "10.0.1.1=dsl", "--out", out).stdout
     assert f"mptcplab advise {out} --uncertain 1%" in shown
     mptcplab("run", out, "--plan")
+
+
+def test_speed_tests_and_ping_need_no_capture(tmp_path: Path) -> None:
+    answers = "".join(f"64 bytes: icmp_seq={n} ttl=57 time=30.{n % 2} ms\n" for n in range(9))
+    (tmp_path / "ping.txt").write_text(answers)
+    path = ("--path", "dsl:12mbit,14mbit,ping.txt")
+    done = mptcplab("fit", *path, cwd=tmp_path)
+    assert "--uncertain 1%,dsl.rate=8%" in done.stdout
+    plan = mptcplab(
+        "run", "fitted.toml", *("--vary", "0%", "--seed-delay", "0us", "--plan"), cwd=tmp_path
+    ).stdout
+    # 13 Mbit/s of data, with headers, to four digits; half of 30.0 ms
+    assert "rate 13590kbit delay 15ms" in plan
+    for wrong in (("--path", "a b:12mbit,ping.txt"), (*path, *path), (*path, "ping.txt")):
+        mptcplab("fit", *wrong, "--out", "wrong.toml", status=2, cwd=tmp_path)
+    assert not (tmp_path / "wrong.toml").exists()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Set
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.fit import captures, document, estimates
+from mptcplab.fit import captures, document, estimates, speed_tests
 from mptcplab.fit.document import Fit
 from mptcplab.fit.estimates import FULL_BYTES, Estimate, Passage, PathFit, Transfer
 from mptcplab.scenario.flags import Flags
@@ -239,3 +240,90 @@ def test_the_scenario_has_the_values_and_their_intervals(tmp_path: Path) -> None
     assert base.events[0].down.rate_bps == 5_000_000
     assert base.workload.direction == "down"
     assert base.workload.size_bytes == 10**6
+
+
+# --- speed tests and ping
+
+#: What ping -D printed in the lab on a path of 20 ms with a jitter of 2 ms, with other times.
+PING = """\
+PING server (10.1.1.1) 56(84) bytes of data.
+[1000000001.250778] 64 bytes from server (10.1.1.1): icmp_seq=1 ttl=63 time=40.0 ms
+[1000000001.452210] 64 bytes from server (10.1.1.1): icmp_seq=2 ttl=63 time=41.2 ms
+[1000000001.651508] 64 bytes from server (10.1.1.1): icmp_seq=3 ttl=63 time=38.8 ms
+[1000000001.853810] 64 bytes from server (10.1.1.1): icmp_seq=5 ttl=63 time=43.5 ms
+64 bytes from server (10.1.1.1): icmp_seq=6 ttl=63 time=36.5 ms
+
+--- server ping statistics ---
+6 packets transmitted, 5 received, 16.6667% packet loss, time 1006ms
+rtt min/avg/max/mdev = 36.500/40.000/43.500/2.332 ms
+"""
+
+
+def iperf(reverse: int, *rates_bps: float) -> str:
+    """As iperf3 --json prints it, as far as fit reads it."""
+    total = {"bits_per_second": sum(rates_bps) / len(rates_bps)}
+    test = {"protocol": "TCP", "reverse": reverse}
+    seconds = [{"sum": {"bits_per_second": rate, "omitted": False}} for rate in rates_bps]
+    end = {"streams": [], "sum_received": total}
+    return json.dumps({"start": {"test_start": test}, "intervals": seconds, "end": end})
+
+
+def test_speed_tests_and_pings_give_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ping.txt").write_text(PING)
+    Path("busy.txt").write_text(PING.replace("time=36.5", "time=70.0"))
+    Path("up.json").write_text(iperf(0, 24e6, 14.48e6, 14.48e6))
+    found = speed_tests.path("dsl:up.json,ping.txt,loaded=busy.txt").values
+    # 1448 bytes of data are 1514 on the link; the median of the seconds
+    assert found["rate"].value == pytest.approx(15.14e6)
+    assert (found["delay"].value, found["delay"].low) == pytest.approx((0.02, 0.01825))
+    # the quartiles are 38.8 and 41.2 ms
+    assert found["jitter"].value == pytest.approx(2.4e-3 / (4 - 8**0.5))
+    # five of six round trips: each direction passes the root of them
+    assert found["loss"].value == pytest.approx(1 - (5 / 6) ** 0.5)
+    # 70 ms are 30 above the idle ones, of 37.5 packets of 0.8 ms; 95 % of the way from the fourth
+    # to the fifth answer are 80 %
+    assert found["queue"].high == pytest.approx(37.5)
+    assert found["queue"].value == pytest.approx((3.5 + 0.8 * 26.5) / 0.8)
+    both = speed_tests.path("dsl:12mbit,14mbit,ping.txt").values
+    assert both["rate"].value == pytest.approx(13e6 * 1514 / 1448)
+    assert "queue" not in both
+
+
+def test_rates_of_both_directions_stay_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ping.txt").write_text(PING)
+    Path("up.json").write_text(iperf(0, 1.448e6))
+    Path("down.json").write_text(iperf(1, 14.48e6))
+    found = speed_tests.path("dsl:up.json,down.json,ping.txt").values
+    assert found["rate"].value == pytest.approx(15.14e6)
+    assert found["up.rate"].value == pytest.approx(1.514e6)
+    assert found["up.rate"].high is None
+    file = tmp_path / "fitted.toml"
+    file.write_text(document.scenario(Fit("tests", [PathFit("dsl", "", found)])))
+    (path,) = load_file(file, Flags()).base.paths
+    assert (path.up.rate_bps, path.down.rate_bps) == (1_514_000, 15_140_000)
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ("12mbit", "no delay"),
+        ("ping.txt", "no rate"),
+        ("12mbit,dead.txt", "no ping was answered"),
+        ("12mbit,missing.txt", "there is no such file"),
+        ("12mbit,text.txt", "neither JSON nor the output of ping"),
+        ("12mbps,ping.txt", "unknown unit 'mbps'"),
+    ],
+)
+def test_a_path_that_is_not_measured_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, items: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ping.txt").write_text(PING)
+    Path("dead.txt").write_text("4 packets transmitted, 0 received, 100% packet loss, time 3004ms")
+    Path("text.txt").write_text("no ping")
+    with pytest.raises(InputError, match=message):
+        speed_tests.path(f"dsl:{items}")

@@ -16,18 +16,25 @@ from rich.console import Console
 from mptcplab import files as files_
 from mptcplab.cli.actions.analyze import reading
 from mptcplab.errors import InputError, Problem
-from mptcplab.fit import captures
+from mptcplab.fit import captures, speed_tests
 from mptcplab.fit.document import Fit, document, scenario, table
 from mptcplab.fit.estimates import PathFit
 from mptcplab.scenario import resolve
 
 
-def fit_files(files: Sequence[Path], names: Sequence[str], out: Path, *, as_json: bool) -> None:
+def fit_files(
+    files: Sequence[Path], paths: Sequence[str], names: Sequence[str], out: Path, *, as_json: bool
+) -> None:
     """Fit a scenario, write it, and show it. Raises InputError for unusable files and names."""
-    # a file counts once
-    files = list(dict.fromkeys(file.resolve() for file in files))
-    with reading(files) as progress:
-        fit = Fit(", ".join(file.name for file in files), *captures.fit(files, progress))
+    if bool(files) == bool(paths) or (paths and names):
+        raise click.UsageError("either a FILE is needed, a capture, or --path for each path")
+    if paths:
+        fit = Fit("speed tests and ping", [speed_tests.path(each) for each in paths])
+    else:
+        # a file counts once
+        files = list(dict.fromkeys(file.resolve() for file in files))
+        with reading(files) as progress:
+            fit = Fit(", ".join(file.name for file in files), *captures.fit(files, progress))
     _finish(replace(fit, paths=_named(fit.paths, names)), out, as_json=as_json)
 
 

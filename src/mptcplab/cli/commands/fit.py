@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Fit a scenario to a capture.
+"""Fit a scenario to a capture, or to speed tests and ping.
 
 FILE is a capture of one transfer over Multipath TCP or TCP: with all paths, or one for each path.
 The result is a scenario file, with the interval and the source of each value.
 
 \b
 mptcplab fit client.pcapng --name 10.0.1.1=dsl --name 10.0.2.1=lte
+mptcplab fit --path dsl:12mbit,13mbit,ping.txt,loaded=busy.txt --path lte:iperf3.json,lte-ping.txt
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mptcplab.cli import options
 
 
 @click.command("fit", help=__doc__)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=options.FILE)
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=options.FILE)
 @click.option(
     "--name",
     "names",
@@ -26,6 +27,15 @@ from mptcplab.cli import options
     metavar="ADDRESS=NAME",
     help="The path with this address of the client or the server has this name. Repeatable.  "
     "[path1, path2, ...]",
+)
+@click.option(
+    "--path",
+    "-p",
+    "paths",
+    multiple=True,
+    metavar="NAME:ITEM,...",
+    help="A path without a capture; each ITEM is a rate of a speed test, its JSON, the output of "
+    "ping, or loaded=FILE, the output of ping during a speed test. Repeatable.",
 )
 @click.option(
     "--out",
@@ -36,7 +46,7 @@ from mptcplab.cli import options
     help="The scenario file; it replaces an existing one.",
 )
 @options.json_option
-def command(files: tuple[Path, ...], names: tuple[str, ...], out: Path, as_json: bool) -> None:
+def command(files: tuple[Path, ...], out: Path, as_json: bool, **given: tuple[str, ...]) -> None:
     from mptcplab.cli.actions import fit
 
-    fit.fit_files(files, names, out, as_json=as_json)
+    fit.fit_files(files, given["paths"], given["names"], out, as_json=as_json)

@@ -4,7 +4,8 @@
 The check runs random scenarios with captures, gives `fit` the client's capture alone, and runs the
 fitted scenario with the same scheduler: its estimates, and draws from their intervals. It also
 hides all paths but one: it fits the first one to its own router's capture, and compares TCP over
-the true and the fitted path. It fails (status 1) if the median deviation exceeds 10 %.
+the true and the fitted path. `--by` takes a log of ss, or iperf3 and ping, instead of captures. It
+fails (status 1) if the median deviation exceeds 10 %.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+import subprocess
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +25,22 @@ from checks import tables
 from checks.command_line import natural, parser_of, say
 from mptcplab import files, marked
 from mptcplab.errors import status_of
-from mptcplab.fit import captures
+from mptcplab.fit import captures, socket_logs, speed_tests
 from mptcplab.fit.document import Fit, scenario
 from mptcplab.scenario.limits import PACKET_BYTES
 
 #: The promised deviation of goodput.
 WITHIN = 0.1
 _MARK = "make fit-check"
-_OTHER_SEEDS = (2, 3)
+_SEEDS = (1, 2, 3)
 _DRAWS = range(1, 9)
 _DURATION = "30s"
+_SS = """iperf3 -c server -t 30 >&2 &
+while sleep 0.5; do date +%s.%N; ss -tin; done &
+sleep 30; kill $!; wait"""
+_SPEED = """ping -i 0.2 -c 60 server; echo CUT
+ping -i 0.2 -c 145 server >busy.txt & iperf3 -c server -t 30 REVERSE --json >test.json; wait
+cat busy.txt; echo CUT; cat test.json"""
 
 
 @dataclass(frozen=True)
@@ -64,8 +73,8 @@ class Checked:
     captured: float
     original: Sequence[float]
     fitted: Sequence[float]
-    drawn_bps: Sequence[float]
-    alone: tuple[float, float] | None
+    draws: Sequence[float] = ()
+    alone: tuple[float, float] | None = None
 
     @property
     def off(self) -> float:
@@ -102,32 +111,87 @@ def _path(name: str, source: random.Random) -> str:
     return f"{name}:{rate_mbps:.1f}mbit,{delay_ms:.1f}ms,{shape}"
 
 
-def check(drawn: Drawn, out: Path) -> Checked:
-    """Run, fit, and run again."""
+def check_capture(drawn: Drawn, out: Path) -> Checked:
+    """Run, fit to the client's capture, and run again."""
     first = lab.run(lab.request(**drawn.flags(pcap=True)), out=out)
-    client, captured_bps = _fitted(out / "client.toml", first.directory / "client.pcapng")
+    client, captured_bps = _of_capture(out / "client.toml", first.directory / "client.pcapng")
     alone = None
     if len(drawn.paths) > 1:
-        router, _ = _fitted(out / "router.toml", first.directory / "router-a.pcapng")
+        router, _ = _of_capture(out / "router.toml", first.directory / "router-a.pcapng")
         only = Drawn(drawn.paths[:1], "default", drawn.direction).flags(transport="tcp")
-        how = {"transport": "tcp", "duration": _DURATION, "warmup": "0s", "vary": ["0%"]}
-        fitted_only = lab.request(router, **how)
-        alone = (_goodput(lab.request(**only), out), _goodput(fitted_only, out))
-    again = [_goodput(lab.request(**drawn.flags(seed=seed)), out) for seed in _OTHER_SEEDS]
-    how = {"scheduler": drawn.scheduler}
-    fitted = [
-        _goodput(lab.request(client, **how, vary=["0%"], seed=seed), out)
-        for seed in (1, *_OTHER_SEEDS)
-    ]
-    draws = [_goodput(lab.request(client, **how, seed=seed), out) for seed in _DRAWS]
-    return Checked(drawn, captured_bps, [_figure(first), *again], fitted, draws, alone)
+        tcp = {"transport": "tcp", "duration": _DURATION, "warmup": "0s", "vary": ["0%"]}
+        alone = (_goodput(lab.request(**only), out), _goodput(lab.request(router, **tcp), out))
+    again = _repeated(out, **drawn.flags())
+    how: dict[str, Any] = {"source": client, "scheduler": drawn.scheduler}
+    draws = [_goodput(lab.request(**how, seed=seed), out) for seed in _DRAWS]
+    fitted = _repeated(out, **how, vary=["0%"])
+    return Checked(drawn, captured_bps, again, fitted, draws, alone)
 
 
-def _fitted(file: Path, capture: Path) -> tuple[Path, float]:
+def check_log(drawn: Drawn, out: Path) -> Checked:
+    """Run iperf3 beside ss, fit to the log, and run again. The client sends, as its log needs."""
+    drawn = replace(drawn, direction="up")
+    text = _program(
+        _SS, out, *(f"--path={each}" for each in drawn.paths), f"--scheduler={drawn.scheduler}"
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "ss.log").write_text(text)
+    paths, transfer, _ = socket_logs.fit(out / "ss.log", None)
+    file = _written(out / "ss.toml", Fit("ss.log", paths, transfer))
+    fitted = _repeated(out, source=file, scheduler=drawn.scheduler, vary=["0%"])
+    return Checked(drawn, transfer.goodput_bps, _repeated(out, **drawn.flags()), fitted)
+
+
+def check_speed(drawn: Drawn, out: Path) -> Checked:
+    """Measure each path alone by iperf3 and ping, fit, and run with all paths."""
+    reverse = "-R" if drawn.direction == "down" else ""
+    found = []
+    for each in drawn.paths:
+        place = out / each[0]
+        text = _program(
+            _SPEED.replace("REVERSE", reverse), place, f"--path={each}", "--transport=tcp"
+        )
+        for name, part in zip(
+            ("idle.txt", "busy.txt", "test.json"), text.split("CUT\n"), strict=True
+        ):
+            (place / name).write_text(
+                part.rpartition("}")[0] + "}" if name == "test.json" else part
+            )
+        items = f"{place}/test.json,{place}/idle.txt,loaded={place}/busy.txt"
+        found.append(speed_tests.path(f"{each[0]}:{items}"))
+    file = _written(out / "speed.toml", Fit("tests", found))
+    original = _repeated(out, **drawn.flags())
+    fitted = _repeated(out, source=file, **{**drawn.flags(vary=["0%"]), "path": ()})
+    return Checked(drawn, original[0], original, fitted)
+
+
+def _program(script: str, out: Path, *options: str) -> str:
+    """What a shell script at the client prints, with iperf3 at the server."""
+    call = [sys.executable, "-m", "mptcplab", "exec", *options, "--out", str(out)]
+    done = subprocess.run(
+        [*call, "--server", "iperf3 -s", "--", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def _of_capture(file: Path, capture: Path) -> tuple[Path, float]:
     """The scenario fitted to a capture, and the goodput of its transfer in bit/s."""
     paths, transfer, _ = captures.fit([capture])
-    files.write(file, scenario(Fit(capture.name, paths, transfer)).encode())
-    return file, transfer.goodput_bps
+    return _written(file, Fit(capture.name, paths, transfer)), transfer.goodput_bps
+
+
+def _written(file: Path, fit: Fit) -> Path:
+    files.write(file, scenario(fit).encode())
+    return file
+
+
+def _repeated(out: Path, **flags: Any) -> list[float]:
+    """The goodputs with each seed."""
+    return [_goodput(lab.request(**flags, seed=seed), out) for seed in _SEEDS]
 
 
 def _goodput(request: Any, out: Path) -> float:
@@ -144,14 +208,17 @@ def page(found: Sequence[Checked]) -> str:
     """What came out, as Markdown."""
     off = sorted(abs(each.off) for each in found)
     within = sum(each <= WITHIN for each in off)
-    around = sum(min(e.drawn_bps) <= e.captured <= max(e.drawn_bps) for e in found)
     alone = sorted(abs(b / a - 1) for a, b in (e.alone for e in found if e.alone))
     lines = [
         f"- Goodput of {within} of {len(found)} scenarios is within 10 % of the captured run; "
         f"median deviation {100 * statistics.median(off):.1f} %, largest {100 * off[-1]:.1f} %.",
-        f"- The range of {len(_DRAWS)} draws from the intervals has the captured goodput in "
-        f"{around} of {len(found)}.",
     ]
+    if drawn := [e for e in found if e.draws]:
+        around = sum(min(e.draws) <= e.captured <= max(e.draws) for e in drawn)
+        lines.append(
+            f"- The range of {len(_DRAWS)} draws from the intervals has the captured goodput in "
+            f"{around} of {len(drawn)}."
+        )
     if alone:
         good = sum(each <= WITHIN for each in alone)
         lines.append(
@@ -183,26 +250,29 @@ def page(found: Sequence[Checked]) -> str:
     return "\n".join([*lines, "", tables.markdown(head, rows)])
 
 
+_BY = {"capture": check_capture, "ss": check_log, "speed": check_speed}
+
+
 def _checked(arguments: argparse.Namespace) -> int:
     found = []
     for number, drawn in enumerate(draw(arguments.scenarios, arguments.seed), 1):
         out = arguments.out / f"{number}"
-        found.append(check(drawn, out))
+        found.append(_BY[arguments.by](drawn, out))
         # captures take hundreds of megabytes
-        # files.remove(out)
+        files.remove(out)
         say(f"[{number}/{arguments.scenarios}] {100 * found[-1].off:+.1f} %")
     text = page(found)
     print(text)
     if arguments.docs:
-        command = (
-            f'`make fit-check FIT_ARGS="--scenarios {len(found)} --seed {arguments.seed}"`:\n\n'
-        )
-        marked.replace(arguments.docs, {_MARK: command + text})
+        options = f"--by {arguments.by} --scenarios {len(found)} --seed {arguments.seed}"
+        command = f'`make fit-check FIT_ARGS="{options}"`:\n\n'
+        marked.replace(arguments.docs, {f"{_MARK} {arguments.by}": command + text})
     return 0 if statistics.median(abs(each.off) for each in found) <= WITHIN else 1
 
 
 def main() -> int:
     parser = parser_of("fit_check", __doc__)
+    parser.add_argument("--by", choices=[*_BY], default="capture", help="fit to this  [capture]")
     parser.add_argument("--scenarios", type=natural, default=24, help="their number  [24]")
     parser.add_argument("--seed", type=natural, default=1, help="of their random values  [1]")
     parser.add_argument("--docs", type=Path, help="put the result between the marks of this page")

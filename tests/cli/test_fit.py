@@ -76,6 +76,26 @@ def test_the_answer_says_how_to_go_on_and_mistakes_write_nothing(tmp_path: Path)
     mptcplab("run", out, "--plan")
 
 
+def test_a_log_of_ss_is_told_from_a_capture(tmp_path: Path) -> None:
+    socket = "ESTAB 0 0 10.0.1.1:40000 10.1.1.1:5201\n"
+    values = (
+        "cubic rtt:25.0/1 mss:1448 delivery_rate 9.564Mbps minrtt:20.0 bytes_acked:{} bytes_sent:{}"
+    )
+    log = tmp_path / "ss.log"
+    log.write_text("".join(f"{socket}\t{values.format(*[10**6 * n] * 2)}\n" for n in range(9)))
+    out = tmp_path / "fitted.toml"
+    refused = mptcplab("fit", log, "--out", out, status=2).stderr
+    assert "no times" in refused
+    assert "unit" in mptcplab("fit", log, "--interval", "1", "--out", out, status=2).stderr
+    mptcplab("fit", log, log.parent / "other.pcap", "--interval", "1s", "--out", out, status=2)
+    assert not out.exists()
+    mptcplab("fit", log, "--interval", "1s", "--name", "10.0.1.1=dsl", "--out", out)
+    # 9.564 Mbit/s of 1448 bytes are 10 of 1514; 8 s of a megabyte
+    assert 'rate = "10mbit"' in out.read_text()
+    assert "size = 8000000" in out.read_text()
+    mptcplab("run", out, "--plan")
+
+
 def test_speed_tests_and_ping_need_no_capture(tmp_path: Path) -> None:
     answers = "".join(f"64 bytes: icmp_seq={n} ttl=57 time=30.{n % 2} ms\n" for n in range(9))
     (tmp_path / "ping.txt").write_text(answers)

@@ -7,13 +7,14 @@ import json
 import struct
 from collections.abc import Set
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.fit import captures, document, estimates, speed_tests
+from mptcplab.fit import captures, document, estimates, socket_logs, speed_tests
 from mptcplab.fit.document import Fit
 from mptcplab.fit.estimates import FULL_BYTES, Estimate, Passage, PathFit, Transfer
 from mptcplab.scenario.flags import Flags
@@ -327,3 +328,89 @@ def test_a_path_that_is_not_measured_is_refused(
     Path("text.txt").write_text("no ping")
     with pytest.raises(InputError, match=message):
         speed_tests.path(f"dsl:{items}")
+
+
+# --- logs of ss
+
+#: What ss -tin printed in the lab, of two subflows and of a control connection of iperf3; numbers
+#: that change are in braces.
+SS = """\
+State Recv-Q Send-Q Local Address:Port  Peer Address:PortProcess
+ESTAB 0      136704      10.0.1.1:47896     10.1.1.1:5201
+\t cubic wscale:7,7 rto:224 rtt:{rtt}/0.134 mss:1448 pmtu:1500 rcvmss:536 advmss:1448 cwnd:96 \
+ssthresh:90 bytes_sent:{sent} bytes_retrans:{retrans} bytes_acked:{acked} segs_out:1474 \
+segs_in:1200 data_segs_out:1471 send 47528165bps lastrcv:420 pacing_rate 57033488bps \
+delivery_rate {rate}bps delivered:1371 busy:416ms unacked:96 retrans:0/5 rcv_space:14480 \
+rcv_ssthresh:64088 minrtt:20.066 snd_wnd:3145728 tcp-ulp-mptcp flags:Mmec \
+token:0000(id:0)/bf0df2eb(id:0) seq:e95c133efb2d0767 sfseq:1 ssnoff:3ce27da7 maplen:0
+ESTAB 0      56960       10.0.2.1:52827     10.1.2.1:5201
+\t cubic wscale:7,7 rto:288 rtt:80.092/1.866 mss:1448 pmtu:1500 rcvmss:536 advmss:1448 cwnd:40 \
+bytes_sent:{sent} bytes_acked:{acked} segs_out:72 segs_in:32 data_segs_out:70 send 5465956bps \
+lastsnd:64 lastrcv:316 lastack:64 pacing_rate 10931840bps delivery_rate 14480Kbps delivered:31 \
+busy:236ms unacked:40 rcv_space:14480 rcv_ssthresh:64088 minrtt:80.092 snd_wnd:2366512 \
+tcp-ulp-mptcp flags:Jjec token:f70f7f2b(id:2)/bf0df2eb(id:1) seq:e95c133efb2d0767 sfseq:0 \
+ssnoff:cd394211 maplen:0
+ESTAB 0      0           10.0.1.1:47888     10.1.1.1:5201
+\t cubic wscale:7,7 rto:224 rtt:20.074/5.659 ato:40 mss:1448 pmtu:1500 rcvmss:536 advmss:1448 \
+cwnd:10 bytes_sent:165 bytes_acked:166 bytes_received:4 segs_out:10 segs_in:8 data_segs_out:3 \
+data_segs_in:4 send 5770649bps lastsnd:460 lastrcv:396 lastack:396 pacing_rate 11541080bps \
+delivery_rate 1151776bps delivered:4 busy:40ms rcv_space:14480 rcv_ssthresh:64088 \
+minrtt:20.066 snd_wnd:64128 tcp-ulp-mptcp flags:Mmec token:0000(id:0)/f31313fd(id:0) \
+seq:862eae98f5feba96 sfseq:4 ssnoff:59eb6ac maplen:1
+"""
+
+
+def ss_log(*, times: bool = True, count: int = 20, iso: bool = False, lost: int = 0) -> str:
+    """Outputs each half second, in which 1000 packets leave each subflow."""
+    found = []
+    for n in range(count):
+        if times:
+            at = 1_000_000_001 + n / 2
+            found.append(datetime.fromtimestamp(at, UTC).isoformat() if iso else f"{at:.9f}")
+        sent = 1448 * 1000 * n
+        how = {"sent": sent, "acked": sent - 1448 * lost * n, "retrans": 1448 * lost * n}
+        found.append(SS.format(rtt=24.066, rate=47_820_424, **how))
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("how", "interval_s"), [({}, None), ({"iso": True}, None), ({"times": False}, 0.5)]
+)
+def test_a_log_of_ss_gives_the_paths_of_the_largest_connection(
+    tmp_path: Path, how: dict[str, bool], interval_s: float | None
+) -> None:
+    file = tmp_path / "ss.log"
+    file.write_text(ss_log(lost=10, **how))
+    assert socket_logs.is_log(file)
+    (wifi, lte), whole, _ = socket_logs.fit(file, interval_s)
+    assert (wifi.about, lte.about) == ("10.0.1.1 to 10.1.1.1", "10.0.2.1 to 10.1.2.1")
+    # 1448 bytes of data are 1514 on the link
+    rate_bps = 47_820_424 * 1514 / 1448
+    assert wifi.values["rate"].value == pytest.approx(rate_bps)
+    # nothing waits
+    assert lte.values["rate"].value == pytest.approx(15.14e6)
+    assert lte.values["rate"].high is None
+    # less two packets of 80 bytes, as in a handshake
+    assert wifi.values["delay"].value == pytest.approx((20.066e-3 - 8 * 160 / rate_bps) / 2)
+    # 10 of 1000 packets are sent again, at all times alike: the queue of 4 ms was never full
+    assert wifi.values["up.loss"].value == pytest.approx(0.01)
+    assert wifi.values["queue"].low == pytest.approx(4e-3 * rate_bps / 8 / 1514)
+    assert wifi.values["queue"].value == pytest.approx(20.066e-3 * rate_bps / 8 / 1514)
+    # of both subflows, in 19 intervals
+    assert whole.size_bytes == 2 * 19 * 990 * 1448
+    assert whole.direction == "up"
+    assert whole.lasts_s == pytest.approx(9.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (ss_log(times=False), "no times: put the output of date"),
+        (ss_log(count=4), "no subflow that carries data in 5 outputs"),
+        ("State Recv-Q\nESTAB 0 0 10.0.1.1:22 10.1.1.1:40000\n", "no subflow"),
+    ],
+)
+def test_a_log_without_a_transfer_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "ss.log").write_text(text)
+    with pytest.raises(InputError, match=message):
+        socket_logs.fit(tmp_path / "ss.log", None)

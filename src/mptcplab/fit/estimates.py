@@ -23,8 +23,8 @@ FULL_BYTES = 1514
 
 # The shortest block, and the most blocks: a rate needs some packets in each.
 _BLOCK_S, _MOST_BLOCKS, _BLOCK_PACKETS = 0.2, 300, 10
-# A packet waited for others if it was this many transmission times late.
-_WAITED_PACKETS = 1.5
+#: A packet waited for others if it was this many transmission times late.
+WAITED_PACKETS = 1.5
 # A change of the rate, and its shortest length in blocks.
 _CHANGE, _CHANGE_BLOCKS = 0.2, 3
 # The queue was nearly full if packets waited at least this part of the longest wait.
@@ -135,13 +135,13 @@ def rates(passed: Passage) -> list[tuple[float, Estimate]]:
         if not len(values):
             break
         rate_bps = float(np.median(values))
-        waited_s = passed.accuracy_s + _WAITED_PACKETS * 8 * FULL_BYTES / rate_bps
+        waited_s = passed.accuracy_s + WAITED_PACKETS * 8 * FULL_BYTES / rate_bps
     if not len(values):
         _, values = _blocks(passed, length_s, np.ones(len(passed.step_s), np.bool_))
         most = float(values.max()) if len(values) else 8 * passed.step_bytes.sum() / length_s
         return [(0.0, Estimate(most, most, None, "fastest block: the link was never busy"))]
-    cuts = [*_beginnings(np.log(values)), len(values)]
     source = f"while packets waited: {counted(len(values), 'block')} of {length_s:.2g} s"
+    cuts = [*_beginnings(np.log(values)), len(values)]
     return [
         (float(at_s[a]) if a else 0.0, of_samples(values[a:b].tolist(), source))
         for a, b in itertools.pairwise(cuts)

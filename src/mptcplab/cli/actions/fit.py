@@ -16,26 +16,45 @@ from rich.console import Console
 from mptcplab import files as files_
 from mptcplab.cli.actions.analyze import reading
 from mptcplab.errors import InputError, Problem
-from mptcplab.fit import captures, speed_tests
+from mptcplab.fit import captures, socket_logs, speed_tests
 from mptcplab.fit.document import Fit, document, scenario, table
 from mptcplab.fit.estimates import PathFit
 from mptcplab.scenario import resolve
+from mptcplab.units import NS_PER_S, TIME
 
 
-def fit_files(
-    files: Sequence[Path], paths: Sequence[str], names: Sequence[str], out: Path, *, as_json: bool
+def fit(
+    files: Sequence[Path],
+    paths: Sequence[str],
+    names: Sequence[str],
+    interval: str | None,
+    out: Path,
+    *,
+    as_json: bool,
 ) -> None:
     """Fit a scenario, write it, and show it. Raises InputError for unusable files and names."""
     if bool(files) == bool(paths) or (paths and names):
-        raise click.UsageError("either a FILE is needed, a capture, or --path for each path")
+        raise click.UsageError("either a FILE is needed, a capture or a log of ss, or --path")
+    # a file counts once
+    files = list(dict.fromkeys(file.resolve() for file in files))
+    of = ", ".join(file.name for file in files) or "speed tests and ping"
     if paths:
-        fit = Fit("speed tests and ping", [speed_tests.path(each) for each in paths])
+        made = Fit(of, [speed_tests.path(each) for each in paths])
+    elif logs := [file for file in files if socket_logs.is_log(file)]:
+        if len(files) > 1:
+            raise click.UsageError(f"{logs[0].name} is a log of ss, which is fitted on its own")
+        made = Fit(of, *socket_logs.fit(logs[0], _seconds(interval)))
     else:
-        # a file counts once
-        files = list(dict.fromkeys(file.resolve() for file in files))
         with reading(files) as progress:
-            fit = Fit(", ".join(file.name for file in files), *captures.fit(files, progress))
-    _finish(replace(fit, paths=_named(fit.paths, names)), out, as_json=as_json)
+            made = Fit(of, *captures.fit(files, progress))
+    _finish(replace(made, paths=_named(made.paths, names)), out, as_json=as_json)
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return None if text is None else TIME.parse(text) / NS_PER_S
+    except ValueError as error:
+        raise InputError([Problem("--interval", "", text or "", str(error))]) from None
 
 
 def _finish(fit: Fit, out: Path, *, as_json: bool) -> None:

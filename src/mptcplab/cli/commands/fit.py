@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Fit a scenario to a capture, or to speed tests and ping.
+"""Fit a scenario to a capture, to a log of ss, or to speed tests and ping.
 
 FILE is a capture of one transfer over Multipath TCP or TCP: with all paths, or one for each path.
-The result is a scenario file, with the interval and the source of each value.
+It may also be a log of ss -tin, repeated during the transfer. The result is a scenario file, with
+the interval and the source of each value.
 
 \b
 mptcplab fit client.pcapng --name 10.0.1.1=dsl --name 10.0.2.1=lte
@@ -12,6 +13,7 @@ mptcplab fit --path dsl:12mbit,13mbit,ping.txt,loaded=busy.txt --path lte:iperf3
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -38,6 +40,11 @@ from mptcplab.cli import options
     "ping, or loaded=FILE, the output of ping during a speed test. Repeatable.",
 )
 @click.option(
+    "--interval",
+    metavar="TIME",
+    help="Time between two outputs of ss, e.g. 1s.  [lines with times, as from date +%s.%N]",
+)
+@click.option(
     "--out",
     "-o",
     type=options.FILE,
@@ -46,7 +53,7 @@ from mptcplab.cli import options
     help="The scenario file; it replaces an existing one.",
 )
 @options.json_option
-def command(files: tuple[Path, ...], out: Path, as_json: bool, **given: tuple[str, ...]) -> None:
+def command(out: Path, as_json: bool, **given: Any) -> None:
     from mptcplab.cli.actions import fit
 
-    fit.fit_files(files, given["paths"], given["names"], out, as_json=as_json)
+    fit.fit(**given, out=out, as_json=as_json)

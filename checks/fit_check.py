@@ -185,7 +185,8 @@ def _of_capture(file: Path, capture: Path) -> tuple[Path, float]:
 
 
 def _written(file: Path, fit: Fit) -> Path:
-    files.write(file, scenario(fit).encode())
+    for each, text in scenario(fit, file).items():
+        files.write(each, text.encode())
     return file
 
 

@@ -229,7 +229,7 @@ def test_the_scenario_has_the_values_and_their_intervals(tmp_path: Path) -> None
     # 1 of 20 Mbit/s, 20.4 of 80.4 packets, 0.2 of 0.5 %; at least 1 %
     assert fit.vary == ["1%", "dsl.rate=5%", "dsl.loss=40%", "dsl.queue=26%"]
     file = tmp_path / "fitted.toml"
-    file.write_text(document.scenario(fit))
+    file.write_text(document.scenario(fit, file)[file])
     base = load_file(file, Flags()).base
     (path,) = base.paths
     assert (path.down.rate_bps, path.up.rate_bps) == (20_000_000, 20_000_000)
@@ -241,6 +241,20 @@ def test_the_scenario_has_the_values_and_their_intervals(tmp_path: Path) -> None
     assert base.events[0].down.rate_bps == 5_000_000
     assert base.workload.direction == "down"
     assert base.workload.size_bytes == 10**6
+
+
+def test_many_changes_become_a_trace(tmp_path: Path) -> None:
+    values = {key: Estimate(v, v, v, "") for key, v in (("rate", 10e6), ("delay", 0.01))}
+    changes = [(float(at), Estimate(at * 1e6, 0, 0, "")) for at in range(1, 6)]
+    fit = Fit("x", [PathFit("lte", "", values, changes)], Transfer("down", 10**6, 9))
+    for file, text in document.scenario(fit, tmp_path / "fitted.toml").items():
+        file.write_text(text)
+    base = load_file(tmp_path / "fitted.toml", Flags()).base
+    assert base.events == ()
+    steps = [(at_ns // 10**9, rate_bps) for at_ns, rate_bps, *_ in base.paths[0].down.steps]
+    assert base.paths[0].down.rate_bps == 10_000_000
+    assert steps == [(at, at * 10**6) for at in range(1, 6)]
+    assert base.paths[0].up.steps == ()
 
 
 # --- speed tests and ping
@@ -303,7 +317,7 @@ def test_rates_of_both_directions_stay_apart(
     assert found["up.rate"].value == pytest.approx(1.514e6)
     assert found["up.rate"].high is None
     file = tmp_path / "fitted.toml"
-    file.write_text(document.scenario(Fit("tests", [PathFit("dsl", "", found)])))
+    file.write_text(document.scenario(Fit("tests", [PathFit("dsl", "", found)]), file)[file])
     (path,) = load_file(file, Flags()).base.paths
     assert (path.up.rate_bps, path.down.rate_bps) == (1_514_000, 15_140_000)
 

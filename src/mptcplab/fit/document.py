@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group
@@ -20,6 +21,8 @@ from mptcplab.units import RATE, TIME, format_fraction
 
 # Nobody knows a link better than its model fits it.
 _LEAST_VARY = 0.01
+# More changes of a path become a trace.
+_MOST_EVENTS = 4
 # Of each key: the shown unit, its size, and the ending of the key in the document.
 _UNITS = {
     "rate": ("Mbit/s", 1e6, "_bps"),
@@ -62,12 +65,25 @@ def _part(estimate: Estimate) -> float:
     return min(math.ceil(100 * far - 1e-9) / 100, MOST)
 
 
-def scenario(fit: Fit) -> str:
-    """The scenario file: each value with its interval and its source."""
-    return "\n".join(_lines(fit)) + "\n"
+def scenario(fit: Fit, file: Path) -> dict[Path, str]:
+    """The scenario file, each value with its interval and its source, and the traces beside it."""
+    texts = {
+        _trace(file, path): "time_s,rate_mbit\n"
+        + "".join(
+            f"{at:.3f},{e.value / 1e6:.6f}\n"
+            for at, e in [(0.0, path.values["rate"]), *path.changes]
+        )
+        for path in fit.paths
+        if len(path.changes) > _MOST_EVENTS
+    }
+    return {**texts, file: "\n".join(_lines(fit, file)) + "\n"}
 
 
-def _lines(fit: Fit) -> Iterator[str]:
+def _trace(file: Path, path: PathFit) -> Path:
+    return file.with_name(f"{file.stem}-{path.name}.csv")
+
+
+def _lines(fit: Fit, file: Path) -> Iterator[str]:
     yield f"# Fitted to {fit.of} by mptcplab fit; docs/fit.md has the arithmetic."
     yield from (f"# {note}" for note in _notes(fit))
     yield "# Behind each value: its 95 % interval, and its source."
@@ -85,13 +101,13 @@ def _lines(fit: Fit) -> Iterator[str]:
         yield from tables.pop("")
         for table, lines in tables.items():
             yield from ("", f"[path.{table}]", *lines)
+        if fit.transfer and len(path.changes) > _MOST_EVENTS:
+            yield from ("", f"[path.{fit.transfer.direction}.trace]    # of the rate")
+            yield from (f"file = {json.dumps(_trace(file, path).name)}", "repeat = false")
+            continue
         for at_s, estimate in path.changes:
-            yield from (
-                "",
-                "[[event]]",
-                f'at = "{round(at_s * 1000)}ms"',
-                f"path = {json.dumps(path.name)}",
-            )
+            at = f"{round(at_s * 1000)}ms"
+            yield from ("", "[[event]]", f'at = "{at}"', f"path = {json.dumps(path.name)}")
             yield from ('action = "change"', _line("rate", estimate))
     if fit.transfer:
         yield from ("", "[workload]", f'direction = "{fit.transfer.direction}"')
@@ -160,8 +176,10 @@ def table(fit: Fit) -> Group:
         known = [(_key(name), path.values.get(name)) for name in names]
         shown.add_row(path.name, *("-" if e is None else _shown(k, e.value) for k, e in known))
         shown.add_row("", *("" if e is None else _range(k, e) for k, e in known))
-        for at_s, estimate in path.changes:
+        for at_s, estimate in path.changes[:_MOST_EVENTS]:
             shown.add_row(f"from {at_s:.1f} s", _shown("rate", estimate.value))
+        if further := len(path.changes[_MOST_EVENTS:]):
+            shown.add_row(f"and {further} more")
         shown.add_row()
     lines = [*(f"{path.name}: {path.about}" for path in fit.paths), *_notes(fit)]
     return Group(shown, *map(Text, lines))

@@ -20,6 +20,8 @@ from mptcplab.units import counted
 
 #: Bytes of a full packet on a link, with Ethernet's header.
 FULL_BYTES = 1514
+#: The lab's shortest default of a queue, in packets.
+FEWEST_QUEUE = 20
 
 # The shortest block, and the most blocks: a rate needs some packets in each.
 _BLOCK_S, _MOST_BLOCKS, _BLOCK_PACKETS = 0.2, 300, 10
@@ -31,7 +33,6 @@ _CHANGE, _CHANGE_BLOCKS = 0.2, 3
 _NEARLY_FULL = 0.8
 _LONGEST = 99.5  # percentile: above it, a receiver that answered late
 _SHORT_QUEUE = 3  # packets
-_FEWEST_QUEUE = 20  # the lab's shortest default
 # Losses at a full queue differ from random ones if they are so many times as frequent, and chance
 # explains their number this rarely.
 _OFTEN, _CHANCE = 5, 1e-3
@@ -209,7 +210,7 @@ def queue_and_loss(
     if longest < _SHORT_QUEUE or not overflows:
         product = values[0] * passed.round_trip_s / (8 * FULL_BYTES)
         what = "longest wait" if longest > product else "one bandwidth-delay product"
-        queue = max(longest, product, _FEWEST_QUEUE)
+        queue = max(longest, product, FEWEST_QUEUE)
         return (
             Estimate(queue, longest, None, f"{what}; the queue was never full"),
             share(len(lost), len(waited), f"{len(lost)} of {len(waited)} packets"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.fit.estimates import FULL_BYTES, Estimate, PathFit, of_samples, share
+from mptcplab.fit.estimates import FEWEST_QUEUE, FULL_BYTES, Estimate, PathFit, of_samples, share
 from mptcplab.mistakes import read_text
 from mptcplab.scenario import measured
 from mptcplab.units import NS_PER_S, RATE, TIME, counted
@@ -64,7 +64,8 @@ def path(text: str) -> PathFit:
         packets = np.maximum(waits_s, 0) * values_["rate"].value / (8 * FULL_BYTES)
         queue, low, high = np.percentile(packets, _FULL).tolist()
         source = f"{counted(len(loaded), 'answer')} under load"
-        values_["queue"] = Estimate(queue, low, high, source)
+        # a test that did not fill the queue does not show its size
+        values_["queue"] = Estimate(max(queue, FEWEST_QUEUE), low, max(high, FEWEST_QUEUE), source)
     return PathFit(name, rest, values_)
 
 

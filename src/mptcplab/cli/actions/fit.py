@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -58,10 +59,15 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _finish(fit: Fit, out: Path, *, as_json: bool) -> None:
-    text = scenario(fit)
+    texts = scenario(fit, out)
     # names may be wrong, and values beyond the lab's limits
-    resolve.from_table(tomllib.loads(text), "the fitted scenario", folder=Path())
-    files_.write(out, text.encode())
+    with tempfile.TemporaryDirectory(prefix="mptcplab-") as folder:
+        for each, text in texts.items():
+            Path(folder, each.name).write_text(text)
+        given = tomllib.loads(texts[out])
+        resolve.from_table(given, "the fitted scenario", folder=Path(folder))
+    for each, text in texts.items():
+        files_.write(each, text.encode())
     if as_json:
         click.echo(json.dumps(document(fit, str(out)), indent=1))
         return

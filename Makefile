@@ -80,7 +80,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle cases papers-check advise-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle cases papers-check advise-check fit-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -231,6 +231,10 @@ papers-check: venv ## is what docs/results says still what experiments/ and the 
 # ADVISE_ARGS: "--quick --pairs 20 --cc cubic,bbr --seed 1"; see docs/advise.md.
 advise-check: setup venv kernel ## is what advise says right, on random pairs of paths? Into docs/advise.md (hours)
 	$(BIN)/python -m checks.advise_check --docs docs/advise.md $(ADVISE_ARGS)
+
+# FIT_ARGS: "--scenarios 12 --seed 1"; see docs/fit.md.
+fit-check: setup venv kernel ## does a fitted scenario behave like the original? Into docs/fit.md (half an hour)
+	$(BIN)/python -m checks.fit_check --docs docs/fit.md $(FIT_ARGS)
 
 cpu-test: setup-test setup-stock venv-dev kernel ## the same runs on four other processors, which QEMU emulates: the same bytes? (4 min)
 	$(BIN)/python -m pytest --capture=no --processors tests/kernel/test_processors.py $(PYTEST_ARGS)

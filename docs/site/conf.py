@@ -68,6 +68,7 @@ GROUPS = {
         "docs/papers",
         "docs/casebook",
         "docs/analyze",
+        "docs/fit",
         "docs/completion",
     ],
     "Reference": [

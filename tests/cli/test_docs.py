@@ -43,6 +43,7 @@ ONLY_READ = {
     "bisect": "the repository of Linux is the reader's",
     "analyze": "the captures are those of a run",
     "figure": "as of explain",
+    "fit": "the captures are those of a run",
     "explain": "the runs are not there; those that are named were made before, see `Reader`",
     "kernel build": "ARCHIVE is the reader's",
     "kernel compare": "the kernels are those of the reader",

@@ -28,7 +28,7 @@ from mptcplab.capture.flows import (
     find_connections,
     find_flows,
 )
-from mptcplab.capture.streams import NEVER, Cells, InOrder, Sent, acknowledged, rising, unwrapped
+from mptcplab.capture.streams import NEVER, Cells, InOrder, Sent, acknowledged, unwrapped
 from mptcplab.errors import InputError, Problem
 
 #: The two directions, by their index in `ways` and `directions`.
@@ -355,7 +355,7 @@ class _Connecting:
         ways: list[SubflowDirection],
     ) -> None:
         """Counts data sent again on another subflow, not TCP's retransmissions on the same."""
-        of, which, begin, end = _data_ranges(sent, base, [each.new() for each in sent])
+        of, which, begin, end = data_ranges(sent, base, [each.new() for each in sent])
         again = (end - begin) - Cells.of(begin, end).fresh
         for index, figures in enumerate(ways):
             mine = of == index
@@ -388,7 +388,7 @@ class _Connecting:
             direction.arrived_bytes = sum(figures.arrived_bytes for figures in ways)
             direction.delivered_bytes = sum(figures.delivered_bytes for figures in ways)
 
-        of, which, begin, end = _data_ranges(
+        of, which, begin, end = data_ranges(
             arrived, base, [each.not_seen_before() for each in arrived]
         )
         if base is None and len(begin):
@@ -509,7 +509,7 @@ def _count(packets: Array) -> int:
     return int(np.count_nonzero(packets[1:] != packets[:-1])) + bool(len(packets))
 
 
-def _data_ranges(
+def data_ranges(
     sent: Sequence[Sent], base: int | None, chosen: Sequence[tuple[Array, Array, Array]]
 ) -> tuple[Array, Array, Array, Array]:
     """Mapped ranges of all subflows, by time, as ranges of the connection's stream.
@@ -581,27 +581,8 @@ def _queue_figures(
 
 
 def _rtt(sent: Sent, acked: tuple[Array, Array]) -> Rtt:
-    """RTTs: from a packet to the acknowledgment of everything up to its end.
-
-    An acknowledgment that covers a retransmission gives no sample (Karn and Partridge 1987): it is
-    unknown which packet it answers, and what waited for it.
-    """
-    values, when = rising(*acked)
-    fresh = sent.cells.fresh == sent.length
-    ends, times = sent.end[fresh], sent.time_ns[fresh]
-    if not len(ends) or not len(values):
-        return Rtt()
-    if (ends[1:] < ends[:-1]).any():
-        order = np.argsort(ends, kind="stable")
-        ends, times = ends[order], times[order]
-    again = np.sort(sent.end[~fresh])
-    count = np.searchsorted(again, values, side="right")
-    clean = np.diff(count, prepend=0) == 0
-    at = np.searchsorted(ends, values)
-    there = at < len(ends)
-    at = np.minimum(at, len(ends) - 1)
-    good = clean & there & (ends[at] == values) & (when >= times[at])
-    samples = when[good] - times[at[good]]
+    which, when = sent.round_trips(acked)
+    samples = when - sent.time_ns[which]
     if not len(samples):
         return Rtt()
     low, p95 = np.percentile(samples, (50, 95)) / _MS

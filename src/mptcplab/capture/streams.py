@@ -64,6 +64,30 @@ class Sent:
         which = np.flatnonzero(self.cells.fresh > 0)
         return which, self.begin[which], self.end[which]
 
+    def round_trips(self, acked: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Ranges, and when an acknowledgment of everything up to the range's end came.
+
+        An acknowledgment that covers a retransmission gives no sample (Karn and Partridge 1987): it
+        is unknown which packet it answers, and what waited for it.
+        """
+        values, when = rising(*acked)
+        fresh = np.flatnonzero(self.cells.fresh == self.length)
+        ends = self.end[fresh]
+        if not len(ends) or not len(values):
+            none = np.empty(0, np.int64)
+            return none, none
+        if (ends[1:] < ends[:-1]).any():
+            order = np.argsort(ends, kind="stable")
+            fresh, ends = fresh[order], ends[order]
+        again = np.sort(self.end[self.cells.fresh < self.length])
+        count = np.searchsorted(again, values, side="right")
+        clean = np.diff(count, prepend=0) == 0
+        at = np.searchsorted(ends, values)
+        there = at < len(ends)
+        at = np.minimum(at, len(ends) - 1)
+        good = clean & there & (ends[at] == values) & (when >= self.time_ns[fresh[at]])
+        return fresh[at[good]], when[good]
+
     @property
     def length(self) -> Array:
         return self.end - self.begin

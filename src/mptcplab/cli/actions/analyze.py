@@ -27,7 +27,7 @@ def analyze_files(files: Sequence[Path], out: Path | None, *, as_json: bool) -> 
     found = {each.resolve(): each for file in files for each in _captures(file)}
     _require_one_run([*found])
     files = [*found.values()]
-    with _reading(files) as progress:
+    with reading(files) as progress:
         analysis = analyze.analyse(files, progress)
     written = capture_report.write(analysis, out) if out else []
     if as_json:
@@ -61,7 +61,7 @@ def _require_one_run(files: Sequence[Path]) -> None:
 
 
 @contextmanager
-def _reading(files: Sequence[Path]) -> Iterator[dissect.Progress]:
+def reading(files: Sequence[Path]) -> Iterator[dissect.Progress]:
     """A bar on a terminal: how much of the files has been read."""
     console = Console(stderr=True)
     total = sum(file.stat().st_size for file in files if file.is_file())

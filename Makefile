@@ -3,6 +3,8 @@
 
 SHELL := /bin/bash
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Images of containers often set it: each start of the program would then compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 # An environment of its own: ns-3 is large, compiles for minutes, and only the benches want it.

@@ -14,9 +14,11 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[1]
 #: Every page that a person reads, but for those that `papers publish` writes (see RESULTS).
@@ -73,12 +75,30 @@ class Block:
         return "".join(f"mptcplab {command}{'' if '--path' in x else paths} {x}" for x in lines)
 
 
+@cache
+def tokens(page: Path) -> list[Token]:
+    """The blocks of a page, of all kinds; `inline` finds what is in a line of text."""
+    return MarkdownIt().enable("table").disable("inline").parse(page.read_text(encoding="utf-8"))
+
+
 def blocks(page: Path) -> Iterator[Block]:
     """The fenced blocks of a page, in lists, too."""
-    for token in MarkdownIt().parse(page.read_text(encoding="utf-8")):
+    for token in tokens(page):
         if token.type == "fence" and token.map:
             name = str(page.relative_to(ROOT))
             yield Block(name, token.map[0] + 2, token.info.strip(), token.content)
+
+
+def inline(page: Path) -> Iterator[str]:
+    """The commands within the text and the tables of a page."""
+    for block in tokens(page):
+        # to parse all text takes seconds
+        if block.type == "inline" and re.search(r"`\s*(mptcplab|make)\s", block.content):
+            (parsed,) = MarkdownIt().parseInline(block.content)
+            for token in parsed.children or []:
+                text = token.content.replace("\n", " ")
+                if token.type == "code_inline" and text.startswith(("mptcplab ", "make ")):
+                    yield text
 
 
 def calls(script: str, directory: Path) -> list[list[str]]:

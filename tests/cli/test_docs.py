@@ -23,7 +23,6 @@ from typing import Any
 import click
 import polars as pl
 import pytest
-from markdown_it import MarkdownIt
 
 from mptcplab import __version__
 from mptcplab.cli import cli
@@ -308,14 +307,9 @@ def test_what_does_not_work_is_found(
 
 def inline() -> list[tuple[str, str]]:
     """The commands within the text and the tables of all pages, with their page; each once."""
-    found = {}
-    for page in PAGES:
-        name = str(page.relative_to(ROOT))
-        for block in MarkdownIt().enable("table").parse(page.read_text(encoding="utf-8")):
-            for token in block.children or []:
-                text = token.content.replace("\n", " ")
-                if token.type == "code_inline" and text.startswith(("mptcplab ", "make ")):
-                    found[text] = name
+    found = {
+        text: str(page.relative_to(ROOT)) for page in PAGES for text in docs_commands.inline(page)
+    }
     return [(page, text) for text, page in found.items()]
 
 

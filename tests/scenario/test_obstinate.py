@@ -127,7 +127,7 @@ def test_a_hook_that_does_not_return_is_named(
     run_scenario: RunScenario, way: str, hook: str
 ) -> None:
     with pytest.raises(RunError) as caught:
-        run_scenario(*PATHS, scheduler=obstinate(way), duration="2s", limits=Limits(wall_s=10))
+        run_scenario(*PATHS, scheduler=obstinate(way), duration="2s", limits=Limits(wall_s=5))
     said = f"in the backtrace: obstinate_hang, called by obstinate_{hook} [obstinate]"
     assert said in caught.value.reason
 

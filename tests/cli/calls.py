@@ -149,4 +149,6 @@ if __name__ == "__main__":
     except SystemExit as end:
         # Python would take apart all that was imported, which takes longer than most calls
         atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(int(end.code or 0))

@@ -76,6 +76,16 @@ SCENARIOS = {
         link=["shared:10mbit,10ms"],
         event=["1s:wifi:unplug,lasts=1s", "2s:wifi:close", "3s:lte:backup"],
     ),
+    "client-paths": Flags(
+        path=[WIFI, f"{LTE},ip=both"],
+        endpoints="fullmesh",
+        blackhole_timeout="60s",
+        event=[
+            *("before:wifi:down,lasts=1s", "2s:lte:renumber,every=2s", "3s:wifi:remove,lasts=1s"),
+            *("5s:lte:lose,lasts=500ms", "7s:lte:backup"),
+        ],
+        duration="8s",
+    ),
     "connections": Flags(
         path=["a:link=shared,delay=5ms", "b:20mbit,8ms,link=access/shared", "t:link=shared"],
         link=["shared:10mbit,10ms,queue=100,queue_discipline=droptail", "access:30mbit,1ms"],

@@ -42,6 +42,8 @@ _HAPPENED = {
     "close": "was closed",
     "change": "had a change",
     "handover": "had a handover",
+    "lose": "had no address",
+    "remove": "had no endpoint",
 }
 _CA_LOSS = 4
 

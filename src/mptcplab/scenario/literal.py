@@ -239,8 +239,12 @@ class LiteralEvent(LiteralChange):
         }
     )
 
-    at: int | None = _key(fields.time("the time of an event", "0s", "86400s"), ["3s"])
-    """Time of the first occurrence, from the start of the workload."""
+    at: int | None = _key(
+        fields.or_before(fields.time("the time of an event", "0s", "86400s")), ["3s", "before"]
+    )
+    """Time of the first occurrence, from the start of the workload; before: it has happened when
+    the first connection opens.
+    """
     path: str | None = _key(fields.NAME, ["lte"])
     """Name of the affected path. By default none, with a link."""
     link: str | None = _key(fields.NAME, ["bottleneck"])
@@ -250,7 +254,8 @@ class LiteralEvent(LiteralChange):
     client's device on the path has no carrier; close: the server removes its address on the path,
     and the subflow ends; change: the path gets the rate, delay, jitter or loss given here;
     handover: a tenth of the rate and three times the delay, for a while; backup, regular: the
-    subflow becomes a last resort, or like the others again.
+    subflow becomes a last resort, or like the others again; remove: the client removes its endpoint
+    on the path; lose: the client has no address on the path; renumber: the client gets another one.
     """
     lasts: int | None = _key(fields.time("how long an event lasts", "1us", "86400s"), ["2s"])
     """Time until the lab undoes it. By default it stays; a handover lasts a random time, below 100
@@ -435,6 +440,14 @@ class LiteralScenario(_Literal):
     )
     sample_interval: int | None = _option_key(
         "sample_interval", fields.time("a sample interval", "100us", "60s"), ["10ms", "1ms"]
+    )
+    endpoints: limits.Endpoints | None = _option_key(
+        "endpoints", fields.choice("endpoints", limits.ENDPOINTS), ["subflow"]
+    )
+    blackhole_timeout: int | None = _option_key(
+        "blackhole_timeout",
+        fields.seconds("a blackhole_timeout", "0s", "86400s"),
+        ["0s", "60s"],
     )
     path: Annotated[
         tuple[Annotated[LiteralPath, fields.table("name, rate and delay")], ...],

@@ -99,16 +99,39 @@ def _check_target(
     if literal.action == "unplug" and kind == "link":
         mistakes.add(("action",), "a link has no device of the client; unplug its paths")
         return False
-    if literal.action in ("close", *model.PRIORITY) and (kind == "link" or name in single):
+    of_mptcp = literal.action in ("close", *model.PRIORITY, *model.OF_CLIENT)
+    if of_mptcp and (kind == "link" or name in single):
         of_tcp = "plain TCP has one path, with one address"
         why = "a link has no address" if kind == "link" else of_tcp
         mistakes.add(("action",), f"{why}; it can go down and up, and change")
         return False
+    _check_endpoints(literal, whole, mistakes)
     if kind == "link":
         for table, inner in by_direction(literal):
             if table.cross is not None:
                 mistakes.add((*inner, "cross"), CROSS_OF_LINK)
     return True
+
+
+def _check_endpoints(literal: LiteralEvent, whole: LiteralScenario, mistakes: Mistakes) -> None:
+    """Report an event that needs endpoints which its end has not."""
+    own = whole.endpoints or "signal"
+    action = literal.action
+    if action == "close" and own == "subflow":
+        message = "with endpoints = subflow the server announces no address; remove is the client's"
+        mistakes.add(("action",), message)
+    if own != "signal":
+        return
+    if action == "remove":
+        message = "the client has no endpoints; give it some: endpoints = subflow or fullmesh"
+        mistakes.add(("action",), message)
+    changing = any(e.path == literal.path and e.action in model.PRIORITY for e in whole.event)
+    if action in model.OF_CLIENT and changing:
+        message = (
+            "backup and regular are flags of the old address; with endpoints = subflow or fullmesh "
+            "the new one has an endpoint, too"
+        )
+        mistakes.add(("action",), message)
 
 
 def _check_occurrences(events: Sequence[model.Event], duration_ns: int, mistakes: Mistakes) -> None:
@@ -149,7 +172,7 @@ def _check_event(literal: LiteralEvent, mistakes: Mistakes) -> None:
         return
     if action == "up":
         mistakes.add(("every",), "up happens once; leave it out")
-    elif literal.lasts is None and action != "handover":
+    elif literal.lasts is None and action not in ("handover", "renumber"):
         message = "it would not be over when it happens again; say how long it lasts"
         mistakes.add(("every",), message)
     elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:
@@ -220,12 +243,13 @@ def _check_order(
             continue
         before = last.get(event.path)
         state = before.action if before else "up"
-        since = f" since {units.format_time(before.at_ns)}" if before else ""
+        since = f" since {units.format_time(max(before.at_ns, 0))}" if before else ""
         kind = (
             "path" if any(event.path == route[0] for all_ in routes for route in all_) else "link"
         )
-        if state == "close":
-            mistakes.add(("event", index, "action"), f"path {event.path} is closed{since}")
+        if state in ("close", "lose"):
+            why = "is closed" if state == "close" else "has no address"
+            mistakes.add(("event", index, "action"), f"path {event.path} {why}{since}")
         elif event.action == state:
             message = f"{kind} {event.path} is {state} already{since}"
             mistakes.add(("event", index, "action"), message)

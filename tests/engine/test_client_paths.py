@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The client's side of path management: its endpoints, its addresses, and dead first paths.
+"""The client's side of path management: its endpoints, its addresses, dead first paths, and what
+routers do to its packets: middleboxes that know nothing of MPTCP, and NAT.
 
 Each is tested with the lab kernel and with a kernel whose net/mptcp is unmodified.
 """
@@ -19,7 +20,7 @@ from mptcplab.errors import RunError
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import records
+from mptcplab.metrics import records, run_files
 from tests.vocabulary import Run, RunProgram, output, scenario_of, without_patches
 
 PATHS = ("a:20mbit,10ms", "b:10mbit,30ms")
@@ -168,16 +169,129 @@ def test_a_blackhole_turns_mptcp_off_for_a_while(
     assert [after > before for before, after in pairwise(arrived)] == [False, *with_mptcp]
 
 
+def test_joins_without_their_options(run_here: RunHere) -> None:
+    """The server answers the join like a connection of plain TCP, and the client resets it."""
+    run = run_here(PATHS[0], f"{PATHS[1]},middlebox=strip", duration="4s", start="at-once")
+    assert received_bytes(run, "b", 4) == 0
+    assert rate_bps(run, "a", 2, 4) == pytest.approx(A_BPS, rel=0.01)
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_first_path_without_options_leaves_plain_tcp(run_here: RunHere, direction: str) -> None:
+    """Without the 24 bytes of a DSS and padding, 1448 of 1514 bytes are data."""
+    first = f"{PATHS[0]},{direction}.middlebox=strip"
+    run = run_here(first, PATHS[1], duration="4s", start="at-once")
+    assert received_bytes(run, "b", 4) == 0
+    assert rate_bps(run, "a", 2, 4) == pytest.approx(20e6 * 1448 / 1514, rel=0.01)
+
+
+def test_options_that_vanish_later_end_one_subflow_alone(run_here: RunHere) -> None:
+    """The receiver cannot place the data, and resets the subflow (RFC 8684, section 3.7). All data
+    arrives over the other path: 15 MB take 15 x 8 / 18.8 = 6.4 s there, less what b had carried.
+    """
+    run = run_here(event=("2s:b:change,middlebox=strip",), workload="bulk:size=15MB")
+    assert received_bytes(run, "b", 10) == received_bytes(run, "b", 2.5) > 0
+    assert 4 < run.metric("completion_s") < 6.4
+
+
+def test_packets_with_options_that_are_lost(run_here: RunHere) -> None:
+    """The path works for everything else, and for MPTCP when the middlebox is gone."""
+    event = "2s:b:change,middlebox=drop,lasts=2s"
+    run = run_here(event=(event,), duration="10s", warmup="0s")
+    assert received_bytes(run, "b", 4) == received_bytes(run, "b", 2 + ON_ITS_WAY_S) > 0
+    assert rate_bps(run, "b", 8, 10) == pytest.approx(B_BPS, rel=0.02)
+
+
+@pytest.mark.parametrize("timeout", ["3600s", "0s"])
+def test_a_middlebox_that_drops_mptcp_is_a_blackhole(run_here: RunHere, timeout: str) -> None:
+    """The fourth SYN, at 3.0 to 3.1 s, has no options of MPTCP. Then 100 KB take three round trips
+    of slow start and 42 ms, with a handshake 0.12 s. Later connections know of the blackhole.
+    """
+    run = run_here(
+        f"{PATHS[0]},middlebox=drop",
+        PATHS[1],
+        blackhole_timeout=timeout,
+        workload="transfers:size=100KB,count=3,interval=5s,fresh=true",
+    )
+    messages = run.messages()
+    took_s = (messages["complete_ns"] - messages["due_ns"]) / 1e9
+    slow = [3.0 < each < 3.3 for each in took_s]
+    assert slow == [True, *[timeout == "0s"] * 2]
+    assert all(each < 0.2 for each, is_slow in zip(took_s, slow, strict=True) if not is_slow)
+
+
+def resets(run: Run, path: str) -> list[float]:
+    """When resets from the server passed the router of a path, in s after the start."""
+    capture = run.capture(path)
+    return [
+        (int(time_ns) - run.start_ns) / 1e9
+        for time_ns, header in zip(capture.time_ns, capture.headers, strict=True)
+        if header[26:28] == bytes([10, 1]) and header[47] & 4
+    ]
+
+
+def test_a_nat_that_forgets(run_here: RunHere) -> None:
+    """The client's next packet gets another port, and the server knows no such connection: its RST
+    is back a round trip later, 60 ms and up to 61 ms in the queue.
+    """
+    second = f"{PATHS[1]},nat_timeout=300s"
+    run = run_here(PATHS[0], second, event=("2s:b:rebind",), duration="6s", warmup="0s", pcap=True)
+    assert received_bytes(run, "b", 6) == received_bytes(run, "b", 2 + ON_ITS_WAY_S) > 0
+    assert 2.06 < resets(run, "b")[0] < 2.13
+    assert rate_bps(run, "a", 4, 6) == pytest.approx(A_BPS, rel=0.01)
+    seen = {tuple(address) for address in run.server.subflow["remote_addr"]}
+    assert seen == {(10, 0, 1, 1), (10, 0, 2, 100)}
+
+
+@pytest.mark.parametrize("timeout_s", [3, 5])
+def test_an_idle_mapping_is_forgotten(run_here: RunHere, timeout_s: int) -> None:
+    """Blocks of 8 KB every 4 s, which `default` sends over the path with the shorter queue, a. A
+    mapping without packets for 3 s is gone: a RST, and the blocks arrive over b.
+    """
+    run = run_here(
+        f"{PATHS[0]},nat_timeout={timeout_s}s",
+        PATHS[1],
+        event=("before:b:backup",),
+        workload="cbr:size=8KB,interval=4s,duration=16s,warmup=0s",
+    )
+    arrived = {path: received_bytes(run, path, 16) // 8000 for path in "ab"}
+    assert arrived == ({"a": 1, "b": 3} if timeout_s == 3 else {"a": 4, "b": 0})
+
+
+def test_a_router_that_reboots(run_here: RunHere) -> None:
+    """Down from 2 to 3 s like any path, and then without its mappings."""
+    second, down = f"{PATHS[1]},nat_timeout=300s", {"duration": "8s", "warmup": "0s"}
+    run = run_here(PATHS[0], second, event=("2s:b:reboot,lasts=1s",), pcap=True, **down)
+    assert received_bytes(run, "b", 8) == received_bytes(run, "b", 2 + ON_ITS_WAY_S) > 0
+    # TCP's timer doubles from at most 0.4 s: it expires once within a second of the return
+    assert 3.06 < resets(run, "b")[0] < 4.1
+    without = run_here(event=("2s:b:reboot,lasts=1s",), **down)
+    assert rate_bps(without, "b", 6, 8) == pytest.approx(B_BPS, rel=0.02)
+
+
+def test_a_program_behind_a_nat(run_program: RunProgram) -> None:
+    outcome = run_program(
+        ["iperf3", "-c", "server", "-t", "1"],
+        ["iperf3", "-s"],
+        paths=("a:20mbit,10ms,nat_timeout=300s",),
+    )
+    assert "Accepted connection from 10.0.1.100, port" in output(outcome, run_files.SERVER_OUTPUT)
+
+
 def test_the_same_events_send_the_same_bytes(run_here: RunHere) -> None:
     flags: dict[str, Any] = {
         "endpoints": "fullmesh",
-        "event": ("1s:b:renumber", "2s:a:remove,lasts=1s", "4s:b:lose,lasts=1s"),
+        "event": (
+            *("1s:b:renumber", "2s:a:remove,lasts=1s", "4s:b:lose,lasts=1s"),
+            *("3s:c:rebind", "4s:c:change,up.middlebox=strip"),
+        ),
         "duration": "6s",
         "pcap": True,
     }
-    first, second = (run_here(**flags).outcome.directory for _ in range(2))
+    paths = (*PATHS, "c:10mbit,20ms,nat_timeout=60s")
+    first, second = (run_here(*paths, **flags).outcome.directory for _ in range(2))
     names = sorted(each.name for each in first.iterdir() if each.suffix in (".samples", ".pcapng"))
-    assert len(names) == 7
+    assert len(names) == 8
     for name in names:
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 

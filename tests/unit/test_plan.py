@@ -86,6 +86,13 @@ SCENARIOS = {
         ],
         duration="8s",
     ),
+    "middleboxes": Flags(
+        path=[f"{WIFI},down.middlebox=strip", f"{LTE},nat_timeout=300s"],
+        event=[
+            *("2s:lte:rebind", "3s:lte:reboot,lasts=1s", "5s:wifi:change,middlebox=drop,lasts=1s"),
+        ],
+        duration="8s",
+    ),
     "connections": Flags(
         path=["a:link=shared,delay=5ms", "b:20mbit,8ms,link=access/shared", "t:link=shared"],
         link=["shared:10mbit,10ms,queue=100,queue_discipline=droptail", "access:30mbit,1ms"],

@@ -546,7 +546,7 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"down"', '"down"\nevery = "2s"\nlasts = "2s"', 'event[1].every = "2s": it must be '),
         ('"down"', '"up"\nlasts = "2s"', 'event[1].lasts = "2s": up cannot be undone'),
         ('"down"', '"close"\nevery = "2s"', 'event[1].every = "2s": it would not be over when it'),
-        ('"down"', '"unplug"', "event[1].lasts: missing; an unplug has an end; say how long it l"),
+        ('"down"', '"unplug"', "event[1].lasts: missing; unplug has an end; say how long it las"),
         ('"down"', '"unplug"\nlasts = "2"', 'event[1].lasts = "2": no unit; how long an event l'),
         ('"down"', '"down"\nrandom = true', "event[1].random = true: nothing repeats here"),
         ('"down"', '"down"\nrandom = 7', "event[1].random = 7: true or false is expected"),
@@ -575,6 +575,8 @@ def test_a_mistake_in_an_event_is_named(file: Path, old: str, new: str, line: st
         (["3s:a:down,lasts="], 'event[1] = "3s:a:down,lasts=": "lasts=" is not KEY=VALUE'),
         (["3s:a:down,at=2s"], 'event[1] = "3s:a:down,at=2s": "at" is given twice'),
         (["5:a:down"], 'event[1].at = "5": no unit'),
+        (["1s:a:rebind"], 'event[1].action = "rebind": its router translates no addresses; a path'),
+        (["1s:a:reboot"], "event[1].lasts: missing; reboot has an end; say how long it lasts"),
         (["before:a:up"], 'event[1].action = "up": path a is up already'),
         (["1s:a:lose", "2s:a:up"], 'event[2].action = "up": path a has no address since 1s'),
         (["1s:a:lose", "2s:b:down"], 'event[2].action = "down": no path would be up and open a'),
@@ -600,6 +602,25 @@ def test_an_end_without_endpoints_has_no_events_of_them() -> None:
     assert [each.action for each in from_flags(own, known=KNOWN).base.events] == [
         *("backup", "renumber", "remove"),
     ]
+
+
+def test_a_nat_and_a_middlebox_are_a_path_s() -> None:
+    flags = Flags(
+        path=["a:link=l,nat_timeout=2s,ip=6", "b:link=l,nat_timeout=0s"],
+        link=["l:1mbit,1ms"],
+        event=["1s:link=l:change,up.middlebox=drop"],
+    )
+    assert [line.partition("; ")[0] for line in flag_problems(flags)] == [
+        '--path: path.b.nat_timeout = "0s": out of range',
+        '--path: path.a.nat_timeout = "2s": addresses of IPv6 are not translated',
+        '--event: event[1].up.middlebox = "drop": the router of a path is the middlebox',
+    ]
+    wrong = Flags(path=["a:1mbit,1ms,nat_timeout=2s"], event=["1s:a:rebind,lasts=1s"])
+    (found,) = flag_problems(wrong)
+    assert found.startswith('--event: event[1].lasts = "1s": rebind cannot be undone; leave it out')
+    wrong = Flags(path=["a:1mbit,1ms,up.middlebox=stripp"])
+    (found,) = flag_problems(wrong)
+    assert found.endswith('a middlebox is none, strip or drop; did you mean "strip"?')
 
 
 def test_paths_may_all_be_down_for_a_while() -> None:

@@ -72,6 +72,19 @@ def test_an_address_that_changes_and_goes() -> None:
     ]
 
 
+def test_a_router_that_reboots_forgets_when_it_is_back() -> None:
+    reboot = ("1s:b:reboot,lasts=1s", "3s:b:rebind,every=1s")
+    path = (A, f"{B},nat_timeout=9s")
+    found = timeline.instants(scenario(*reboot, duration="5s", path=path))
+    assert [(i.at_ns // S, i.act, i.up and i.up.loss) for i in found] == [
+        *((1, None, 1.0), (2, None, 0.01), (2, "rebind", None)),
+        *((3, "rebind", None), (4, "rebind", None)),
+    ]
+    # plain TCP does not survive it
+    assert scenario(*reboot, duration="5s", path=path).lasting_paths() == ["a"]
+    assert scenario(reboot[0], duration="5s").lasting_paths() == ["a", "b"]
+
+
 def test_an_event_before_the_workload() -> None:
     """It is one of the workload's first state; its length counts from the start."""
     (down, up) = timeline.instants(scenario("before:b:down,lasts=1s"))

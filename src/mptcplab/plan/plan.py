@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mptcplab import units
-from mptcplab.plan import qdiscs, testbed, timeline, tunnels
+from mptcplab.plan import middleboxes, qdiscs, testbed, timeline, tunnels
 from mptcplab.plan.qdiscs import Spots
 from mptcplab.plan.testbed import End
 from mptcplab.plan.timeline import Instant
@@ -140,6 +140,8 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
         yield f"server{of}: the same", _server(scenario, pair)
     for i, path in enumerate(scenario.paths, 1):
         yield f"path {i}, {path.name}: router", _router(i, path, _link_numbers(scenario))
+        if box := list(middleboxes.router(scenario, i, path)):
+            yield f"path {i}, {path.name}: what its router does to packets", box
     for m, link in enumerate(scenario.links, 1):
         yield f"link {m}, {link.name}: its two routers", _link_routers(scenario, m)
     mesh: list[str] = []
@@ -176,7 +178,7 @@ def _is_shaped(scenario: Scenario, each: Link, link: Shape) -> bool:
     nothing = Shape(
         rate_bps=NO_RATE_BPS, delay_ns=0, jitter_ns=0, loss=0.0, queue_packets=link.queue_packets
     )
-    same = {"drop": (), "drop_acks": (), "cross_bps": 0}
+    same = {"drop": (), "drop_acks": (), "cross_bps": 0, "middlebox": "none"}
     return link.model_copy(update=same) != nothing
 
 
@@ -570,6 +572,8 @@ def _ends(scenario: Scenario, pair: Pair) -> Iterator[str]:
         # sockets of IPv6 have subflows of both
         common += " --ip 6"
     goal = testbed.server(pair.first).ip(pair.paths[0].version)
+    if connection.transport == "mptcp" and middleboxes.may_strip(scenario, pair.paths[0]):
+        common += " --may-fall-back 1"
     server, client = "", f" --connect {goal} --paths {len(pair.paths)}"
     if isinstance(load, Tunnel):
         lan, wan = pair.behind
@@ -730,6 +734,9 @@ def _commands(
                 yield new.command("change")
         if end and link.cross_bps != before.cross_bps:
             yield _cross(*end, direction, link)
+        if end and link.middlebox != before.middlebox:
+            pair, number = end
+            yield from middleboxes.changed(pair.first + number - 1, direction, link.middlebox)
 
 
 def _acts(scenario: Scenario, pair: Pair, number: int, instant: Instant) -> Iterator[str]:
@@ -742,6 +749,8 @@ def _acts(scenario: Scenario, pair: Pair, number: int, instant: Instant) -> Iter
             mesh = " fullmesh" if scenario.endpoints == "fullmesh" else ""
             address = client.ip(path.version)
             yield f"ip -n {pair.client} mptcp endpoint change {address} {flag}{mesh}"
+        case "rebind" if path.nat_timeout_s is not None:
+            yield middleboxes.forget(i)
         case "lose":
             yield from _loses(i, path, testbed.client(i, pair.client, instant.was))
         case "regain":

@@ -33,7 +33,7 @@ _BACK = {"plug": "unplug", "open": "close", "regain": "lose", "add": "remove"}
 _GONE = tuple(_BACK.values())
 
 _Undone = Literal["plug", "open", "regain", "add"]
-_Done = Literal["backup", "regular", "unplug", "close", "lose", "renumber", "remove"]
+_Done = Literal["backup", "regular", "unplug", "close", "lose", "renumber", "remove", "rebind"]
 Act = Literal[_Done, _Undone]
 #: Pairs (start in ns, rate in bit/s from then on), in the order of time.
 Steps = list[tuple[int, int]]
@@ -232,6 +232,8 @@ class _State:
     removed: bool = False
     lost: bool = False
     number: int = 0
+    off: bool = False
+    rebound: int = 0
 
     def after(self, event: Event) -> _State:
         match event.action:
@@ -252,6 +254,10 @@ class _State:
                 return replace(self, lost=True)
             case "renumber":
                 return replace(self, number=self.number + 1)
+            case "rebind":
+                return replace(self, rebound=self.rebound + 1)
+            case "reboot":
+                return replace(self, off=True, up=_lossy(self.up), down=_lossy(self.down))
             case _:
                 return self
 
@@ -299,6 +305,8 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
         if state.closed != before.closed:
             yield Instant(at_ns, link.name, act="close" if state.closed else "open", again=again)
             again = True
+        if state.rebound != before.rebound or (before.off and not state.off):
+            yield Instant(at_ns, link.name, act="rebind")
         yield from _of_client(at_ns, link.name, before, state)
         if ends:
             return
@@ -352,6 +360,7 @@ def _changed(asked: _Asked, change: Change) -> _Asked:
                 "jitter_ns": link.jitter_ns if change.jitter_ns is None else change.jitter_ns,
                 "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,
                 "cross_bps": link.cross_bps if change.cross_bps is None else change.cross_bps,
+                "middlebox": change.middlebox or link.middlebox,
             }
         ),
         rate_bps if change.rate_factor is None else rate_bps * change.rate_factor,

@@ -44,6 +44,7 @@ _HAPPENED = {
     "handover": "had a handover",
     "lose": "had no address",
     "remove": "had no endpoint",
+    "reboot": "was rebooting",
 }
 _CA_LOSS = 4
 

@@ -27,6 +27,7 @@ from mptcplab.scenario.limits import (
     MAX_FACTOR,
     MAX_LOSS,
     MAX_QUEUE_PACKETS,
+    MIDDLEBOXES,
     PACKET_BYTES,
 )
 from mptcplab.units import NS_PER_S
@@ -417,6 +418,7 @@ BITRATES = Reads(
     _BITRATE.unit,
 )
 RATE = _rate("a rate", "1kbit", "100gbit")
+MIDDLEBOX = choice("a middlebox", MIDDLEBOXES)
 DELAY = time("a delay", "0s", "10s")
 JITTER = time("a jitter", "0s", "10s")
 CROSS = _rate("a rate of cross traffic", "0bit", "100gbit")

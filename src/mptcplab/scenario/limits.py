@@ -49,8 +49,12 @@ Start = Literal["at-once", "established"]
 STARTS: tuple[Start, ...] = get_args(Start)
 _OfPath = Literal["down", "up", "unplug", "close", "change", "handover", "backup", "regular"]
 _OfClient = Literal["remove", "lose", "renumber"]
-Action = Literal[_OfPath, _OfClient]
+_OfRouter = Literal["rebind", "reboot"]
+Action = Literal[_OfPath, _OfClient, _OfRouter]
 ACTIONS: tuple[Action, ...] = get_args(Action)
+#: What a router does with packets that have options of MPTCP.
+Middlebox = Literal["none", "strip", "drop"]
+MIDDLEBOXES: tuple[Middlebox, ...] = get_args(Middlebox)
 #: Whose endpoints bring further subflows.
 Endpoints = Literal["signal", "subflow", "fullmesh"]
 ENDPOINTS: tuple[Endpoints, ...] = get_args(Endpoints)

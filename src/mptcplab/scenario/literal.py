@@ -158,6 +158,10 @@ class LiteralDirection(_Literal):
     """The place of the rate and the queue: the router, or the interface of the sending host."""
     cross: int | None = _key(fields.CROSS, ["30mbit"], "0bit")
     """Rate of cross traffic: full-size UDP packets from the start of the workload."""
+    middlebox: limits.Middlebox | None = _key(fields.MIDDLEBOX, ["strip"], "none")
+    """What the router does with packets that have options of MPTCP: strip removes the options, drop
+    loses the packets.
+    """
     trace: Annotated[
         LiteralTrace | None,
         fields.table("a file, or keys such as file"),
@@ -212,6 +216,12 @@ class LiteralPath(LiteralLink):
     """
     ip: limits.Ip | None = _key(fields.IP, ["6"], "4")
     """IP version of its addresses. With both, the subflow uses IPv6, and programs choose."""
+    nat_timeout: int | None = _key(
+        fields.seconds("a nat_timeout", "1s", "432000s"), ["300s", "7440s"]
+    )
+    """The router translates addresses (NAT), and forgets a mapping without packets for this time.
+    By default it translates none.
+    """
 
 
 class LiteralChange(_Literal):
@@ -227,6 +237,8 @@ class LiteralChange(_Literal):
     """The new loss. By default unchanged."""
     cross: int | None = _key(fields.CROSS, ["30mbit", 0])
     """The new rate of cross traffic; 0 for none. By default unchanged."""
+    middlebox: limits.Middlebox | None = _key(fields.MIDDLEBOX, ["strip"])
+    """What the router does from now on with packets of MPTCP. By default unchanged."""
 
 
 class LiteralEvent(LiteralChange):
@@ -255,7 +267,9 @@ class LiteralEvent(LiteralChange):
     and the subflow ends; change: the path gets the rate, delay, jitter or loss given here;
     handover: a tenth of the rate and three times the delay, for a while; backup, regular: the
     subflow becomes a last resort, or like the others again; remove: the client removes its endpoint
-    on the path; lose: the client has no address on the path; renumber: the client gets another one.
+    on the path; lose: the client has no address on the path; renumber: the client gets another one;
+    rebind: the router's NAT forgets all mappings; reboot: the path is down for a while, and its NAT
+    forgets.
     """
     lasts: int | None = _key(fields.time("how long an event lasts", "1us", "86400s"), ["2s"])
     """Time until the lab undoes it. By default it stays; a handover lasts a random time, below 100

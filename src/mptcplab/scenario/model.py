@@ -71,6 +71,7 @@ class Shape(_Resolved):
     queue_discipline: limits.Discipline = "netem"
     bottleneck: limits.Bottleneck = "router"
     cross_bps: int = 0
+    middlebox: limits.Middlebox = Field(default="none", exclude_if=lambda box: box == "none")
     steps: tuple[TraceStep, ...] = ()
 
 
@@ -85,11 +86,13 @@ class Link(_Resolved):
 class Path(Link):
     """A pair of addresses with a link each way, and the names of the shared `links` behind it.
 
-    `ip` says of which versions of IP there is such a pair.
+    `ip` says of which versions of IP there is such a pair. With a `nat_timeout_s` its router
+    translates addresses, and forgets a mapping that is idle for so long.
     """
 
     links: tuple[str, ...] = ()
     ip: limits.Ip = Field(default="4", exclude_if=lambda ip: ip == "4")
+    nat_timeout_s: int | None = Field(default=None, exclude_if=lambda time: time is None)
 
     @property
     def versions(self) -> tuple[limits.IpVersion, ...]:
@@ -114,6 +117,7 @@ class Change(_Resolved):
     jitter_ns: int | None = None
     loss: float | None = None
     cross_bps: int | None = None
+    middlebox: limits.Middlebox | None = Field(default=None, exclude_if=lambda box: box is None)
 
 
 class Event(_Resolved):
@@ -124,7 +128,8 @@ class Event(_Resolved):
     device there has no carrier; close: the server removes its address there, and the subflow ends;
     change, handover: the directions change as `up` and `down` say; backup, regular: the client asks
     that the subflow be used only as a last resort, or like the others; remove, lose, renumber: the
-    client's endpoint or address there goes, or becomes another.
+    client's endpoint or address there goes, or becomes another; rebind: the NAT forgets; reboot:
+    the path is down, and its NAT forgets.
 
     With `random`, `every_ns` is the mean of exponential gaps. After `lasts_ns` the event is undone;
     None: it stays, except that a handover draws its length. Module `timeline` has the details.
@@ -369,6 +374,9 @@ class Scenario(_Resolved):
         lasting = [e for e in self.events if not e.lasts_ns]
         last = {e.path: e.action for e in lasting if e.action in UP_OR_NOT}
         last |= {e.path: e.action for e in lasting if e.action == "renumber"}
+        behind_nat = {path.name for path in self.paths if path.nat_timeout_s is not None}
+        forgets = (e for e in self.events if e.action in ("rebind", "reboot"))
+        last |= {e.path: e.action for e in forgets if e.path in behind_nat}
         return [
             path.name
             for path in self.paths

@@ -19,10 +19,12 @@ from mptcplab.scenario.literal import (
     by_direction,
     given,
 )
-from mptcplab.scenario.resolve_paths import CROSS_OF_LINK, loss_mistake
+from mptcplab.scenario.resolve_paths import ONLY_OF_PATHS, loss_mistake
 from mptcplab.scenario.workload import Workload
 
 _CHANGING = ("change", "handover")
+# What may happen again without an end.
+_SHORT = ("handover", "renumber", "rebind")
 # The default of a handover, as measured at high speeds: a tenth of the throughput, three times the
 # RTT (Cech 2020, section 5).
 _HANDOVER_RATE = Factor(0.1)
@@ -96,9 +98,15 @@ def _check_target(
     if name not in (known := _names(links)):
         mistakes.add((kind,), unknown(kind, name, known))
         return False
-    if literal.action == "unplug" and kind == "link":
-        mistakes.add(("action",), "a link has no device of the client; unplug its paths")
+    if literal.action in ("unplug", "reboot", "rebind") and kind == "link":
+        what = "device of the client" if literal.action == "unplug" else "NAT"
+        mistakes.add(("action",), f"a link has no {what}; {literal.action} its paths")
         return False
+    if literal.action == "rebind" and all(
+        path.nat_timeout is None for path in whole.path if path.name == name
+    ):
+        message = "its router translates no addresses; a path with a nat_timeout has a NAT"
+        mistakes.add(("action",), message)
     of_mptcp = literal.action in ("close", *model.PRIORITY, *model.OF_CLIENT)
     if of_mptcp and (kind == "link" or name in single):
         of_tcp = "plain TCP has one path, with one address"
@@ -108,8 +116,9 @@ def _check_target(
     _check_endpoints(literal, whole, mistakes)
     if kind == "link":
         for table, inner in by_direction(literal):
-            if table.cross is not None:
-                mistakes.add((*inner, "cross"), CROSS_OF_LINK)
+            for key in ("cross", "middlebox"):
+                if getattr(table, key) is not None:
+                    mistakes.add((*inner, key), ONLY_OF_PATHS[key])
     return True
 
 
@@ -158,21 +167,22 @@ def _check_event(literal: LiteralEvent, mistakes: Mistakes) -> None:
     }
     given = [key for key, value in values.items() if value is not None]
     if action == "change" and not given and not any(map(mistakes.spoiled, values)):
-        mistakes.missing(("rate",), "a change has a new rate, delay, jitter, loss or cross traffic")
+        message = "a change has a new rate, delay, jitter, loss, cross traffic or middlebox"
+        mistakes.missing(("rate",), message)
     if action not in _CHANGING:
         for key in given:
             mistakes.add(key, f"{action} changes no value; the action change does")
-    if literal.lasts is not None and action == "up":
-        mistakes.add(("lasts",), "up cannot be undone; leave it out")
-    if literal.lasts is None and action == "unplug" and not mistakes.spoiled(("lasts",)):
-        mistakes.missing(("lasts",), "an unplug has an end; say how long it lasts")
+    if literal.lasts is not None and action in ("up", "rebind"):
+        mistakes.add(("lasts",), f"{action} cannot be undone; leave it out")
+    if literal.lasts is None and action in ("unplug", "reboot"):
+        mistakes.missing(("lasts",), f"{action} has an end; say how long it lasts")
     if literal.random and literal.every is None:
         mistakes.add(("random",), "nothing repeats here; every is the mean time between two events")
     if literal.every is None:
         return
     if action == "up":
         mistakes.add(("every",), "up happens once; leave it out")
-    elif literal.lasts is None and action not in ("handover", "renumber"):
+    elif literal.lasts is None and action not in _SHORT:
         message = "it would not be over when it happens again; say how long it lasts"
         mistakes.add(("every",), message)
     elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:

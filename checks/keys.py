@@ -36,7 +36,11 @@ from mptcplab.scenario.presets import KEYS, PRESETS, SOURCES, Preset
 #: The schema that the examples name for editors.
 SCHEMA = "examples/scenario.schema.json"
 # in the order for a reader: the keys that only this table has come first
-_PATH = ("name", "preset", "link", "ip", *LiteralDirection.model_fields, "up", "down")
+_PATH = (
+    *("name", "preset", "link", "ip", "nat_timeout"),
+    *LiteralDirection.model_fields,
+    *("up", "down"),
+)
 _EVENT = (
     *("at", "path", "link", "action", "lasts", "every", "random"),
     *LiteralChange.model_fields,

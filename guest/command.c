@@ -4,9 +4,10 @@
  *	ip REST | ip -n NS [-6] REST | tc -n NS REST
  *	[ip netns exec NS] sysctl -qw KEY=VALUE ...
  *	ip netns exec NS ethtool -K DEV FEATURE on|off ...
+ *	ip netns exec NS nft|conntrack REST
  *
  * No tool of the host is started: to start a process costs more than what it does, and
- * results would depend on the version that a machine has. ip and tc have files of their own.
+ * results would depend on the version that a machine has. ip, tc and nft have files of their own.
  */
 
 #include <errno.h>
@@ -25,6 +26,7 @@
 #include "base.h"
 #include "command.h"
 #include "ip.h"
+#include "nft.h"
 #include "tc.h"
 
 /* of a device; 6.12 knows 64, a multiple of 32 */
@@ -160,8 +162,13 @@ void command_parse(struct command *command, char *text, int line)
 {
 	command_split(command, text, line);
 	command->run = run_here;
-	if (*command->ns)
+	if (*command->ns) {
+		if (command_has(command, "nft"))
+			command->run = nft_run;
+		else if (command_has(command, "conntrack"))
+			command->run = conntrack_run;
 		return;
+	}
 	if (command_has(command, "ip"))
 		command->run = ip_run;
 	else if (command_has(command, "tc"))

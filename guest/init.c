@@ -170,7 +170,8 @@ static void start_samples(const char *ns, const struct traffic *t, uint64_t star
 	if (t->udp)
 		return;
 	snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 "%s", start_ns,
-		 t->crowd_interval_ns ?: t->sample_interval_ns, stop_ns, t->tcp ? " tcp" : "");
+		 t->crowd_interval_ns ?: t->sample_interval_ns, stop_ns,
+		 t->tcp ? " tcp" : t->may_fall_back ? " any" : "");
 	stream_open(ns, ns, "samples", probe);
 }
 

@@ -6,14 +6,16 @@
  *	ip -n NS link set DEVICE up | down
  *	ip -n NS link set DEVICE mtu NUMBER | txqueuelen NUMBER | gso_max_segs NUMBER
  *	ip -n NS link set DEVICE arp off multicast off
- *	ip -n NS addr add ADDRESS/LENGTH dev DEVICE [nodad]
- *	ip -n NS neigh add ADDRESS lladdr MAC dev DEVICE
- *	ip -n NS [-6] rule add from ADDRESS table NUMBER
- *	ip -n NS route add default|ADDRESS/LENGTH via ADDRESS [dev DEVICE] [table NUMBER]
+ *	ip -n NS addr add|del ADDRESS/LENGTH dev DEVICE [nodad]
+ *	ip -n NS neigh add|replace ADDRESS lladdr MAC dev DEVICE
+ *	ip -n NS [-6] rule add|del from ADDRESS table NUMBER
+ *	ip -n NS route add|replace default|ADDRESS/LENGTH via ADDRESS [dev DEVICE]
+ *		[table NUMBER] [metric NUMBER]
  *	ip -n NS mptcp limits set subflow NUMBER add_addr_accepted NUMBER
  *	ip -n NS mptcp endpoint add ADDRESS [id ID] dev DEVICE [signal] [subflow] [backup]
+ *		[fullmesh]
  *	ip -n NS mptcp endpoint delete id ID [ADDRESS]
- *	ip -n NS mptcp endpoint change ADDRESS backup|nobackup
+ *	ip -n NS mptcp endpoint change ADDRESS backup|nobackup [fullmesh]
  *	ip -n NS mptcp endpoint flush
  */
 
@@ -41,6 +43,7 @@
 #include "words.h"
 
 #define NEW	(NLM_F_CREATE | NLM_F_EXCL)
+#define ANEW	(NLM_F_CREATE | NLM_F_REPLACE)
 #define MAC_BYTES	6
 
 /* The name of a namespace is a file on which it is mounted, as with `ip netns`. */
@@ -202,7 +205,7 @@ uint64_t sleep_until_set_up(void)
 	return seconds * NS_PER_SEC;
 }
 
-static void add_address(struct command *command)
+static void put_address_of(struct command *command, int type, int flags)
 {
 	struct ifaddrmsg head = {};
 	struct address ip = take_network(command, &head.ifa_prefixlen);
@@ -212,7 +215,7 @@ static void add_address(struct command *command)
 	command_device(command, &device);
 	head.ifa_family = ip.family;
 	head.ifa_index = device;
-	request_start(RTM_NEWADDR, NEW, &head, sizeof(head));
+	request_start(type, flags, &head, sizeof(head));
 	request_add(IFA_LOCAL, ip.bytes, ip.len);
 	request_add(IFA_ADDRESS, ip.bytes, ip.len);
 	if (command_has(command, "nodad"))
@@ -220,7 +223,17 @@ static void add_address(struct command *command)
 	request_send(command);
 }
 
-static void add_neighbour(struct command *command)
+static void add_address(struct command *command)
+{
+	put_address_of(command, RTM_NEWADDR, NEW);
+}
+
+static void delete_address(struct command *command)
+{
+	put_address_of(command, RTM_DELADDR, 0);
+}
+
+static void put_neighbour(struct command *command, int flags)
 {
 	struct address ip = take_ip(command);
 	struct ndmsg head = { .ndm_family = ip.family, .ndm_state = NUD_PERMANENT };
@@ -230,13 +243,23 @@ static void add_neighbour(struct command *command)
 	take_mac(command, bytes);
 	command_expect(command, "dev");
 	command_device(command, &head.ndm_ifindex);
-	request_start(RTM_NEWNEIGH, NEW, &head, sizeof(head));
+	request_start(RTM_NEWNEIGH, flags, &head, sizeof(head));
 	request_add(NDA_DST, ip.bytes, ip.len);
 	request_add(NDA_LLADDR, bytes, sizeof(bytes));
 	request_send(command);
 }
 
-static void add_rule(struct command *command)
+static void add_neighbour(struct command *command)
+{
+	put_neighbour(command, NEW);
+}
+
+static void replace_neighbour(struct command *command)
+{
+	put_neighbour(command, ANEW);
+}
+
+static void put_rule(struct command *command, int type, int flags)
 {
 	struct fib_rule_hdr head = { .action = FR_ACT_TO_TBL };
 	struct address ip;
@@ -246,13 +269,23 @@ static void add_rule(struct command *command)
 	command_expect(command, "table");
 	head.family = ip.family;
 	head.src_len = 8 * ip.len;
-	request_start(RTM_NEWRULE, NEW, &head, sizeof(head));
+	request_start(type, flags, &head, sizeof(head));
 	request_add(FRA_SRC, ip.bytes, ip.len);
 	request_add_number(FRA_TABLE, command_number(command, UINT32_MAX));
 	request_send(command);
 }
 
-static void add_route(struct command *command)
+static void add_rule(struct command *command)
+{
+	put_rule(command, RTM_NEWRULE, NEW);
+}
+
+static void delete_rule(struct command *command)
+{
+	put_rule(command, RTM_DELRULE, 0);
+}
+
+static void put_route(struct command *command, int flags)
 {
 	struct rtmsg head = {
 		.rtm_protocol = RTPROT_BOOT,
@@ -260,7 +293,7 @@ static void add_route(struct command *command)
 		.rtm_type = RTN_UNICAST,
 	};
 	bool everywhere = command_has(command, "default");
-	uint32_t table = RT_TABLE_MAIN;
+	uint32_t table = RT_TABLE_MAIN, metric = 0;
 	struct address to, gateway;
 	int device = 0;
 
@@ -272,15 +305,29 @@ static void add_route(struct command *command)
 		command_device(command, &device);
 	if (command_has(command, "table"))
 		table = command_number(command, UINT32_MAX);
+	if (command_has(command, "metric"))
+		metric = command_number(command, UINT32_MAX);
 	head.rtm_family = gateway.family;
-	request_start(RTM_NEWROUTE, NEW, &head, sizeof(head));
+	request_start(RTM_NEWROUTE, flags, &head, sizeof(head));
 	if (!everywhere)
 		request_add(RTA_DST, to.bytes, to.len);
 	request_add(RTA_GATEWAY, gateway.bytes, gateway.len);
 	if (device)
 		request_add_number(RTA_OIF, device);
 	request_add_number(RTA_TABLE, table);
+	if (metric)
+		request_add_number(RTA_PRIORITY, metric);
 	request_send(command);
+}
+
+static void add_route(struct command *command)
+{
+	put_route(command, NEW);
+}
+
+static void replace_route(struct command *command)
+{
+	put_route(command, ANEW);
 }
 
 /* MPTCP */
@@ -331,6 +378,7 @@ static void add_endpoint(struct command *command)
 		{ "signal", MPTCP_PM_ADDR_FLAG_SIGNAL },
 		{ "subflow", MPTCP_PM_ADDR_FLAG_SUBFLOW },
 		{ "backup", MPTCP_PM_ADDR_FLAG_BACKUP },
+		{ "fullmesh", MPTCP_PM_ADDR_FLAG_FULLMESH },
 	};
 	uint32_t flags = 0;
 	int device;
@@ -365,6 +413,8 @@ static void change_endpoint(struct command *command)
 		flags = MPTCP_PM_ADDR_FLAG_BACKUP;
 	else
 		command_expect(command, "nobackup");
+	if (command_has(command, "fullmesh"))
+		flags |= MPTCP_PM_ADDR_FLAG_FULLMESH;
 	request_add_number(MPTCP_PM_ADDR_ATTR_FLAGS, flags);
 }
 
@@ -409,9 +459,13 @@ void ip_run(struct command *command)
 		{ "link", "add", add_link },
 		{ "link", "set", set_link },
 		{ "addr", "add", add_address },
+		{ "addr", "del", delete_address },
 		{ "neigh", "add", add_neighbour },
+		{ "neigh", "replace", replace_neighbour },
 		{ "rule", "add", add_rule },
+		{ "rule", "del", delete_rule },
 		{ "route", "add", add_route },
+		{ "route", "replace", replace_route },
 		{ "mptcp", "limits", set_limits },
 		{ "mptcp", "endpoint", endpoint },
 	};

@@ -3,14 +3,17 @@
  * namespace, and answered.
  */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/genetlink.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -24,13 +27,13 @@ union message {
 
 static union message request, reply;
 
-/* Lines of the same namespace follow each other, so the sockets in it stay open: of both
+/* Lines of the same namespace follow each other, so the sockets in it stay open: of all
  * kinds of netlink, and one to look up devices.
  */
 static struct {
 	char ns[32];
-	int route, generic, devices;	/* -1: not open */
-} sockets = { .route = -1, .generic = -1, .devices = -1 };
+	int route, generic, netfilter, devices;	/* -1: not open */
+} sockets = { .route = -1, .generic = -1, .netfilter = -1, .devices = -1 };
 
 static void leave(int *fd)
 {
@@ -43,6 +46,7 @@ void netlink_close(void)
 {
 	leave(&sockets.route);
 	leave(&sockets.generic);
+	leave(&sockets.netfilter);
 	leave(&sockets.devices);
 }
 
@@ -160,18 +164,16 @@ static const void *find(const union message *message, size_t at, int type)
 	return NULL;
 }
 
-/* Sends the request and waits until the kernel has done it. Returns why it has not, or NULL;
- * what it answers before that is in reply.
+/* Waits until the kernel has done what it was asked. Returns why it has not, or NULL; what it
+ * answers before that is in reply.
  */
-static const char *ask(int fd)
+static const char *hear(int fd)
 {
 	static union message heard;
 	const struct nlmsgerr *error = NLMSG_DATA(&heard.header);
 	const char *words = NULL;
 	ssize_t len;
 
-	if (send(fd, &request, request.header.nlmsg_len, 0) < 0)
-		return strerror(errno);
 	for (;;) {
 		len = recv(fd, &heard, sizeof(heard), 0);
 		if (len < (ssize_t)NLMSG_HDRLEN)
@@ -189,6 +191,36 @@ static const char *ask(int fd)
 	return words ? words : strerror(-error->error);
 }
 
+/* Sends the request and hears the answer. */
+static const char *ask(int fd)
+{
+	if (send(fd, &request, request.header.nlmsg_len, 0) < 0)
+		return strerror(errno);
+	return hear(fd);
+}
+
+/* The same for nftables, between the two messages that make it a batch. */
+static const char *ask_in_batch(int fd)
+{
+	struct {
+		struct nlmsghdr header;
+		struct nfgenmsg body;
+	} first = {
+		.header = { sizeof(first), NFNL_MSG_BATCH_BEGIN, NLM_F_REQUEST },
+		.body.res_id = htons(NFNL_SUBSYS_NFTABLES),
+	}, last = first;
+	const struct iovec parts[] = {
+		{ &first, sizeof(first) },
+		{ &request, NLMSG_ALIGN(request.header.nlmsg_len) },
+		{ &last, sizeof(last) },
+	};
+
+	last.header.nlmsg_type = NFNL_MSG_BATCH_END;
+	if (writev(fd, parts, COUNT(parts)) < 0)
+		return strerror(errno);
+	return hear(fd);
+}
+
 static const char *ask_route(const char *ns)
 {
 	return ask(in_namespace(ns, &sockets.route, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
@@ -197,6 +229,21 @@ static const char *ask_route(const char *ns)
 static const char *ask_generic(const char *ns)
 {
 	return ask(in_namespace(ns, &sockets.generic, AF_NETLINK, SOCK_RAW, NETLINK_GENERIC));
+}
+
+static int netfilter(const char *ns)
+{
+	return in_namespace(ns, &sockets.netfilter, AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
+}
+
+static const char *ask_netfilter(const char *ns)
+{
+	return ask(netfilter(ns));
+}
+
+static const char *ask_nft(const char *ns)
+{
+	return ask_in_batch(netfilter(ns));
 }
 
 static void carry_out(const struct command *command, const char *(*ask_it)(const char *ns))
@@ -217,6 +264,11 @@ void request_send(const struct command *command)
 void request_send_generic(const struct command *command)
 {
 	carry_out(command, ask_generic);
+}
+
+void request_send_netfilter(const struct command *command, bool batch)
+{
+	carry_out(command, batch ? ask_nft : ask_netfilter);
 }
 
 int generic_family(const char *ns, const char *name)

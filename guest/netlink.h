@@ -3,6 +3,7 @@
 #ifndef NETLINK_H
 #define NETLINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ void *request_append(const void *data, size_t len);
  */
 void request_send(const struct command *command);
 void request_send_generic(const struct command *command);
+/* the same, to netfilter; nftables takes its requests in batches */
+void request_send_netfilter(const struct command *command, bool batch);
 int generic_family(const char *ns, const char *name);
 
 /* take the next word as a device of the command's namespace */

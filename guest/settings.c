@@ -36,6 +36,7 @@ bool settings_set(struct traffic *t, const char *name, const char *value, int li
 	} flags[] = {
 		{ "trace", &t->trace }, { "states", &t->states }, { "fresh", &t->fresh },
 		{ "no-delay", &t->no_delay }, { "at-once", &t->at_once },
+		{ "may-fall-back", &t->may_fall_back },
 	};
 	size_t i;
 

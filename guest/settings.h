@@ -20,6 +20,7 @@ struct traffic {
 	bool states;		/* what it saw, and what it answered */
 	bool fresh;		/* connections are made when their first message is due */
 	bool at_once;		/* data is sent when the first subflow is there */
+	bool may_fall_back;	/* a path without MPTCP leaves plain TCP */
 	bool no_delay;		/* small messages do not wait for an ACK (Nagle) */
 	char peer[INET6_ADDRSTRLEN];
 	unsigned int port;

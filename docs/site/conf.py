@@ -56,6 +56,7 @@ GROUPS = {
         "docs/radio",
         "docs/connections",
         "docs/recovery",
+        "docs/path-management",
         "docs/deploy",
         "openwrt/README",
         "docs/units",

@@ -3,13 +3,13 @@
  *
  * A process opens /proc/net/mptcp_probe in a namespace, and writes
  *
- *	START INTERVAL STOP [tcp | links]
+ *	START INTERVAL STOP [tcp | any | links]
  *
  * in nanoseconds since boot; INTERVAL is at least 10 us. The probe takes samples at START,
  * START + INTERVAL, ... up to and including STOP, but none of the past. With STOP 0, it goes
  * on until the process writes "stop". A sample has every MPTCP connection of the namespace.
- * With "tcp" it has every plain TCP connection. With "links" it has every device, in any
- * namespace, that has a queueing discipline; this needs CAP_NET_ADMIN for all of them.
+ * With "tcp" it has every plain TCP connection, with "any" both. With "links" it has every
+ * device, in any namespace, that has a queueing discipline; this needs CAP_NET_ADMIN for all.
  * read() gives the records of uapi/probe.h, sleeps while they are few, and returns 0 after
  * the last one.
  *
@@ -550,7 +550,7 @@ static bool probe_fell_back(struct net *net)
 			       MPTCP_MIB_MPCAPABLEPASSIVEFALLBACK);
 }
 
-static void probe_sample_mptcp(struct probe *probe, u64 now)
+static void probe_sample_msks(struct probe *probe, u64 now)
 {
 	long slot = 0, num = 0;
 	struct mptcp_sock *msk;
@@ -560,6 +560,17 @@ static void probe_sample_mptcp(struct probe *probe, u64 now)
 		sock_put((struct sock *)msk);
 		cond_resched();
 	}
+}
+
+static void probe_sample_any(struct probe *probe, u64 now)
+{
+	probe_sample_msks(probe, now);
+	probe_sample_tcp(probe, now);
+}
+
+static void probe_sample_mptcp(struct probe *probe, u64 now)
+{
+	probe_sample_msks(probe, now);
 	if (probe_fell_back(probe->net))
 		probe_sample_tcp(probe, now);
 }
@@ -631,6 +642,7 @@ static void probe_sample_links(struct probe *probe, u64 now)
 static const struct probe_mode probe_modes[] = {
 	{ "", probe_sample_mptcp },
 	{ "tcp", probe_sample_tcp },
+	{ "any", probe_sample_any },
 	{ "links", probe_sample_links, true },
 };
 

@@ -106,9 +106,12 @@ def test_an_event_that_fails_ends_the_run_with_its_line(
         ("at noon ip netns\n", "at noon: a time such as 3s or 1500ms is expected"),
         ("at 1s\n", "after the traffic, at TIME COMMAND is expected"),
         ("sync\n", "after the traffic, at TIME COMMAND is expected"),
-        ("at 1s rm -r /\n", "rm -r /: only ip and tc can be run at a time"),
-        ("at 1s insmod x.ko\n", "insmod x.ko: only ip and tc can be run at a time"),
-        ("at 1s sysctl -qw a=1\n", "sysctl -qw a=1: only ip and tc can be run at a time"),
+        ("at 1s rm -r /\n", "rm -r /: only ip, tc, nft and conntrack can be run at a time"),
+        ("at 1s insmod x.ko\n", "insmod x.ko: only ip, tc, nft and conntrack can be run at a time"),
+        (
+            "at 1s sysctl -qw a=1\n",
+            "sysctl -qw a=1: only ip, tc, nft and conntrack can be run at a time",
+        ),
     ],
 )
 def test_an_event_that_cannot_be_read_ends_the_run_with_its_line(

@@ -76,6 +76,23 @@ SCENARIOS = {
         link=["shared:10mbit,10ms"],
         event=["1s:wifi:unplug,lasts=1s", "2s:wifi:close", "3s:lte:backup"],
     ),
+    "client-paths": Flags(
+        path=[WIFI, f"{LTE},ip=both"],
+        endpoints="fullmesh",
+        blackhole_timeout="60s",
+        event=[
+            *("before:wifi:down,lasts=1s", "2s:lte:renumber,every=2s", "3s:wifi:remove,lasts=1s"),
+            *("5s:lte:lose,lasts=500ms", "7s:lte:backup"),
+        ],
+        duration="8s",
+    ),
+    "middleboxes": Flags(
+        path=[f"{WIFI},down.middlebox=strip", f"{LTE},nat_timeout=300s"],
+        event=[
+            *("2s:lte:rebind", "3s:lte:reboot,lasts=1s", "5s:wifi:change,middlebox=drop,lasts=1s"),
+        ],
+        duration="8s",
+    ),
     "connections": Flags(
         path=["a:link=shared,delay=5ms", "b:20mbit,8ms,link=access/shared", "t:link=shared"],
         link=["shared:10mbit,10ms,queue=100,queue_discipline=droptail", "access:30mbit,1ms"],

@@ -348,6 +348,9 @@ def test_the_key_has_every_parameter_and_what_a_file_holds_but_not_where(
         ('send_buffer = "Auto"', ": not a number; a send buffer is a number of"),
         ("receive_buffer = false", ": true or false; a receive buffer is"),
         ('sample_interval = "1us"', ": out of range; a sample interval is"),
+        ('endpoints = "mesh"', ": endpoints is signal, subflow or fullmesh"),
+        ('blackhole_timeout = "1.5s"', ": a blackhole_timeout is in whole seconds, 0s to 86400s"),
+        ('blackhole_timeout = "90000s"', ": out of range; a blackhole_timeout is 0s to 86400s"),
         ('sample_interval = "21s"', ": longer than the duration; nothing would be sampled"),
         ("workload = 3", ": a number, where a table is needed, with keys such as"),
         ('workload.kind = "x"', ": the kind of a workload is bulk"),
@@ -543,7 +546,7 @@ def test_a_mistake_in_the_number_of_paths_is_named(file: Path, text: str, line: 
         ('"down"', '"down"\nevery = "2s"\nlasts = "2s"', 'event[1].every = "2s": it must be '),
         ('"down"', '"up"\nlasts = "2s"', 'event[1].lasts = "2s": up cannot be undone'),
         ('"down"', '"close"\nevery = "2s"', 'event[1].every = "2s": it would not be over when it'),
-        ('"down"', '"unplug"', "event[1].lasts: missing; an unplug has an end; say how long it l"),
+        ('"down"', '"unplug"', "event[1].lasts: missing; unplug has an end; say how long it las"),
         ('"down"', '"unplug"\nlasts = "2"', 'event[1].lasts = "2": no unit; how long an event l'),
         ('"down"', '"down"\nrandom = true', "event[1].random = true: nothing repeats here"),
         ('"down"', '"down"\nrandom = 7', "event[1].random = 7: true or false is expected"),
@@ -572,6 +575,14 @@ def test_a_mistake_in_an_event_is_named(file: Path, old: str, new: str, line: st
         (["3s:a:down,lasts="], 'event[1] = "3s:a:down,lasts=": "lasts=" is not KEY=VALUE'),
         (["3s:a:down,at=2s"], 'event[1] = "3s:a:down,at=2s": "at" is given twice'),
         (["5:a:down"], 'event[1].at = "5": no unit'),
+        (["1s:a:rebind"], 'event[1].action = "rebind": its router translates no addresses; a path'),
+        (["1s:a:reboot"], "event[1].lasts: missing; reboot has an end; say how long it lasts"),
+        (["before:a:up"], 'event[1].action = "up": path a is up already'),
+        (["1s:a:lose", "2s:a:up"], 'event[2].action = "up": path a has no address since 1s'),
+        (["1s:a:lose", "2s:b:down"], 'event[2].action = "down": no path would be up and open a'),
+        (["1s:a:lose,every=2s"], 'event[1].every = "2s": it would not be over when it happens'),
+        (["1s:a:remove"], 'event[1].action = "remove": the client has no endpoints; give it some'),
+        (["1s:a:backup", "2s:a:lose"], 'event[2].action = "lose": backup and regular are flags'),
         (
             [f"{i}ms:a:{'up' if i % 2 else 'down'}" for i in range(34)],
             "event = [{...}, {...}, {...}, ...]: 34 events; at most 32 are possible",
@@ -581,6 +592,35 @@ def test_a_mistake_in_an_event_is_named(file: Path, old: str, new: str, line: st
 def test_events_that_cannot_follow_each_other_are_named(events: list[str], line: str) -> None:
     (found,) = flag_problems(Flags(path=["a:1mbit,1ms", "b:1mbit,1ms"], event=events))
     assert found.startswith(f"--event: {line}")
+
+
+def test_an_end_without_endpoints_has_no_events_of_them() -> None:
+    flags = Flags(path=["a:1mbit,1ms", "b:1mbit,1ms"], endpoints="subflow", event=["1s:b:close"])
+    (found,) = flag_problems(flags)
+    assert found.startswith('--event: event[1].action = "close": with endpoints = subflow the se')
+    own = replace(flags, event=["1s:b:backup", "2s:b:renumber,every=1s", "3s:b:remove,lasts=1s"])
+    assert [each.action for each in from_flags(own, known=KNOWN).base.events] == [
+        *("backup", "renumber", "remove"),
+    ]
+
+
+def test_a_nat_and_a_middlebox_are_a_path_s() -> None:
+    flags = Flags(
+        path=["a:link=l,nat_timeout=2s,ip=6", "b:link=l,nat_timeout=0s"],
+        link=["l:1mbit,1ms"],
+        event=["1s:link=l:change,up.middlebox=drop"],
+    )
+    assert [line.partition("; ")[0] for line in flag_problems(flags)] == [
+        '--path: path.b.nat_timeout = "0s": out of range',
+        '--path: path.a.nat_timeout = "2s": addresses of IPv6 are not translated',
+        '--event: event[1].up.middlebox = "drop": the router of a path is the middlebox',
+    ]
+    wrong = Flags(path=["a:1mbit,1ms,nat_timeout=2s"], event=["1s:a:rebind,lasts=1s"])
+    (found,) = flag_problems(wrong)
+    assert found.startswith('--event: event[1].lasts = "1s": rebind cannot be undone; leave it out')
+    wrong = Flags(path=["a:1mbit,1ms,up.middlebox=stripp"])
+    (found,) = flag_problems(wrong)
+    assert found.endswith('a middlebox is none, strip or drop; did you mean "strip"?')
 
 
 def test_paths_may_all_be_down_for_a_while() -> None:
@@ -594,6 +634,7 @@ def test_paths_may_all_be_down_for_a_while() -> None:
     [
         (Flags(event=["1s:a:close"]), '--event: event[1].action = "close": plain TCP has one path'),
         (Flags(event=["1s:a:down"]), '--event: event[1].action = "down": no path would be'),
+        (Flags(event=["1s:a:renumber"]), '--event: event[1].action = "renumber": plain TCP has o'),
         (Flags(decisions=True), "--decisions: plain TCP has no scheduler, so it has no decisions "),
     ],
 )
@@ -639,6 +680,7 @@ def test_all_mistakes_are_told_together_each_where_it_was_made(tmp_path: Path) -
         '  path[2].delay = "-4ms": negative; a delay is a number with ns, us, ms or s, e.g. 10ms\n'
         '  sped = 1: unknown key; did you mean "seed"? accepted here: scheduler, cc, kernel, '
         "transport, seed, seed_delay, vary, repeat, send_buffer, receive_buffer, sample_interval, "
+        "endpoints, blackhole_timeout, "
         "path, link, connection, event, workload\n"
         '  path[2].name = "lte": also the name of path[1]; names are unique\n'
         "mptcplab: 1 mistake in --seed\n"

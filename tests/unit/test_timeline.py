@@ -56,6 +56,46 @@ def test_one_direction_may_change_alone() -> None:
     assert instant.down.rate_bps == 2_000_000
 
 
+def test_an_address_that_changes_and_goes() -> None:
+    """The instants of the client: what happens, with the numbers of the address then and before."""
+    events = ("1s:b:renumber,every=2s", "2s:b:lose,lasts=2s", "4s:b:remove,lasts=1s")
+    found = timeline.instants(scenario(*events, duration="6s", endpoints="subflow"))
+    assert [(i.at_ns // S, i.act, i.was, i.number) for i in found] == [
+        *((1, "renumber", 0, 1), (1, "remove", 0, 1), (1, "add", 0, 1)),
+        *((2, "lose", 1, 1), (2, "remove", 1, 1)),
+        # the address of 3 s, while there is none; there is no endpoint until the other event ends
+        *((4, "regain", 2, 2), (5, "renumber", 2, 3), (5, "add", 2, 3)),
+    ]
+    assert timeline.rates(scenario(*events, duration="6s", endpoints="subflow"))["b"] == [
+        *((0, 4_000_000), (S, 0), (S, 4_000_000)),
+        *((2 * S, 0), (2 * S, 0), (4 * S, 0), (5 * S, 4_000_000)),
+    ]
+
+
+def test_a_router_that_reboots_forgets_when_it_is_back() -> None:
+    reboot = ("1s:b:reboot,lasts=1s", "3s:b:rebind,every=1s")
+    path = (A, f"{B},nat_timeout=9s")
+    found = timeline.instants(scenario(*reboot, duration="5s", path=path))
+    assert [(i.at_ns // S, i.act, i.up and i.up.loss) for i in found] == [
+        *((1, None, 1.0), (2, None, 0.01), (2, "rebind", None)),
+        *((3, "rebind", None), (4, "rebind", None)),
+    ]
+    # plain TCP does not survive it
+    assert scenario(*reboot, duration="5s", path=path).lasting_paths() == ["a"]
+    assert scenario(reboot[0], duration="5s").lasting_paths() == ["a", "b"]
+
+
+def test_an_event_before_the_workload() -> None:
+    """It is one of the workload's first state; its length counts from the start."""
+    (down, up) = timeline.instants(scenario("before:b:down,lasts=1s"))
+    assert (down.at_ns, up.at_ns) == (-1, S)
+    assert timeline.rates(scenario("before:b:down,lasts=1s"))["b"] == [
+        *((0, 4_000_000), (0, 0), (S, 4_000_000)),
+    ]
+    every = timeline.instants(scenario("before:b:down,lasts=1s,every=4s", duration="6s"))
+    assert [i.at_ns for i in every] == [-1, S, 4 * S, 5 * S]
+
+
 def test_cross_traffic_begins_and_ends() -> None:
     path = ("a:10mbit,10ms,up.cross=1mbit", "b:10mbit,10ms")
     found = timeline.instants(

@@ -37,7 +37,10 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "Program": ("server", "listen", "time_limit"),
     "Paths": ("path", "path_from", "link", "event", "connection"),
     "Traffic": ("workload", "direction", "start", "duration", "size", "warmup"),
-    "Hosts": ("send_buffer", "receive_buffer", "kernel_like", "sample_interval"),
+    "Hosts": (
+        *("send_buffer", "receive_buffer", "endpoints", "blackhole_timeout"),
+        *("kernel_like", "sample_interval"),
+    ),
     "Seeds": ("seed", "seed_delay", "vary", "repeat"),
     "Runs": (
         *("jobs", "cluster", "cluster_key", "wall_limit", "disk_limit", "dry_run", "only_plan"),
@@ -314,6 +317,7 @@ _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
         name: scenario_option(name)
         for name in (
             *("direction", "start", "duration", "size", "warmup", "send_buffer", "receive_buffer"),
+            *("endpoints", "blackhole_timeout"),
             *("sample_interval", "seed", "seed_delay", "vary", "repeat"),
         )
     },
@@ -350,7 +354,7 @@ program_options = _together(
     scheduler_option,
     scenario_options(
         *("path", "path_from", "link", "event", "cc", "transport"),
-        *("send_buffer", "receive_buffer"),
+        *("send_buffer", "receive_buffer", "endpoints", "blackhole_timeout"),
         *("seed_delay", "vary", "kernel", "kernel_like", "sample_interval", "seed", "out"),
         *("wall_limit", "disk_limit", "only_plan"),
     ),

@@ -223,7 +223,7 @@ def filled(
 # Names without a dot that are set nevertheless; they are at the top of the scenario.
 _SETTABLE = (
     *("scheduler", "cc", "kernel", "transport", "send_buffer", "receive_buffer"),
-    "sample_interval",
+    *("sample_interval", "endpoints", "blackhole_timeout"),
 )
 
 

@@ -28,7 +28,7 @@ DETECTION_BIN_NS = 50 * 10**6
 RECOVERY_BIN_NS = 100 * 10**6
 BEFORE_NS = 10**9
 
-_LOWERING = ("down", "unplug", "close", "change", "handover")
+_LOWERING = ("down", "unplug", "close", "change", "handover", "lose", "remove", "reboot")
 
 _BITS_PER_BYTE = 8
 

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mptcplab import units
-from mptcplab.plan import qdiscs, testbed, timeline, tunnels
+from mptcplab.plan import middleboxes, qdiscs, testbed, timeline, tunnels
 from mptcplab.plan.qdiscs import Spots
 from mptcplab.plan.testbed import End
 from mptcplab.plan.timeline import Instant
 from mptcplab.scenario import congestion, scheduler, workload
-from mptcplab.scenario.limits import DIRECTIONS, NO_RATE_BPS, Direction, IpVersion
+from mptcplab.scenario.limits import BEFORE_NS, DIRECTIONS, NO_RATE_BPS, Direction, IpVersion
 from mptcplab.scenario.model import PRIORITY, Link, Pair, Path, Scenario, Shape
 from mptcplab.scenario.workload import Message, Program, Tunnel, Video
 
@@ -57,6 +57,9 @@ _AT_ONCE: Mapping[IpVersion, str] = {"4": "", "6": " nodad"}
 # iproute2 takes a rule for IPv4 by default.
 _OF_RULE: Mapping[IpVersion, str] = {"4": "", "6": " -6"}
 
+# The kernel's limit of further subflows.
+_MOST_SUBFLOWS = 8
+
 # A lost ADD_ADDR is sent again after 1 s; the kernel's default of 120 s is longer than most runs.
 _ADD_ADDR_TIMEOUT_S = 1
 
@@ -73,6 +76,10 @@ def render(
     `events` (times in ns after the start of measuring) while the traffic runs, like the scenario's.
     """
     sections = list(_testbed(scenario))
+    happening = list(_events(scenario))
+    before = [command for at_ns, command in happening if at_ns == BEFORE_NS]
+    if before:
+        sections.append(("events before the first connection opens", before))
     paths = list(enumerate(scenario.paths, 1))
     further = list(commands)
     if further:
@@ -104,9 +111,10 @@ def render(
         lines = [line for pair in scenario.pairs() for line in _traffic(scenario, pair)]
         sections.append((title, lines))
         sections.append(("messages: times after the start of measuring", _messages(scenario)))
-    happenings = [*_events(scenario), *(f"at {units.format_time(ns)} {do}" for ns, do in events)]
-    if happenings:
-        happenings.sort(key=lambda line: units.parse_time(line.split()[1]))
+    later = [each for each in (*happening, *events) if each[0] != BEFORE_NS]
+    if later:
+        later.sort(key=lambda each: each[0])
+        happenings = [f"at {units.format_time(at_ns)} {command}" for at_ns, command in later]
         sections.append(("events and traces: times after the start of measuring", happenings))
     return _text(sections)
 
@@ -132,9 +140,13 @@ def _testbed(scenario: Scenario) -> Iterator[Section]:
         yield f"server{of}: the same", _server(scenario, pair)
     for i, path in enumerate(scenario.paths, 1):
         yield f"path {i}, {path.name}: router", _router(i, path, _link_numbers(scenario))
+        if box := list(middleboxes.router(scenario, i, path)):
+            yield f"path {i}, {path.name}: what its router does to packets", box
     for m, link in enumerate(scenario.links, 1):
         yield f"link {m}, {link.name}: its two routers", _link_routers(scenario, m)
-    mesh = list(_mesh(scenario)) if isinstance(scenario.workload, Program) else []
+    mesh: list[str] = []
+    if isinstance(scenario.workload, Program) or scenario.endpoints != "signal":
+        mesh = [line for pair in pairs for line in _mesh(scenario, pair)]
     if mesh:
         yield "from each address of the client to each of the server: by the client's path", mesh
     spots = spots_of(scenario)
@@ -166,7 +178,7 @@ def _is_shaped(scenario: Scenario, each: Link, link: Shape) -> bool:
     nothing = Shape(
         rate_bps=NO_RATE_BPS, delay_ns=0, jitter_ns=0, loss=0.0, queue_packets=link.queue_packets
     )
-    same = {"drop": (), "drop_acks": (), "cross_bps": 0}
+    same = {"drop": (), "drop_acks": (), "cross_bps": 0, "middlebox": "none"}
     return link.model_copy(update=same) != nothing
 
 
@@ -271,16 +283,20 @@ def _veth(one: End, other: End) -> str:
     )
 
 
-def neighbour(of: End, other: End, version: IpVersion) -> str:
+def neighbour(of: End, other: End, version: IpVersion, verb: str = "add") -> str:
     """The neighbour is configured, not resolved: the ARP reply would pass through netem, and the
     first RTT of each path, all that schedulers know at first, would be twice the true one.
     """
-    known = f"neigh add {other.ip(version)} lladdr {other.mac} dev {of.device}"
+    known = f"neigh {verb} {other.ip(version)} lladdr {other.mac} dev {of.device}"
     return f"ip -n {of.namespace} {known}"
 
 
 def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
     yield from _host(scenario, pair, "up")
+    if scenario.endpoints != "signal":
+        for number, (i, path) in enumerate(pair.numbered, 1):
+            yield _endpoint(scenario, pair, number, testbed.client(i).ip(path.version))
+        return
     # An endpoint without flags creates no subflow; it exists so that it can be made a backup.
     changing = {e.path for e in scenario.events if e.action in PRIORITY}
     for i, path in pair.numbered:
@@ -292,6 +308,8 @@ def _client(scenario: Scenario, pair: Pair) -> Iterator[str]:
 
 def _server(scenario: Scenario, pair: Pair) -> Iterator[str]:
     yield from _host(scenario, pair, "down")
+    if scenario.endpoints == "subflow":
+        return
     # One subflow per path: the client joins each address that the server announces, from its own
     # address on that path. Any further endpoint would create further subflows.
     for number, (i, path) in enumerate(pair.numbered[1:], 2):
@@ -307,18 +325,36 @@ def _host(scenario: Scenario, pair: Pair, direction: Direction) -> Iterator[str]
         else:
             end, gateway = testbed.server(i, pair.server), testbed.router_to_server(i)
             far = testbed.client_network
-        ip = f"ip -n {end.namespace}"
         yield from _addresses(end, path.versions)
+        anywhere = direction == "up" and scenario.endpoints != "signal"
         for version in path.versions:
-            by = f"via {gateway.ip(version)} dev {end.device}"
-            yield neighbour(end, gateway, version)
-            yield f"{ip}{_OF_RULE[version]} rule add from {end.ip(version)} table {i}"
-            yield f"{ip} route add default {by} table {i}"
-            yield f"{ip} route add {far(i, version)} {by}"
+            yield from _attached(i, end, gateway, far(i, version), version, anywhere=anywhere)
         if getattr(path, direction).bottleneck == "host":
             # TCP builds larger packets even without offloads, and the host's queue would hold them
-            yield f"{ip} link set {end.device} gso_max_segs 1"
+            yield f"ip -n {end.namespace} link set {end.device} gso_max_segs 1"
     yield from _limits(pair.client if direction == "up" else pair.server, scenario, pair)
+
+
+def _attached(
+    i: int,
+    end: End,
+    gateway: End,
+    far: str,
+    version: IpVersion,
+    *,
+    anywhere: bool,
+    verb: str = "add",
+) -> Iterator[str]:
+    """The routes of an address of a host on path `i`. With `anywhere`, a new connection takes the
+    first path that has an address.
+    """
+    ip, by = f"ip -n {end.namespace}", f"via {gateway.ip(version)} dev {end.device}"
+    yield neighbour(end, gateway, version, verb)
+    yield f"{ip}{_OF_RULE[version]} rule add from {end.ip(version)} table {i}"
+    yield f"{ip} route {verb} default {by} table {i}"
+    yield f"{ip} route {verb} {far} {by}"
+    if anywhere:
+        yield f"{ip} route {verb} default {by} metric {i}"
 
 
 def _addresses(end: End, versions: Iterable[IpVersion]) -> Iterator[str]:
@@ -340,13 +376,18 @@ def _limits(name: str, scenario: Scenario, pair: Pair) -> Iterator[str]:
         # programs assume that 127.0.0.1 exists
         yield f"ip -n {name} link set lo up"
     further = len(pair.paths) - 1
+    if scenario.endpoints == "subflow":
+        # the first subflow, when it returns, is one like the others
+        yield f"ip -n {name} mptcp limits set subflow {further + 1} add_addr_accepted 0"
+        return
     # the first address, when it returns, is announced like the others
     returns = any(
         e.action == "close" and e.lasts_ns and e.path == pair.paths[0].name for e in scenario.events
     )
     further += returns
-    if further:
-        yield f"ip -n {name} mptcp limits set subflow {further} add_addr_accepted {further}"
+    subflows = _MOST_SUBFLOWS if scenario.endpoints == "fullmesh" else further
+    if subflows:
+        yield f"ip -n {name} mptcp limits set subflow {subflows} add_addr_accepted {further}"
 
 
 def _router(i: int, path: Path, link_numbers: Mapping[str, int]) -> Iterator[str]:
@@ -386,17 +427,17 @@ def _link_routers(scenario: Scenario, m: int) -> Iterator[str]:
         yield from _routes(far.namespace, testbed.server_network, i, onward, path.versions)
 
 
-def _mesh(scenario: Scenario) -> Iterator[str]:
-    """The routes between addresses of client and server that belong to different paths.
+def _mesh(scenario: Scenario, pair: Pair) -> Iterator[str]:
+    """The routes between addresses of a client and its server that belong to different paths.
 
     Packets take the path of the client's address, in both directions. Each router on it knows the
     route to all addresses of the server, and the server the route to all of the client, from each
     of its own. A router on several paths has a route to the addresses of each already.
     """
-    paths = list(enumerate(scenario.paths, 1))
+    paths = pair.numbered
     numbers = _link_numbers(scenario)
     through = {i: [numbers[name] for name in path.links] for i, path in paths}
-    routes = {i: testbed.ends(i, through[i]) for i, _ in paths}
+    routes = {i: testbed.ends(i, through[i], pair.client, pair.server) for i, _ in paths}
     known = {(end.namespace, i, v) for i, path in paths for end in routes[i] for v in path.versions}
     for (i, path), (j, other) in itertools.permutations(paths, 2):
         versions = [version for version in path.versions if version in other.versions]
@@ -457,12 +498,15 @@ def _host_sysctls(scenario: Scenario, pair: Pair) -> Iterator[str]:
     # Linux adds a random offset to the timestamps of each pair of addresses; without it, schedulers
     # can compare one-way delays. No packet's time or size changes.
     cc = scenario.cc_of(connection)
+    time_s = scenario.blackhole_timeout_s
+    blackhole = [] if time_s is None else [f"net.mptcp.blackhole_timeout={time_s}"]
     common = [*congestion.sysctls(cc), "net.ipv4.tcp_timestamps=2"]
     if connection.transport == "mptcp":
         chosen = scenario.scheduler_of(connection)
         common = [
             "net.mptcp.enabled=1",
             *chosen.sysctls,
+            *blackhole,
             f"net.mptcp.add_addr_timeout={_ADD_ADDR_TIMEOUT_S}",
             *common,
         ]
@@ -528,6 +572,8 @@ def _ends(scenario: Scenario, pair: Pair) -> Iterator[str]:
         # sockets of IPv6 have subflows of both
         common += " --ip 6"
     goal = testbed.server(pair.first).ip(pair.paths[0].version)
+    if connection.transport == "mptcp" and middleboxes.may_strip(scenario, pair.paths[0]):
+        common += " --may-fall-back 1"
     server, client = "", f" --connect {goal} --paths {len(pair.paths)}"
     if isinstance(load, Tunnel):
         lan, wan = pair.behind
@@ -641,7 +687,8 @@ def _programs(scenario: Scenario, program: Program) -> Iterator[str]:
     yield f"ip netns exec client program {common} {given} -- {command}"
 
 
-def _events(scenario: Scenario) -> Iterator[str]:
+def _events(scenario: Scenario) -> Iterator[tuple[int, str]]:
+    """The commands of all events, each with its time."""
     spots = spots_of(scenario)
     present = {
         (each.name, direction): link
@@ -655,13 +702,16 @@ def _events(scenario: Scenario) -> Iterator[str]:
     }
     for (name, direction), link in present.items():
         if link.cross_bps:
-            yield f"at 0ns {_cross(*ends[name], direction, link)}"
+            yield 0, _cross(*ends[name], direction, link)
     # a link that sends in bursts goes to and fro between two states
     known: dict[tuple[str, Direction, Shape, Shape], list[str]] = {}
     for instant in timeline.instants(scenario):
         end = ends.get(instant.path)
         for command in _commands(spots[instant.path], end, instant, present, known):
-            yield f"at {units.format_time(instant.at_ns)} {command}"
+            yield instant.at_ns, command
+        if end:
+            for command in _acts(scenario, *end, instant):
+                yield instant.at_ns, command
 
 
 def _commands(
@@ -693,19 +743,34 @@ def _commands(
         yield from known[change]
         if end and link.cross_bps != before.cross_bps:
             yield _cross(*end, direction, link)
-    if end:
-        yield from _acts(*end, instant)
+        if end and link.middlebox != before.middlebox:
+            pair, number = end
+            yield from middleboxes.changed(pair.first + number - 1, direction, link.middlebox)
 
 
-def _acts(pair: Pair, number: int, instant: Instant) -> Iterator[str]:
+def _acts(scenario: Scenario, pair: Pair, number: int, instant: Instant) -> Iterator[str]:
     """What an instant does to a path, of this number among its hosts', besides its shape."""
     i, path = pair.numbered[number - 1]
-    port, client = testbed.router_to_client(i), testbed.client(i)
+    port, client = testbed.router_to_client(i), testbed.client(i, pair.client, instant.number)
     match instant.act:
         case "backup" | "regular":
             flag = "backup" if instant.act == "backup" else "nobackup"
+            mesh = " fullmesh" if scenario.endpoints == "fullmesh" else ""
             address = client.ip(path.version)
-            yield f"ip -n {pair.client} mptcp endpoint change {address} {flag}"
+            yield f"ip -n {pair.client} mptcp endpoint change {address} {flag}{mesh}"
+        case "rebind" if path.nat_timeout_s is not None:
+            yield middleboxes.forget(i)
+        case "lose":
+            yield from _loses(i, path, testbed.client(i, pair.client, instant.was))
+        case "regain":
+            yield from _gains(scenario, i, path, client)
+        case "renumber":
+            yield from _loses(i, path, testbed.client(i, pair.client, instant.was))
+            yield from _gains(scenario, i, path, client)
+        case "remove" if scenario.endpoints != "signal":
+            yield f"ip -n {pair.client} mptcp endpoint delete id {number}"
+        case "add" if scenario.endpoints != "signal":
+            yield _endpoint(scenario, pair, number, client.ip(path.version))
         case "unplug":
             yield f"ip -n {port.namespace} link set {port.device} down"
         case "plug":
@@ -720,6 +785,32 @@ def _acts(pair: Pair, number: int, instant: Instant) -> Iterator[str]:
             yield f"ip -n {pair.server} mptcp endpoint delete {what}"
         case "open":
             yield _announced(pair.server, number, i, path.version)
+
+
+def _endpoint(scenario: Scenario, pair: Pair, number: int, address: str) -> str:
+    """The client's endpoint on a path, of this number among its hosts'."""
+    mesh = " fullmesh" if scenario.endpoints == "fullmesh" else ""
+    known = f"{address} id {number} dev {testbed.client(pair.first + number - 1).device}"
+    return f"ip -n {pair.client} mptcp endpoint add {known} subflow{mesh}"
+
+
+def _loses(i: int, path: Path, client: End) -> Iterator[str]:
+    for version in path.versions:
+        ip = f"ip -n {client.namespace}"
+        yield f"{ip} addr del {client.network(version)} dev {client.device}"
+        yield f"{ip}{_OF_RULE[version]} rule del from {client.ip(version)} table {i}"
+
+
+def _gains(scenario: Scenario, i: int, path: Path, client: End) -> Iterator[str]:
+    """The client gets an address; with the last one, Linux forgot its routes and neighbours."""
+    port, anywhere = testbed.router_to_client(i), scenario.endpoints != "signal"
+    for version in path.versions:
+        add = f"addr add {client.network(version)} dev {client.device}{_AT_ONCE[version]}"
+        yield f"ip -n {client.namespace} {add}"
+        known = f"{client.ip(version)} lladdr {testbed.client(i).mac} dev {port.device}"
+        yield f"ip -n {port.namespace} neigh replace {known}"
+        far = testbed.server_network(i, version)
+        yield from _attached(i, client, port, far, version, anywhere=anywhere, verb="replace")
 
 
 def _announced(server: str, number: int, i: int, version: IpVersion) -> str:

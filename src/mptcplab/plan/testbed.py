@@ -7,6 +7,9 @@ Paths and links are counted from 1, in the order of the scenario. Path i:
     client  ci ---------------- rci  router i  rsi ---------------- si  server
             .1                  .254           .254                 .1
 
+An event gives the client the addresses .2 and up of path i, one after the other, up to .99.
+The NAT of path i has the public address 10.0.i.100: so routes lead to it, and it says the path.
+
 If it goes through link m, this is inserted between its router and the server, for each link:
 
               10.(10+m).i.0/24         10.2.m.0/24
@@ -29,6 +32,7 @@ from mptcplab.scenario.limits import IpVersion
 #: The first byte of all IPv4 addresses, and the second one at the client's and the server's end.
 NETWORK = 10
 ENDS = CLIENT_END, SERVER_END = 0, 1
+_CLIENT_ADDRESSES, _PUBLIC = 99, 100
 CLIENT, SERVER = "client", "server"
 
 # How many bits of an address name the network.
@@ -56,8 +60,15 @@ class End(NamedTuple):
         return ":".join(f"{int(byte):02x}" for byte in ("2", "0", *self.address.split(".")))
 
 
-def client(i: int, host: str = CLIENT) -> End:
-    return End(f"c{i}", host, f"{_network(CLIENT_END, i)}.1")
+def client(i: int, host: str = CLIENT, number: int = 0) -> End:
+    """The client's end of path `i`, after its address has changed so often."""
+    last = 1 + number % _CLIENT_ADDRESSES
+    return End(f"c{i}", host, f"{_network(CLIENT_END, i)}.{last}")
+
+
+def public_address(i: int) -> str:
+    """The address by which servers see the client on path `i`, if its router translates it."""
+    return f"{_network(CLIENT_END, i)}.{_PUBLIC}"
 
 
 def server(i: int, host: str = SERVER) -> End:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from numpy.random import Generator
 
-from mptcplab.scenario.limits import NO_RATE_BPS, Direction
+from mptcplab.scenario.limits import BEFORE_NS, NO_RATE_BPS, Direction
 from mptcplab.scenario.model import LONGEST_NS, Change, Event, Link, Scenario, Shape, TraceStep
 from mptcplab.scenario.randomness import generator
 from mptcplab.traces import link_trace
@@ -30,9 +30,12 @@ _QUICK_NS = (20 * 10**6, 100 * 10**6)
 _SLOW_NS = (10**9, 5 * 10**9)
 
 # The acts after which a path carries nothing, and what ends them.
-_BACK = {"plug": "unplug", "open": "close"}
+_BACK = {"plug": "unplug", "open": "close", "regain": "lose", "add": "remove"}
 _GONE = tuple(_BACK.values())
 
+_Undone = Literal["plug", "open", "regain", "add"]
+_Done = Literal["backup", "regular", "unplug", "close", "lose", "renumber", "remove", "rebind"]
+Act = Literal[_Done, _Undone]
 #: Pairs (start in ns, rate in bit/s from then on), in the order of time.
 Steps = list[tuple[int, int]]
 #: The steps of each path, by its name.
@@ -53,15 +56,18 @@ class Instant:
     """What changes on a path or a link at a time; `path` is its name.
 
     `up` and `down` are its directions from then on, None if unchanged. `act` is anything else that
-    happens; `again`: it has closed before.
+    happens; `again`: it has closed before. `number` counts how often the client's address has
+    changed there, and `was` how often before. At BEFORE_NS is before the first connection.
     """
 
     at_ns: int
     path: str
     up: Shape | None = None
     down: Shape | None = None
-    act: Literal["backup", "regular", "unplug", "plug", "close", "open"] | None = None
+    act: Act | None = None
     again: bool = False
+    number: int = 0
+    was: int = 0
 
 
 def occurrences(scenario: Scenario) -> list[Occurrence]:
@@ -71,7 +77,7 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
     for number, event in enumerate(scenario.events):
         # each event has its own stream, so adding one changes nothing here
         random = generator(scenario.seed, number)
-        free_ns = 0
+        free_ns = BEFORE_NS
         for begin_ns in _times(event, end_ns, random):
             # an occurrence that would begin during the previous one is left out
             if begin_ns < free_ns:
@@ -80,9 +86,9 @@ def occurrences(scenario: Scenario) -> list[Occurrence]:
             if event.action == "handover" and lasts_ns is None:
                 low, high = _QUICK_NS if random.random() < _QUICK_SHARE else _SLOW_NS
                 lasts_ns = int(random.integers(low, high))
-            until_ns = None if lasts_ns is None else begin_ns + lasts_ns
+            until_ns = None if lasts_ns is None else max(begin_ns, 0) + lasts_ns
             found.append(Occurrence(begin_ns, until_ns, event))
-            free_ns = until_ns or 0
+            free_ns = until_ns or free_ns
     return sorted(found, key=lambda occurrence: occurrence.begin_ns)
 
 
@@ -138,7 +144,7 @@ def _of_links(scenario: Scenario, direction: Direction, value: Callable[[Shape],
         else:
             continue
         lost = gone[name] or present[name].loss == 1.0
-        found[name].append((instant.at_ns, 0 if lost else value(present[name])))
+        found[name].append((max(instant.at_ns, 0), 0 if lost else value(present[name])))
     return found
 
 
@@ -180,6 +186,7 @@ def _times(event: Event, end_ns: int, random: Generator) -> Iterator[int]:
     at_ns = event.at_ns
     while at_ns < end_ns:
         yield at_ns
+        at_ns = max(at_ns, 0)
         if event.every_ns is None:
             return
         gap_ns = event.every_ns
@@ -224,6 +231,11 @@ class _State:
     backup: bool = False
     unplugged: bool = False
     closed: bool = False
+    removed: bool = False
+    lost: bool = False
+    number: int = 0
+    off: bool = False
+    rebound: int = 0
 
     def after(self, event: Event) -> _State:
         match event.action:
@@ -238,6 +250,16 @@ class _State:
                 return replace(self, unplugged=True)
             case "close":
                 return replace(self, closed=True)
+            case "remove":
+                return replace(self, removed=True)
+            case "lose":
+                return replace(self, lost=True)
+            case "renumber":
+                return replace(self, number=self.number + 1)
+            case "rebind":
+                return replace(self, rebound=self.rebound + 1)
+            case "reboot":
+                return replace(self, off=True, up=_lossy(self.up), down=_lossy(self.down))
             case _:
                 return self
 
@@ -278,15 +300,35 @@ def _of_link(link: Link, occurrences: Sequence[Occurrence]) -> Iterator[Instant]
                 down=down if down != before_down else None,
             )
         if state.backup != before.backup:
-            yield Instant(at_ns, link.name, act="backup" if state.backup else "regular")
+            act: Act = "backup" if state.backup else "regular"
+            yield Instant(at_ns, link.name, act=act, number=state.number)
         if state.unplugged != before.unplugged:
             yield Instant(at_ns, link.name, act="unplug" if state.unplugged else "plug")
         if state.closed != before.closed:
             yield Instant(at_ns, link.name, act="close" if state.closed else "open", again=again)
             again = True
+        if state.rebound != before.rebound or (before.off and not state.off):
+            yield Instant(at_ns, link.name, act="rebind")
+        yield from _of_client(at_ns, link.name, before, state)
         if ends:
             return
         before, before_up, before_down = state, up, down
+
+
+def _of_client(at_ns: int, path: str, before: _State, state: _State) -> Iterator[Instant]:
+    """What becomes of the client's address, and then of its endpoint, which needs the address."""
+    instant = Instant(at_ns, path, number=state.number, was=before.number)
+    if state.lost != before.lost:
+        yield replace(instant, act="lose" if state.lost else "regain")
+    elif state.number != before.number and not state.lost:
+        yield replace(instant, act="renumber")
+    gone, was_gone = (each.removed or each.lost for each in (state, before))
+    readdressed = state.number != before.number and not was_gone
+    if gone != was_gone or readdressed:
+        if not was_gone:
+            yield replace(instant, act="remove")
+        if not gone:
+            yield replace(instant, act="add")
 
 
 def _at_first(link: Shape) -> _Asked:
@@ -320,6 +362,7 @@ def _changed(asked: _Asked, change: Change) -> _Asked:
                 "jitter_ns": link.jitter_ns if change.jitter_ns is None else change.jitter_ns,
                 "loss": link.loss if change.loss is None or link.loss == 1.0 else change.loss,
                 "cross_bps": link.cross_bps if change.cross_bps is None else change.cross_bps,
+                "middlebox": change.middlebox or link.middlebox,
             }
         ),
         rate_bps if change.rate_factor is None else rate_bps * change.rate_factor,

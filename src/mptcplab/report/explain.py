@@ -42,6 +42,9 @@ _HAPPENED = {
     "close": "was closed",
     "change": "had a change",
     "handover": "had a handover",
+    "lose": "had no address",
+    "remove": "had no endpoint",
+    "reboot": "was rebooting",
 }
 _CA_LOSS = 4
 

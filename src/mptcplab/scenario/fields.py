@@ -18,6 +18,8 @@ from mptcplab import units
 from mptcplab.mistakes import one_of, shown, suggestion
 from mptcplab.scenario import congestion
 from mptcplab.scenario.limits import (
+    BEFORE,
+    BEFORE_NS,
     IP_VERSIONS,
     MAX_BITRATES,
     MAX_DROP_NUMBER,
@@ -25,8 +27,10 @@ from mptcplab.scenario.limits import (
     MAX_FACTOR,
     MAX_LOSS,
     MAX_QUEUE_PACKETS,
+    MIDDLEBOXES,
     PACKET_BYTES,
 )
+from mptcplab.units import NS_PER_S
 
 _LIST_SEPARATOR = "/"  # in flags, where a comma ends the value
 _FACTOR_PATTERN = r"x[0-9]{1,9}(?:\.[0-9]{1,9})?"
@@ -104,6 +108,29 @@ def _measured(kind: units.Quantity, what: str, low: str, high: str) -> Reads:
 _rate = functools.partial(_measured, units.RATE)
 time = functools.partial(_measured, units.TIME)
 size = functools.partial(_measured, units.SIZE)
+
+
+def seconds(what: str, low: str, high: str) -> Reads:
+    """A time in whole seconds, as the kernel keeps some."""
+    bounded = time(what, low, high)
+
+    def read(value: object) -> Any:
+        whole_s, rest_ns = divmod(bounded.read(value), NS_PER_S)
+        if rest_ns:
+            raise ValueError(f"{what} is in whole seconds, {bounded.accepted}")
+        return whole_s
+
+    return Reads(read, bounded.schema, f"{bounded.accepted}, whole seconds", "s")
+
+
+def or_before(reads: Reads) -> Reads:
+    """A time of the workload, or before all of it."""
+
+    def read(value: object) -> Any:
+        return BEFORE_NS if value == BEFORE else reads.read(value)
+
+    schema = {"anyOf": [{"const": BEFORE}, reads.schema]}
+    return Reads(read, schema, f"{reads.accepted}, or `{BEFORE}`", reads.unit)
 
 
 def buffer(what: str) -> Reads:
@@ -391,6 +418,7 @@ BITRATES = Reads(
     _BITRATE.unit,
 )
 RATE = _rate("a rate", "1kbit", "100gbit")
+MIDDLEBOX = choice("a middlebox", MIDDLEBOXES)
 DELAY = time("a delay", "0s", "10s")
 JITTER = time("a jitter", "0s", "10s")
 CROSS = _rate("a rate of cross traffic", "0bit", "100gbit")

@@ -47,6 +47,8 @@ class Flags:
     send_buffer: str | None = None
     receive_buffer: str | None = None
     sample_interval: str | None = None
+    endpoints: str | None = None
+    blackhole_timeout: str | None = None
     workload: str | None = None
     direction: str | None = None
     start: str | None = None

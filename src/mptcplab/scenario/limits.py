@@ -47,8 +47,19 @@ Call = Literal["inside", "outside", "none"]
 CALLS: tuple[Call, ...] = get_args(Call)
 Start = Literal["at-once", "established"]
 STARTS: tuple[Start, ...] = get_args(Start)
-Action = Literal["down", "up", "unplug", "close", "change", "handover", "backup", "regular"]
+_OfPath = Literal["down", "up", "unplug", "close", "change", "handover", "backup", "regular"]
+_OfClient = Literal["remove", "lose", "renumber"]
+_OfRouter = Literal["rebind", "reboot"]
+Action = Literal[_OfPath, _OfClient, _OfRouter]
 ACTIONS: tuple[Action, ...] = get_args(Action)
+#: What a router does with packets that have options of MPTCP.
+Middlebox = Literal["none", "strip", "drop"]
+MIDDLEBOXES: tuple[Middlebox, ...] = get_args(Middlebox)
+#: Whose endpoints bring further subflows.
+Endpoints = Literal["signal", "subflow", "fullmesh"]
+ENDPOINTS: tuple[Endpoints, ...] = get_args(Endpoints)
+#: The time of an event before the first connection opens, and its word.
+BEFORE_NS, BEFORE = -1, "before"
 MAX_PATHS = 8  # of a connection
 #: All connections together. Each has a pair of hosts; path i has the networks 10.0.i and 10.1.i
 #: and the routing table i, and Linux uses table 253 and above.

@@ -156,6 +156,10 @@ class LiteralDirection(_Literal):
     """The place of the rate and the queue: the router, or the interface of the sending host."""
     cross: int | None = _key(fields.CROSS, ["30mbit"], "0bit")
     """Rate of cross traffic: full-size UDP packets from the start of the workload."""
+    middlebox: limits.Middlebox | None = _key(fields.MIDDLEBOX, ["strip"], "none")
+    """What the router does with packets that have options of MPTCP: strip removes the options, drop
+    loses the packets.
+    """
     trace: Annotated[
         LiteralTrace | None,
         fields.table("a file, or keys such as file"),
@@ -210,6 +214,12 @@ class LiteralPath(LiteralLink):
     """
     ip: limits.Ip | None = _key(fields.IP, ["6"], "4")
     """IP version of its addresses. With both, the subflow uses IPv6, and programs choose."""
+    nat_timeout: int | None = _key(
+        fields.seconds("a nat_timeout", "1s", "432000s"), ["300s", "7440s"]
+    )
+    """The router translates addresses (NAT), and forgets a mapping without packets for this time.
+    By default it translates none.
+    """
 
 
 class LiteralChange(_Literal):
@@ -225,6 +235,8 @@ class LiteralChange(_Literal):
     """The new loss. By default unchanged."""
     cross: int | None = _key(fields.CROSS, ["30mbit", 0])
     """The new rate of cross traffic; 0 for none. By default unchanged."""
+    middlebox: limits.Middlebox | None = _key(fields.MIDDLEBOX, ["strip"])
+    """What the router does from now on with packets of MPTCP. By default unchanged."""
 
 
 class LiteralEvent(LiteralChange):
@@ -237,8 +249,12 @@ class LiteralEvent(LiteralChange):
         }
     )
 
-    at: int | None = _key(fields.time("the time of an event", "0s", "86400s"), ["3s"])
-    """Time of the first occurrence, from the start of the workload."""
+    at: int | None = _key(
+        fields.or_before(fields.time("the time of an event", "0s", "86400s")), ["3s", "before"]
+    )
+    """Time of the first occurrence, from the start of the workload; before: it has happened when
+    the first connection opens.
+    """
     path: str | None = _key(fields.NAME, ["lte"])
     """Name of the affected path. By default none, with a link."""
     link: str | None = _key(fields.NAME, ["bottleneck"])
@@ -248,7 +264,10 @@ class LiteralEvent(LiteralChange):
     client's device on the path has no carrier; close: the server removes its address on the path,
     and the subflow ends; change: the path gets the rate, delay, jitter or loss given here;
     handover: a tenth of the rate and three times the delay, for a while; backup, regular: the
-    subflow becomes a last resort, or like the others again.
+    subflow becomes a last resort, or like the others again; remove: the client removes its endpoint
+    on the path; lose: the client has no address on the path; renumber: the client gets another one;
+    rebind: the router's NAT forgets all mappings; reboot: the path is down for a while, and its NAT
+    forgets.
     """
     lasts: int | None = _key(fields.time("how long an event lasts", "1us", "86400s"), ["2s"])
     """Time until the lab undoes it. By default it stays; a handover lasts a random time, below 100
@@ -433,6 +452,14 @@ class LiteralScenario(_Literal):
     )
     sample_interval: int | None = _option_key(
         "sample_interval", fields.time("a sample interval", "100us", "60s"), ["10ms", "1ms"]
+    )
+    endpoints: limits.Endpoints | None = _option_key(
+        "endpoints", fields.choice("endpoints", limits.ENDPOINTS), ["subflow"]
+    )
+    blackhole_timeout: int | None = _option_key(
+        "blackhole_timeout",
+        fields.seconds("a blackhole_timeout", "0s", "86400s"),
+        ["0s", "60s"],
     )
     path: Annotated[
         tuple[Annotated[LiteralPath, fields.table("name, rate and delay")], ...],

@@ -23,7 +23,9 @@ CROWD_SAMPLES = 20_000
 LEAST_CROWD_SAMPLES = 20
 
 #: The actions that set whether a path is up.
-UP_OR_NOT = ("down", "up", "close")
+UP_OR_NOT = ("down", "up", "close", "lose")
+#: The actions on endpoints and addresses of the client.
+OF_CLIENT = ("remove", "lose", "renumber")
 PRIORITY = ("backup", "regular")
 
 
@@ -69,6 +71,7 @@ class Shape(_Resolved):
     queue_discipline: limits.Discipline = "netem"
     bottleneck: limits.Bottleneck = "router"
     cross_bps: int = 0
+    middlebox: limits.Middlebox = Field(default="none", exclude_if=lambda box: box == "none")
     steps: tuple[TraceStep, ...] = ()
 
 
@@ -83,11 +86,13 @@ class Link(_Resolved):
 class Path(Link):
     """A pair of addresses with a link each way, and the names of the shared `links` behind it.
 
-    `ip` says of which versions of IP there is such a pair.
+    `ip` says of which versions of IP there is such a pair. With a `nat_timeout_s` its router
+    translates addresses, and forgets a mapping that is idle for so long.
     """
 
     links: tuple[str, ...] = ()
     ip: limits.Ip = Field(default="4", exclude_if=lambda ip: ip == "4")
+    nat_timeout_s: int | None = Field(default=None, exclude_if=lambda time: time is None)
 
     @property
     def versions(self) -> tuple[limits.IpVersion, ...]:
@@ -112,15 +117,19 @@ class Change(_Resolved):
     jitter_ns: int | None = None
     loss: float | None = None
     cross_bps: int | None = None
+    middlebox: limits.Middlebox | None = Field(default=None, exclude_if=lambda box: box is None)
 
 
 class Event(_Resolved):
-    """An event on a path, `at_ns` after the start of the workload, and then every `every_ns`.
+    """An event on a path, `at_ns` after the start of the workload, and then every `every_ns`;
+    BEFORE_NS: before the first connection opens.
 
     down: the path loses every packet, in both directions; up: that ends; unplug: the client's
     device there has no carrier; close: the server removes its address there, and the subflow ends;
     change, handover: the directions change as `up` and `down` say; backup, regular: the client asks
-    that the subflow be used only as a last resort, or like the others.
+    that the subflow be used only as a last resort, or like the others; remove, lose, renumber: the
+    client's endpoint or address there goes, or becomes another; rebind: the NAT forgets; reboot:
+    the path is down, and its NAT forgets.
 
     With `random`, `every_ns` is the mean of exponential gaps. After `lasts_ns` the event is undone;
     None: it stays, except that a handover draws its length. Module `timeline` has the details.
@@ -192,6 +201,9 @@ class Scenario(_Resolved):
     scheduler's decisions, and these with what it saw, and change nothing else.
 
     A delay of up to `seed_delay_ns`, drawn from the seed, is added to each direction of each path.
+    `endpoints` says whose endpoints bring further subflows. A `blackhole_timeout_s` of None is the
+    kernel's own.
+
     With `vary`, values are still to be drawn from the seed (`uncertainty.drawn`); a run has none.
 
     One of several connections, viewed alone, has `first_path` and `start_ns`: the number of its
@@ -210,6 +222,8 @@ class Scenario(_Resolved):
     send_buffer_bytes: int | None
     receive_buffer_bytes: int | None
     sample_interval_ns: int
+    endpoints: limits.Endpoints = Field(default="signal", exclude_if=lambda own: own == "signal")
+    blackhole_timeout_s: int | None = Field(default=None, exclude_if=lambda time: time is None)
     workload: AnyWorkload
     pcap: bool
     trace: bool
@@ -343,10 +357,11 @@ class Scenario(_Resolved):
             "events": tuple(
                 event
                 for event in self.events
-                if (event.path == name and event.action not in PRIORITY)
+                if (event.path == name and event.action not in (*PRIORITY, "remove"))
                 or event.path in paths[0].links
             ),
             "transport": "tcp",
+            "endpoints": "signal",
             "scheduler": Choice(name=scheduler.DEFAULT),
             "trace": False,
             "states": False,
@@ -355,8 +370,13 @@ class Scenario(_Resolved):
         return self.model_copy(update=changes)
 
     def lasting_paths(self) -> list[str]:
-        """The names of the paths that are up and open at the end."""
-        last = {e.path: e.action for e in self.events if e.action in UP_OR_NOT and not e.lasts_ns}
+        """The names of the paths over which plain TCP lasts until the end."""
+        lasting = [e for e in self.events if not e.lasts_ns]
+        last = {e.path: e.action for e in lasting if e.action in UP_OR_NOT}
+        last |= {e.path: e.action for e in lasting if e.action == "renumber"}
+        behind_nat = {path.name for path in self.paths if path.nat_timeout_s is not None}
+        forgets = (e for e in self.events if e.action in ("rebind", "reboot"))
+        last |= {e.path: e.action for e in forgets if e.path in behind_nat}
         return [
             path.name
             for path in self.paths

@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mptcplab.scenario.limits import COMPARED_SEEDS, STARTS, TRANSPORTS, WORKLOAD_DIRECTIONS
+from mptcplab.scenario.limits import (
+    COMPARED_SEEDS,
+    ENDPOINTS,
+    STARTS,
+    TRANSPORTS,
+    WORKLOAD_DIRECTIONS,
+)
 
 #: What follows it in a description is the default, in words.
 BY_DEFAULT = " By default "
@@ -91,6 +97,18 @@ KEYS = {
     "receive_buffer": Key(f"Receive buffer {_BUFFER}", "auto", metavar="SIZE|auto"),
     "sample_interval": Key(
         "Virtual time between two samples of the connection.", "10ms", metavar="TIME"
+    ),
+    "endpoints": Key(
+        "signal: the server announces its addresses; subflow: the client has an endpoint for each "
+        "of its own; fullmesh: both, and a subflow for each pair of addresses.",
+        "signal",
+        metavar="|".join(ENDPOINTS),
+    ),
+    "blackhole_timeout": Key(
+        "Time for which the client opens no connection with MPTCP after only a SYN without it was "
+        "answered; 0s: it always tries (net.mptcp.blackhole_timeout). By default the kernel's, "
+        "3600s.",
+        metavar="TIME",
     ),
     "direction": Key(
         "up: from client to server; down: from server to client; both: both at once.",

@@ -283,6 +283,8 @@ def _request(
         send_buffer_bytes=literal.send_buffer,
         receive_buffer_bytes=literal.receive_buffer,
         sample_interval_ns=sample_interval_ns,
+        endpoints=literal.endpoints or "signal",
+        blackhole_timeout_s=literal.blackhole_timeout,
         workload=load,
         pcap=flags.pcap,
         trace=flags.decisions,

@@ -19,10 +19,12 @@ from mptcplab.scenario.literal import (
     by_direction,
     given,
 )
-from mptcplab.scenario.resolve_paths import CROSS_OF_LINK, loss_mistake
+from mptcplab.scenario.resolve_paths import ONLY_OF_PATHS, loss_mistake
 from mptcplab.scenario.workload import Workload
 
 _CHANGING = ("change", "handover")
+# What may happen again without an end.
+_SHORT = ("handover", "renumber", "rebind")
 # The default of a handover, as measured at high speeds: a tenth of the throughput, three times the
 # RTT (Cech 2020, section 5).
 _HANDOVER_RATE = Factor(0.1)
@@ -96,19 +98,49 @@ def _check_target(
     if name not in (known := _names(links)):
         mistakes.add((kind,), unknown(kind, name, known))
         return False
-    if literal.action == "unplug" and kind == "link":
-        mistakes.add(("action",), "a link has no device of the client; unplug its paths")
+    if literal.action in ("unplug", "reboot", "rebind") and kind == "link":
+        what = "device of the client" if literal.action == "unplug" else "NAT"
+        mistakes.add(("action",), f"a link has no {what}; {literal.action} its paths")
         return False
-    if literal.action in ("close", *model.PRIORITY) and (kind == "link" or name in single):
+    if literal.action == "rebind" and all(
+        path.nat_timeout is None for path in whole.path if path.name == name
+    ):
+        message = "its router translates no addresses; a path with a nat_timeout has a NAT"
+        mistakes.add(("action",), message)
+    of_mptcp = literal.action in ("close", *model.PRIORITY, *model.OF_CLIENT)
+    if of_mptcp and (kind == "link" or name in single):
         of_tcp = "plain TCP has one path, with one address"
         why = "a link has no address" if kind == "link" else of_tcp
         mistakes.add(("action",), f"{why}; it can go down and up, and change")
         return False
+    _check_endpoints(literal, whole, mistakes)
     if kind == "link":
         for table, inner in by_direction(literal):
-            if table.cross is not None:
-                mistakes.add((*inner, "cross"), CROSS_OF_LINK)
+            for key in ("cross", "middlebox"):
+                if getattr(table, key) is not None:
+                    mistakes.add((*inner, key), ONLY_OF_PATHS[key])
     return True
+
+
+def _check_endpoints(literal: LiteralEvent, whole: LiteralScenario, mistakes: Mistakes) -> None:
+    """Report an event that needs endpoints which its end has not."""
+    own = whole.endpoints or "signal"
+    action = literal.action
+    if action == "close" and own == "subflow":
+        message = "with endpoints = subflow the server announces no address; remove is the client's"
+        mistakes.add(("action",), message)
+    if own != "signal":
+        return
+    if action == "remove":
+        message = "the client has no endpoints; give it some: endpoints = subflow or fullmesh"
+        mistakes.add(("action",), message)
+    changing = any(e.path == literal.path and e.action in model.PRIORITY for e in whole.event)
+    if action in model.OF_CLIENT and changing:
+        message = (
+            "backup and regular are flags of the old address; with endpoints = subflow or fullmesh "
+            "the new one has an endpoint, too"
+        )
+        mistakes.add(("action",), message)
 
 
 def _check_occurrences(events: Sequence[model.Event], duration_ns: int, mistakes: Mistakes) -> None:
@@ -135,21 +167,22 @@ def _check_event(literal: LiteralEvent, mistakes: Mistakes) -> None:
     }
     given = [key for key, value in values.items() if value is not None]
     if action == "change" and not given and not any(map(mistakes.spoiled, values)):
-        mistakes.missing(("rate",), "a change has a new rate, delay, jitter, loss or cross traffic")
+        message = "a change has a new rate, delay, jitter, loss, cross traffic or middlebox"
+        mistakes.missing(("rate",), message)
     if action not in _CHANGING:
         for key in given:
             mistakes.add(key, f"{action} changes no value; the action change does")
-    if literal.lasts is not None and action == "up":
-        mistakes.add(("lasts",), "up cannot be undone; leave it out")
-    if literal.lasts is None and action == "unplug" and not mistakes.spoiled(("lasts",)):
-        mistakes.missing(("lasts",), "an unplug has an end; say how long it lasts")
+    if literal.lasts is not None and action in ("up", "rebind"):
+        mistakes.add(("lasts",), f"{action} cannot be undone; leave it out")
+    if literal.lasts is None and action in ("unplug", "reboot"):
+        mistakes.missing(("lasts",), f"{action} has an end; say how long it lasts")
     if literal.random and literal.every is None:
         mistakes.add(("random",), "nothing repeats here; every is the mean time between two events")
     if literal.every is None:
         return
     if action == "up":
         mistakes.add(("every",), "up happens once; leave it out")
-    elif literal.lasts is None and action != "handover":
+    elif literal.lasts is None and action not in _SHORT:
         message = "it would not be over when it happens again; say how long it lasts"
         mistakes.add(("every",), message)
     elif literal.lasts is not None and literal.lasts >= literal.every and not literal.random:
@@ -220,12 +253,13 @@ def _check_order(
             continue
         before = last.get(event.path)
         state = before.action if before else "up"
-        since = f" since {units.format_time(before.at_ns)}" if before else ""
+        since = f" since {units.format_time(max(before.at_ns, 0))}" if before else ""
         kind = (
             "path" if any(event.path == route[0] for all_ in routes for route in all_) else "link"
         )
-        if state == "close":
-            mistakes.add(("event", index, "action"), f"path {event.path} is closed{since}")
+        if state in ("close", "lose"):
+            why = "is closed" if state == "close" else "has no address"
+            mistakes.add(("event", index, "action"), f"path {event.path} {why}{since}")
         elif event.action == state:
             message = f"{kind} {event.path} is {state} already{since}"
             mistakes.add(("event", index, "action"), message)

@@ -46,14 +46,16 @@ _RED_PRODUCTS = 4
 
 DEFAULT_RESOLUTION_NS = 10**7
 
-CROSS_OF_LINK = "cross traffic goes from host to host: give it to a path of the link"
+_CROSS_OF_LINK = "cross traffic goes from host to host: give it to a path of the link"
+_BOX_OF_LINK = "the router of a path is the middlebox; give it to the paths of the link"
 _DROPS_OF_LINK = "packets are counted at the router of a path; give it to the path"
-# The keys that only a path can have, and why.
-_OF_PATHS = {
+#: The keys that only a path can have, and why.
+ONLY_OF_PATHS = {
     "bottleneck": "a link is between routers; only a path can have its bottleneck at a host",
-    "cross": CROSS_OF_LINK,
+    "cross": _CROSS_OF_LINK,
     "drop": _DROPS_OF_LINK,
     "drop_acks": _DROPS_OF_LINK,
+    "middlebox": _BOX_OF_LINK,
 }
 
 
@@ -169,7 +171,7 @@ def _check_links(whole: LiteralScenario, mistakes: Mistakes) -> None:
         if link.name is not None and link.name not in used:
             mistakes.add(("link", index), "no path has this link", link.name)
         for table, inner in by_direction(link):
-            for key, message in _OF_PATHS.items():
+            for key, message in ONLY_OF_PATHS.items():
                 value = getattr(table, key)
                 if value is not None and (key, value) != ("bottleneck", "router"):
                     mistakes.add(("link", index, *inner, key), message)
@@ -237,7 +239,10 @@ def _path(
     round_trip_ns = beyond_ns + sum(values.delay or 0 for values, _ in found)
     up, down = (_shape(*each, round_trip_ns, traces.duration_ns) for each in found)
     ip = (isinstance(literal, LiteralPath) and literal.ip) or "4"
-    return Path(name=literal.name, up=up, down=down, links=links, ip=ip)
+    nat_s = literal.nat_timeout if isinstance(literal, LiteralPath) else None
+    if nat_s is not None and ip != "4":
+        mistakes.add((*place, "nat_timeout"), "addresses of IPv6 are not translated; leave it out")
+    return Path(name=literal.name, up=up, down=down, links=links, ip=ip, nat_timeout_s=nat_s)
 
 
 #: Reports a mistake in a direction: the key, and the message.

@@ -82,7 +82,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle cases papers-check advise-check fit-check bisect-check cpu-test leaderboard lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle cases papers-check advise-check fit-check bisect-check cpu-test leaderboard earliest-evaluation lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -248,6 +248,12 @@ bisect-check: setup venv kernel ## does mptcplab bisect find 100 faults that are
 # LEADERBOARD_ARGS: "--count 600 --scheduler ./mine.c"; see docs/leaderboard.md.
 leaderboard: setup venv kernel ## which scheduler is nearest to the best of each of 150 scenarios? Into docs/leaderboard.md (10 min)
 	$(MPTCPLAB) leaderboard --docs docs/leaderboard.md $(LEADERBOARD_ARGS)
+
+# EVALUATION_SET: the first 8 hexadecimal digits of the commit that changed earliest last, as a number; EVALUATION_ARGS:
+# "--count 600"; see docs/earliest-evaluation.md.
+earliest-evaluation: setup venv kernel ## does earliest keep its promises, on scenarios drawn after its design? Into docs/earliest-evaluation.md
+	$(MPTCPLAB) leaderboard --set $(EVALUATION_SET) --scheduler earliest --chance 4 --out earliest-out $(EVALUATION_ARGS)
+	$(BIN)/python -m checks.earliest_evaluation earliest-out docs/earliest-evaluation.md
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck, the English of the pages
 	$(BIN)/ruff format --check src checks tests benches docs/site

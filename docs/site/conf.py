@@ -93,7 +93,13 @@ GROUPS = {
         "CONTRIBUTING",
         "CHANGELOG",
     ],
-    "Results": ["docs/results/README", "docs/cases/README", "docs/leaderboard", "docs/slow-path"],
+    "Results": [
+        "docs/results/README",
+        "docs/cases/README",
+        "docs/leaderboard",
+        "docs/earliest-evaluation",
+        "docs/slow-path",
+    ],
 }
 FOLDERS = ["docs/schedulers", "docs/congestion", "docs/results", "docs/cases", "docs/upstream"]
 

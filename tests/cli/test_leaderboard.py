@@ -68,7 +68,8 @@ def test_an_interrupted_ranking_resumes(lab_kernel: KernelBuild, tmp_path: Path)
         (("--only",), "--only needs --scheduler"),
         (("--count", "601"), "601 is not in the range 1<=x<=600"),
         (("--chance", "25"), "25 is not in the range 0<=x<=24"),
-        (("--set", "verdict"), "'verdict' is not one of"),
+        (("--set", "verdict"), "'verdict' is not one of 'judged', 'training', nor a seed"),
+        (("--set", "2"), "2 is not in the range 3<=x<=4294967295"),
         (("--docs", "none.md"), "'none.md' does not exist"),
     ],
 )

@@ -45,6 +45,15 @@ def test_a_set_depends_on_its_name_and_fewer_are_a_prefix(drawn: list[Drawn]) ->
     assert len({each.key_text() for each in bases(drawn)}) == SIZE
 
 
+def test_a_seed_draws_a_set_of_its_own() -> None:
+    third, other = (bases(sets.draw(seed, 64)) for seed in (3, MAX_SEED))
+    assert bases(sets.draw(3, 9)) == third[:9]
+    assert not any(one.paths == two.paths for one, two in zip(third, other, strict=True))
+    seeds = {each.seed for name in NAMES for each in bases(whole(name))}
+    further = {other for seed in seeds for other in sets.further_seeds(seed, MOST_CHANCE)}
+    assert not {each.seed for each in third} & (seeds | further)
+
+
 def test_no_scenario_nor_seed_is_in_both_sets() -> None:
     both = [bases(whole(name)) for name in NAMES]
     seeds = [each.seed for own in both for each in own]

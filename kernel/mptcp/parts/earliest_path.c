@@ -102,18 +102,20 @@ u64 earliest_sends(const struct mps_subflow *subflow, u32 us)
 }
 EXPORT_SYMBOL_GPL(earliest_sends);
 
-/* The rate of the path is the data acknowledged in a round trip with always more to send.
- * The most of the last round trips counts, fading by an eighth as SRTT (RFC 6298).
+/* The rate of the path is the data acknowledged in a time with always more to send. The most of
+ * the last times counts, fading by an eighth as SRTT (RFC 6298). The time is the least RTT, not
+ * the RTT: behind a queue from before a throttle, a round trip lasts for seconds.
  */
 void earliest_measure(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes)
 {
 	bool loaded = conn->unsent_bytes && subflow->in_flight_pkts;
 	struct earliest_subflow *state = mps_subflow_priv(subflow);
 	u64 now = mps_clock_ns(), ns = now - state->since_ns;
+	u32 least_us = clamp(subflow->min_rtt_us, 1U, earliest_srtt_us(subflow));
 
 	state->bytes += acked_bytes;
 	if (loaded && state->since_ns) {
-		if (ns < (u64)earliest_srtt_us(subflow) * NSEC_PER_USEC)
+		if (ns < (u64)least_us * NSEC_PER_USEC)
 			return;
 		state->rate = max(div64_u64(state->bytes * NSEC_PER_SEC, ns),
 				  state->rate - state->rate / 8);

@@ -146,8 +146,8 @@ static void expect_delay(struct kunit *test, struct queued q, u32 in_flight_pkts
 	EXPECT_PICK(test, q.conn, MPS_NEW, q.path, behind(q.conn, 0));
 }
 
-/* The first ACK begins a measurement, and the one after a round trip ends it: 20 segments in
- * 40 ms.
+/* The first ACK begins a measurement, and the one after the least RTT or more ends it: 20
+ * segments in 40 ms.
  */
 static struct queued measured(struct kunit *test)
 {
@@ -165,7 +165,7 @@ static void an_unknown_queue_is_half_of_the_rtt(struct kunit *test)
 
 	expect_delay(test, q, 31, 20);
 	mps_test_ack(q.path, 1);
-	pass_ms(39);
+	pass_ms(19);
 	mps_test_ack(q.path, 20);
 	expect_delay(test, q, 29, 20);
 }
@@ -180,6 +180,28 @@ static void a_queue_that_grows_or_drains_is_followed(struct kunit *test)
 	expect_delay(test, q, 29, 50);
 	expect_delay(test, q, 19, 30);
 	expect_delay(test, q, 0, 20);
+}
+
+/* A throttle leaves one segment in 20 ms, and RTTs of 400 ms. 18 of the least RTTs later, which
+ * are less than one RTT, nothing is left of the rate of before: (7/8)^18 < 1/10. 30 segments
+ * take 600 ms, without the way back 590, to 2 %.
+ */
+static void a_rate_fades_by_the_least_rtt(struct kunit *test)
+{
+	struct queued q = measured(test);
+	int i;
+
+	q.path->srtt_us = 400 * MSEC_US;
+	for (i = 0; i < 18; i++) {
+		pass_ms(20);
+		q.path->in_flight_pkts = 31;
+		mps_test_ack(q.path, 1);
+	}
+	q.path->in_flight_pkts = 29;
+	q.other->srtt_us = 2 * 578 * MSEC_US;
+	EXPECT_PICK(test, q.conn, MPS_NEW, q.other, behind(q.conn, 0));
+	q.other->srtt_us = 2 * 602 * MSEC_US;
+	EXPECT_PICK(test, q.conn, MPS_NEW, q.path, behind(q.conn, 0));
 }
 
 /* The margin is an eighth of the least RTT, 6 ms of 48, and 4 ms at the least. 30 segments take
@@ -469,6 +491,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(reinjections_come_first),
 	KUNIT_CASE(an_unknown_queue_is_half_of_the_rtt),
 	KUNIT_CASE(a_queue_that_grows_or_drains_is_followed),
+	KUNIT_CASE(a_rate_fades_by_the_least_rtt),
 	KUNIT_CASE(without_a_queue_what_is_in_flight_says_nothing),
 	KUNIT_CASE(the_most_of_late_counts),
 	KUNIT_CASE(an_idle_path_is_not_measured),

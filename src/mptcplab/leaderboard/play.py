@@ -17,7 +17,7 @@ from mptcplab.advice import goals
 from mptcplab.advice.goals import GoalFigure
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.leaderboard import Name, sets
+from mptcplab.leaderboard import Set, sets
 from mptcplab.leaderboard.sets import Drawn
 from mptcplab.leaderboard.standings import Played
 from mptcplab.metrics.recorded import measured_direction
@@ -50,7 +50,7 @@ class Asked:
     of further seeds with which one of them runs.
     """
 
-    set_name: Name
+    set_name: Set
     drawn: Sequence[Drawn]
     request: resolve.Request
     asked: Sequence[str]
@@ -70,7 +70,7 @@ class Asked:
 
 
 def asked(
-    name: Name, count: int, specs: Sequence[str], *, only: bool = False, chance: int = 0
+    name: Set, count: int, specs: Sequence[str], *, only: bool = False, chance: int = 0
 ) -> Asked:
     """The first `count` scenarios of a set for the catalogue and for `specs`, schedulers as
     --scheduler takes them; with `only`, for these and `default` alone. `chance` as in `Asked`.

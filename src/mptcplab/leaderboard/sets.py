@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The scenarios of the leaderboard: two sets, drawn by fixed seeds, that fill the space evenly.
+"""The scenarios of the leaderboard: sets, each drawn by a seed, that fill the space evenly.
 
 Schedulers are designed on `training`, and compared on `judged`, whose results nobody looks at while
-designing. A set is a pure function of its name: points of Sobol's sequence, scrambled by a seed, of
-which fewer are a prefix of more. Whoever changes a range, a share or a preset here makes other
-sets, with which results of before cannot be compared.
+designing. A user's own seed draws another set. A set is a pure function of its name or seed: points
+of Sobol's sequence, scrambled by the seed, of which fewer are a prefix of more. Whoever changes a
+range, a share or a preset here makes other sets, with which results of before cannot be compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from mptcplab.formulas import designs
 from mptcplab.formulas.designs import Point, Range
-from mptcplab.leaderboard import SIZE, Name
+from mptcplab.leaderboard import SIZE, Name, Set
 from mptcplab.plan import timeline
 from mptcplab.scenario import presets, resolve, scheduler
 from mptcplab.scenario.limits import DIRECTIONS, PACKET_BYTES, Direction
@@ -29,7 +29,9 @@ T = TypeVar("T")
 
 # The seed of the design, and the one before that of the first run: each scenario has its own.
 _SEEDS: Mapping[Name, tuple[int, int]] = {"training": (1, 0), "judged": (2, 10_000)}
-# So far apart are the seeds of further runs of a scenario: beyond those of both sets.
+# The seed before that of the first run of any other set.
+_BEFORE_OTHERS = 15_000
+# So far apart are the seeds of further runs of a scenario: beyond those of all sets.
 _FURTHER_SEED = 20_000
 
 #: Presets that are paths of a set, each with the time in s that a run with it lasts at least: long
@@ -123,13 +125,13 @@ class Drawn:
     request: Request
 
 
-def draw(name: Name, count: int, known: Mapping[str, Scheduler] | None = None) -> list[Drawn]:
+def draw(name: Set, count: int, known: Mapping[str, Scheduler] | None = None) -> list[Drawn]:
     """The first `count` scenarios of a set; `known` are the schedulers, as for `resolve`.
 
     Raises MachineError if SciPy is missing.
     """
     known = scheduler.known() if known is None else known
-    seed, before = _SEEDS[name]
+    seed, before = (name, _BEFORE_OTHERS) if isinstance(name, int) else _SEEDS[name]
     points = designs.fill("sobol", _RANGES, SIZE, seed, digits=3)[:count]
     return [
         _drawn(number, before + number, f"scenario {number} of {name}", point, known)

@@ -24,11 +24,26 @@ import click
 from mptcplab.cli import options
 from mptcplab.leaderboard import NAMES, QUARTER, SIZE
 from mptcplab.scenario import option_keys
+from mptcplab.scenario.limits import MAX_SEED
 
 # The set of the verdict.
 _JUDGED = NAMES[1]
 # Together with its own seed a scheduler then has about as many runs as the catalogue.
 MOST_CHANCE = 24
+# Those below are of the sets with a name.
+_LEAST_SEED = 1 + len(NAMES)
+
+
+class _SetType(click.Choice[str]):
+    """A set by its name, or by the seed that draws it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, int) or str(value).isdecimal():
+            return click.IntRange(_LEAST_SEED, MAX_SEED).convert(value, param, ctx)
+        return super().convert(value, param, ctx)
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        return f"{super().get_invalid_choice_message(value, ctx)[:-1]}, nor a seed."
 
 
 @click.command("leaderboard", help=__doc__)
@@ -48,10 +63,12 @@ MOST_CHANCE = 24
 @click.option(
     "--set",
     "set_name",
-    type=click.Choice(NAMES[::-1]),
+    type=_SetType(NAMES[::-1]),
+    metavar=f"[{'|'.join(NAMES[::-1])}|SEED]",
     default=_JUDGED,
     show_default=True,
-    help="The scenarios: training to design a scheduler, judged for the verdict.",
+    help="The scenarios: training to design a scheduler, judged for the verdict, or others, which "
+    "this seed draws.",
 )
 @click.option(
     "--count",

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mptcplab import docstrings
-
 # Units that the short name of a figure leaves out, as they stand in its full name.
 _SHORTENED = {"bit/s": "_bps", "ms": "_ms", "s": "_s"}
 
@@ -41,9 +39,12 @@ class Figures(Stored):
     A field is defined by `figure` or `counter`; the docstring below it is its meaning.
     """
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     @classmethod
     def __pydantic_init_subclass__(cls, **_options: Any) -> None:
-        docstrings.describe(cls)
+        for field in cls.model_fields.values():
+            field.description = " ".join((field.description or "").split()) or None
 
     def __getitem__(self, name: str) -> Value:
         """Raises KeyError if there is no such figure."""

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from mptcplab import docstrings
 from mptcplab.mistakes import ABSENT, Mistakes, Place, is_utf8, one_of, suggestion
 from mptcplab.scenario import fields, limits, option_keys, toml_file
 from mptcplab.scenario.fields import Factor, Reads
@@ -51,11 +50,14 @@ def _table(example: str, default: BaseModel) -> Any:
 
 
 class _Literal(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, defer_build=True
+    )
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_options: Any) -> None:
-        docstrings.describe(cls)
+        for field in cls.model_fields.values():
+            field.description = " ".join((field.description or "").split())
 
 
 def _trace_table(value: object) -> object:

@@ -23,7 +23,10 @@ _names = click.argument(
 @command.command("list")
 @_out
 def case_list(out: Path) -> None:
-    """List the cases, each with its verdict: by the runs in OUT, or else the published one."""
+    """List the cases, each with its verdict.
+
+    It is that of the runs in OUT, or else the published one.
+    """
     from mptcplab.cli.actions import cases
 
     cases.listing(out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Fit a scenario to a capture, to a log of ss, or to speed tests and ping.
+"""Make a scenario from a capture, logs of ss, or speed tests.
 
 FILE is a capture of one transfer over Multipath TCP or TCP: with all paths, or one for each path.
 It may also be a log of ss -tin, repeated during the transfer. The result is a scenario file, with

@@ -53,7 +53,7 @@ _EVERY_MODULE = "*"
 #: The modules, and of each the tests that are its own, in tests/unit.
 MODULES = {
     "runs.store": ("store", "archive"),
-    "scenario.model": ("connections", "plan"),
+    "scenario.model": ("model", "connections", "plan"),
     "metrics.records": ("records",),
     "metrics.sender_states": ("sender_states",),
     "plan.timeline": ("timeline",),

@@ -159,7 +159,7 @@ make_tree() {
 	local kernel="linux-image-cloud-amd64 linux-headers-cloud-amd64"
 	[[ ! -e $cache/vm/tree ]] || return 0
 	((EUID == 0)) || as_root=(sudo)
-	"${as_root[@]}" scripts/debian-tree.sh trixie "$cache/vm/tree" "$packages,nftables,iptables" \
+	"${as_root[@]}" scripts/debian-tree.sh trixie "$cache/vm/tree" "$packages,nftables,iptables,ccache" \
 		"export DEBIAN_FRONTEND=noninteractive; apt-get update -q; $install $kernel
 		$install -t trixie-backports $kernel; apt-get clean"
 }

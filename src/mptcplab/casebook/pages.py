@@ -52,6 +52,10 @@ class Outcome:
     remedies: Sequence[str] = ()
 
 
+#: The outcome of a case that nobody has published.
+UNKNOWN = Outcome(NOT_RUN)
+
+
 @dataclass(frozen=True)
 class Told:
     """A case with its name and its report; `found` is None if it has no current runs.
@@ -62,7 +66,7 @@ class Told:
     name: str
     report: Report
     found: Reproduced | None = None
-    before: Outcome = Outcome(NOT_RUN)
+    before: Outcome = UNKNOWN
 
     @property
     def outcome(self) -> Outcome:

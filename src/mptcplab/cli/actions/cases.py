@@ -68,5 +68,5 @@ def _told(names: Sequence[str], out: Path, published_in: Path = pages.PUBLISHED)
                 for part in (PUBLISHED, *own.variants())
             ):
                 found = reproduce.assembled(published, ran)
-        told.append(Told(name, own, found, before.get(name, pages.Outcome(pages.NOT_RUN))))
+        told.append(Told(name, own, found, before.get(name, pages.UNKNOWN)))
     return told

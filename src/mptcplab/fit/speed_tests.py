@@ -12,7 +12,6 @@ import numpy as np
 
 from mptcplab.errors import InputError, Problem
 from mptcplab.fit.estimates import FEWEST_QUEUE, FULL_BYTES, Estimate, PathFit, of_samples, share
-from mptcplab.mistakes import read_text
 from mptcplab.scenario import measured
 from mptcplab.units import NS_PER_S, RATE, TIME, counted
 
@@ -20,7 +19,6 @@ _FORM = "NAME:ITEM,... is expected, with a rate or a speed test, and ping: dsl:1
 _RATE = re.compile(r"[0-9.]+ *[a-zA-Z]+")
 _ANSWER = re.compile(r"seq=([0-9]+).* time[=<]([0-9.]+) ?ms")
 _LOADED = "loaded="
-_MOST_MIB = 16
 # Between the quartiles of the sum of two delays, each uniform within +-1.
 _QUARTILES = 4 - 2 * 2**0.5
 # Less jitter than this part of the delay is left out.
@@ -45,8 +43,7 @@ def path(text: str) -> PathFit:
                 rates.setdefault("", []).append(RATE.parse(item) * measured.HEADERS)
                 continue
             file = Path(item.removeprefix(_LOADED))
-            values = measured.read(file)
-            content = read_text(file, _MOST_MIB, measured.ACCEPTED)
+            values, content = measured.contents(file)
             (loaded if item.startswith(_LOADED) else idle).extend(_ANSWER.findall(content))
             if "delay" in values:
                 trips_s.append(2 * TIME.parse(values["delay"]) / NS_PER_S)

@@ -33,6 +33,11 @@ Values = dict[str, str]
 
 def read(file: Path) -> Values:
     """What a file measured. Raises ValueError, which names the file."""
+    return contents(file)[0]
+
+
+def contents(file: Path) -> tuple[Values, str]:
+    """What a file measured, and its text. Raises ValueError, which names the file."""
     try:
         text = read_text(file, _MOST_MIB, f"a measurement has at most {_MOST_MIB} MiB; {ACCEPTED}")
         found = dict(_of_json(text) if text.lstrip()[:1] in ("{", "[") else _of_ping(text))
@@ -40,7 +45,7 @@ def read(file: Path) -> Values:
         raise ValueError(f"{file}: {error}") from None
     except OverflowError:
         raise ValueError(f"{file}: a number is beyond all rates and times; {ACCEPTED}") from None
-    return found
+    return found, text
 
 
 def _of_json(text: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -148,8 +148,10 @@ def kernels_of(pid: int) -> list[int]:
     """The processes of runs below a process: each run is the leader of a session."""
     found = []
     for child in children_of(pid):
-        if os.getsid(child) == child and child != pid:
-            found.append(child)
+        # a child may end between the list and the question
+        with suppress(ProcessLookupError):
+            if os.getsid(child) == child and child != pid:
+                found.append(child)
         found += kernels_of(child)
     return found
 
@@ -292,6 +294,9 @@ def test_a_task_that_kills_its_worker_again_and_again_is_a_failed_run(
     deadly: Any = lambda _task, _watch: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731, RUF100
     with workers(tmp_path / "cache", count=1) as started, connected(started) as on:
         done = on.submit(deadly, task).result(timeout=120)
+        # its worker is there again, and as good as before; Dask may fail to close one that starts
+        (again,) = done_by(on, [task])
+    assert again.entry.status == "ok"
     assert done.entry.status == "failed"
     assert str(done.entry.reason).startswith("the worker that made it died, 4 times, the last one")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -18,10 +19,10 @@ import pytest
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, RunCancelledError
 from mptcplab.lab.engine import Rig
-from mptcplab.runs import cluster, experiment, store
+from mptcplab.runs import cluster, experiment, store, tls
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import COST, Store
-from mptcplab.runs.tasks import Done, Task, perform
+from mptcplab.runs.tasks import Done, Task, failed, perform
 from mptcplab.runs.workers import performed
 from tests.cli.calls import call as mptcplab
 from tests.engine.test_own_scheduler import faulty
@@ -299,6 +300,22 @@ def test_a_task_that_kills_its_worker_again_and_again_is_a_failed_run(
     assert again.entry.status == "ok"
     assert done.entry.status == "failed"
     assert str(done.entry.reason).startswith("the worker that made it died, 4 times, the last one")
+
+
+def test_tasks_that_ended_are_forgotten(tasks: Callable[..., list[Task]], tmp_path: Path) -> None:
+    with (
+        dask.config.set(tls.SHORT_LOGS),
+        workers(tmp_path / "cache", count=1) as started,
+        connected(started) as on,
+    ):
+        idle: Any = lambda task, _watch: failed(task, "idle")  # noqa: E731, RUF100
+        ended = [on.submit(idle, task).result(timeout=120) for task in tasks(30)]
+        gc.collect()
+        # tasks, as the scheduler in this process sends them to the worker
+        kept = [each for each in gc.get_objects() if isinstance(each, dask._task_spec.Task)]
+    assert [each.entry.reason for each in ended] == ["idle"] * 30
+    # the last ten messages to the worker, and the last one from here
+    assert len(kept) <= 11
 
 
 def test_unfit_workers_are_named_with_what_they_lack(tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
 
 FLAG = "--cluster-key"
+#: For `dask.config.set`: Dask keeps the last 1000 messages of each connection for its developers,
+#: with the tasks in them.
+SHORT_LOGS = {"distributed.admin.low-level-log-length": 10}
 _NAME = "mptcplab-cluster"
 # Practically for ever: an expiry date would not help against a leaked file.
 _VALID = datetime.timedelta(days=3650)

@@ -64,8 +64,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sweep-runs",
         type=int,
-        default=48,
-        help="how many runs the sweep has that is interrupted (default: 48)",
+        default=24,
+        help="how many runs the sweep has that is interrupted (default: 24)",
     )
     parser.addoption(
         "--all-pairs",

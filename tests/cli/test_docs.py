@@ -332,9 +332,10 @@ def test_a_command_in_the_text_has_these_words_and_options(page: Path) -> None:
 #: What a snippet in Python takes long for, and what it does instead, here.
 SHORTER = {
     'duration="5s"': 'duration="1s"',
-    'scheduler=["default", "blest"], repeat=5': (
-        'scheduler=["default", "blest"], repeat=1, duration="1s"'
+    'scheduler=["default", "blest"], repeat=5)': (
+        'scheduler=["default", "blest"], repeat=1, duration="1s"), jobs=1'
     ),
+    'run_sweep("sweep.toml"': 'run_sweep("sweep.toml", jobs=1',
 }
 
 

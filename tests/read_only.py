@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.cli.calls import call
 
 
 @contextmanager
@@ -29,12 +30,6 @@ def called(
     directory: Path, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """The program, called in a directory by somebody who may write only where modes say so."""
-    as_anybody = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search,-fowner"]
-    return subprocess.run(
-        [*(as_anybody if os.geteuid() == 0 else ()), sys.executable, "-m", "mptcplab", *arguments],
-        cwd=directory,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    as_anybody = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search,-fowner")
+    through = as_anybody if os.geteuid() == 0 else ()
+    return call(*arguments, cwd=directory, through=through, environment=environment)

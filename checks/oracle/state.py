@@ -6,7 +6,7 @@ The units are those of the kernel: packets, bytes, and times in eighths of a mic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -157,14 +157,9 @@ class Done(NamedTuple):
     bytes: int
 
 
-#: Of a record, the fields that are taken as they are, and the names of flags.
-_QUESTION_FIELDS, _SUBFLOW_FIELDS = (
-    [each.name for each in fields(kind) if each.name in (dtype.names or ())]
-    for kind, dtype in (
-        (Question, records.QUESTION_DTYPE),
-        (Subflow, records.SUBFLOW_STATE_DTYPE),
-    )
-)
+#: Of a record of a question all fields, and those that are taken as they are.
+_OF_QUESTION = [name for name in records.QUESTION_DTYPE.names or () if name != "version"]
+_QUESTION_FIELDS = [each.name for each in fields(Question) if each.name in _OF_QUESTION]
 _SUBFLOW_FLAGS = (
     *("usable", "backup", "can_send", "throttled", "memory_full", "stale"),
     *("carried_head", "carried_oldest", "carried_reinjection"),
@@ -193,19 +188,17 @@ def read(path: Path, scheduler: str) -> Iterator[Asked | Done]:
 def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
     kinds = states["kind"].tolist()
     connections = states["connection"].tolist()
-    questions = _rows(states, records.QUESTION, records.QUESTION_DTYPE, None)
-    subflows = _rows(
-        states, records.SUBFLOW_STATE, records.SUBFLOW_STATE_DTYPE, ["flags", *_SUBFLOW_FIELDS]
-    )
-    answers = _rows(states, records.ANSWER, records.ANSWER_DTYPE, Answer._fields)
-    done = _rows(states, records.DONE, records.ANSWER_DTYPE, Done._fields)
+    questions = _rows(states, records.QUESTION, _OF_QUESTION, records.QUESTION_DTYPE)
+    subflows = _subflows(states)
+    answers = map(Answer._make, _rows(states, records.ANSWER, Answer._fields))
+    done = map(Done._make, _rows(states, records.DONE, Done._fields))
     #: by connection, the question without an answer so far, with its place
-    pending: dict[int, tuple[dict[str, Any], list[dict[str, Any]], int]] = {}
+    pending: dict[int, tuple[dict[str, Any], list[Subflow], int]] = {}
     for place, (kind, number) in enumerate(zip(kinds, connections, strict=True)):
         if kind == records.DONE:
-            yield Done(**next(done))
+            yield next(done)
         elif kind == records.QUESTION:
-            pending[number] = (next(questions), [], place)
+            pending[number] = (dict(zip(_OF_QUESTION, next(questions), strict=True)), [], place)
         elif number not in pending:
             raise MptcplabError(
                 f"{path}: the record at offset {place * records.STATE_BYTES} has no question"
@@ -219,7 +212,7 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
                     f"{path}: {len(its)} of {asked['n']} subflows before the answer at offset "
                     f"{place * records.STATE_BYTES}"
                 )
-            yield Asked(_question(asked, its), Answer(**next(answers)))
+            yield Asked(_question(asked, its), next(answers))
     for _, _, place in pending.values():
         raise MptcplabError(
             f"{path}: the question at offset {place * records.STATE_BYTES} has no answer; the file "
@@ -228,19 +221,33 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
 
 
 def _rows(
-    states: records.Records, kind: int, dtype: np.dtype[np.void], names: Sequence[str] | None
-) -> Iterator[dict[str, Any]]:
-    """The records of a kind as dictionaries; `names`: of these fields, None: all."""
+    states: records.Records,
+    kind: int,
+    names: Iterable[str],
+    dtype: np.dtype[np.void] = records.ANSWER_DTYPE,
+) -> Iterator[tuple[Any, ...]]:
+    """The records of a kind: of each, the values of these fields."""
     chosen = records.select(states.view(dtype), states["kind"] == kind)
-    wanted = names or [name for name in dtype.names or () if name != "version"]
-    columns = [chosen[name].tolist() for name in wanted]
-    for values in zip(*columns, strict=True):
-        yield dict(zip(wanted, values, strict=True))
+    return zip(*(chosen[name].tolist() for name in names), strict=True)
 
 
-def _question(asked: dict[str, Any], subflows: list[dict[str, Any]]) -> Question:
+def _subflows(states: records.Records) -> Iterator[Subflow]:
+    """All subflows of all questions, column by column: there are hundreds of thousands."""
+    dtype = records.SUBFLOW_STATE_DTYPE
+    chosen = records.select(states.view(dtype), states["kind"] == records.SUBFLOW_STATE)
+    columns = {name: chosen[name] for name in dtype.names or ()}
+    for name in _SUBFLOW_FLAGS:
+        columns[name] = chosen["flags"] & getattr(records, name.upper()) != 0
+    rtt_8us = chosen["last_rtt_us"].astype(np.int64) << 3
+    columns["last_rtt_8us"] = np.where(rtt_8us, rtt_8us, chosen["srtt_8us"])
+    columns["index"] = np.zeros(len(chosen), dtype=np.int64)  # until its question is whole
+    return map(Subflow, *(columns[each.name].tolist() for each in fields(Subflow)))
+
+
+def _question(asked: dict[str, Any], its: list[Subflow]) -> Question:
     flags = asked["flags"]
-    its = [_subflow(index, each) for index, each in enumerate(subflows)]
+    for index, each in enumerate(its):
+        each.index = index
 
     def segment(name: str, flag: int) -> Segment | None:
         if not flags & flag:
@@ -257,14 +264,4 @@ def _question(asked: dict[str, Any], subflows: list[dict[str, Any]]) -> Question
         oldest=segment("oldest", records.HAS_OLDEST),
         reinjection=segment("reinjection", records.HAS_REINJECTION),
         subflows=its,
-    )
-
-
-def _subflow(index: int, values: dict[str, Any]) -> Subflow:
-    flags = values.pop("flags")
-    return Subflow(
-        index=index,
-        last_rtt_8us=values["last_rtt_us"] << 3 or values["srtt_8us"],
-        **{name: bool(flags & getattr(records, name.upper())) for name in _SUBFLOW_FLAGS},
-        **values,
     )

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -41,34 +42,44 @@ def mptcplab(*arguments: object, status: int = 0, **how: Any) -> subprocess.Comp
 
 
 def call(
-    *arguments: object, cwd: Path | None = None, text: str | None = None, fork: bool = True
+    *arguments: object,
+    cwd: Path | None = None,
+    text: str | None = None,
+    fork: bool = True,
+    through: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """What a call prints, with `text` as its input; it never ends with a traceback.
 
     Without `fork`, or with a text, it is a new Python, which orders the members of sets anew.
+    This, or what forks, is started by the command `through`; `environment` is added to ours.
     """
     words = [str(each) for each in arguments]
+    own = {**os.environ, **(environment or {})}
     if fork and text is None:
-        done = _forked(words, cwd)
+        done = _forked(words, cwd, own, through)
     else:
         done = subprocess.run(
-            [*PROGRAM, *words],
+            [*through, *PROGRAM, *words],
             capture_output=True,
             text=True,
             check=False,
             cwd=cwd,
+            env=own,
             **({"stdin": subprocess.DEVNULL} if text is None else {"input": text}),
         )
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
 
-def _forked(words: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
-    about = {"words": words, "cwd": os.fspath(cwd or Path.cwd()), "environment": dict(os.environ)}
+def _forked(
+    words: list[str], cwd: Path | None, environment: dict[str, str], through: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
+    about = {"words": words, "cwd": os.fspath(cwd or Path.cwd()), "environment": environment}
     message = json.dumps(about).encode()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, _SERVER:
-        socket.send_fds(_server(), [message], [out.fileno(), errors.fileno()])
-        status = int(_server().recv(_MOST))
+        socket.send_fds(_server(through), [message], [out.fileno(), errors.fileno()])
+        status = int(_server(through).recv(_MOST))
         texts = []
         for file in (out, errors):
             file.seek(0)
@@ -77,11 +88,12 @@ def _forked(words: list[str], cwd: Path | None) -> subprocess.CompletedProcess[s
 
 
 @functools.cache
-def _server() -> socket.socket:
+def _server(through: tuple[str, ...]) -> socket.socket:
     """The process that forks; it ends with this one."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        server = subprocess.Popen([sys.executable, __file__], stdin=theirs.fileno())
+        command = [*through, sys.executable, __file__]
+        server = subprocess.Popen(command, stdin=theirs.fileno())
 
     def end() -> None:
         ours.close()
@@ -122,16 +134,19 @@ def _serve() -> None:
 
 
 def _import() -> None:
-    """All of the package, and what it imports when it needs it, but for what starts threads."""
+    """All of the package, and what it imports when it needs it, but for what starts threads.
+
+    What lacks a package is left out: a call that needs it says so.
+    """
     import mptcplab
     from mptcplab.cli import cli, options
     from mptcplab.report import draw
 
-    for module in pkgutil.walk_packages(mptcplab.__path__, "mptcplab."):
-        if not module.name.endswith("__main__"):
-            import_module(module.name)
-    for name in ("scipy.optimize", "scipy.stats"):
-        import_module(name)
+    modules = [each.name for each in pkgutil.walk_packages(mptcplab.__path__, "mptcplab.")]
+    for name in (*modules, "scipy.optimize", "scipy.stats"):
+        if not name.endswith("__main__"):
+            with contextlib.suppress(ImportError):
+                import_module(name)
     with draw.drawing():
         import_module("matplotlib.backends.backend_svg")
     # other tests have the other CPUs, and the start of a worker takes longer than most runs

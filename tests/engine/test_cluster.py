@@ -36,6 +36,8 @@ PATHS = ("a:10mbit,10ms", "b:5mbit,20ms")
 TRACE = "time_s,rate_mbit\n0,10\n0.2,5\n0.4,8\n"
 #: What an ordinary user puts before a command.
 SUDO = "" if os.geteuid() == 0 else "sudo "
+#: What each worker needs, and what takes it long to import.
+IMPORTED = ["distributed", "mptcplab.runs.cluster", "mptcplab.runs.tasks"]
 # What a worker says of itself if its machine has no util-linux.
 WITHOUT_TOOLS = """
 from mptcplab.lab import doctor
@@ -74,12 +76,16 @@ def workers(cache: Path, count: int = 2, preload: str = "") -> Iterator[Any]:
         "cls": distributed.Scheduler,
         "options": {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"},
     }
-    # a worker that takes long to start again, since the machine is busy, is not given up
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
-        distributed.SpecCluster(spec, scheduler=scheduler, worker=prepared) as started,
-    ):
-        yield started
+    how = {
+        # a worker that takes long to start again, since the machine is busy, is not given up
+        "distributed.deploy.lost-worker-timeout": "1h",
+        # a process imports everything once, and forks for each worker
+        "distributed.worker.multiprocessing-method": "forkserver",
+    }
+    with dask.config.set(how):
+        distributed.utils.get_mp_context().set_forkserver_preload(IMPORTED)
+        with distributed.SpecCluster(spec, scheduler=scheduler, worker=prepared) as started:
+            yield started
 
 
 @contextmanager

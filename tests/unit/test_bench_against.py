@@ -9,10 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from checks import bench_against
 from checks.bench_against import Cost, Version, interval, main, row, version_of
 from checks.same_commands import ROOT
+from mptcplab import cli
 from mptcplab.cli.actions import kernels
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
@@ -111,5 +113,5 @@ def test_too_few_pairs_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("case", bench_against.CASES)
 def test_the_command_of_a_case_is_one_of_this_version(case: str) -> None:
     options = [*bench_against.CASES[case].split(), *bench_against._LATER, "--seed=1", "--plan"]
-    command = [sys.executable, "-m", "mptcplab", "run", *options]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    done = CliRunner().invoke(cli.cli, ["run", *options])
+    assert done.exit_code == 0, done.exception

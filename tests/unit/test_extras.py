@@ -14,6 +14,7 @@ import pytest
 from mptcplab import extras, resources
 from mptcplab.errors import MachineError
 from mptcplab.runs import store
+from tests.cli.calls import call
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -21,20 +22,17 @@ OPTIONAL = PROJECT["optional-dependencies"]
 PATHS = ("--path", "wifi:50mbit,10ms", "--path", "lte:20mbit,40ms")
 #: Tools of the clone alone, which `make` calls.
 TOOLS = resources.DOCS.parent / "src" / "mptcplab" / "tools"
-#: Makes the packages of all extras impossible to import, then runs the program.
+#: Makes the packages of all extras impossible to import, then runs the script that follows.
 WITHOUT = f"""
-import sys
+import runpy, sys
 for name in {sorted({name for names in extras.EXTRAS.values() for name in names})!r}:
     sys.modules[name] = None
-from mptcplab.cli import main
-main()
+runpy.run_path(sys.argv[2], run_name="__main__")
 """
 
 
 def mptcplab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT, *arguments], capture_output=True, text=True, check=False
-    )
+    return call(*arguments, through=(sys.executable, "-c", WITHOUT))
 
 
 def module(requirement: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mptcplab.lab import adapter, kernel_names, package
+from mptcplab.lab import adapter, kernel, kernel_names, kernel_tree, package
 from mptcplab.lab.kernel_tree import supported_series
 
 ROOT = Path(__file__).parents[2]
@@ -101,19 +101,15 @@ def test_the_patch_applies_to_the_kernel(series: str, tmp_path: Path) -> None:
     named = kernel_names.known().get(series)
     if not named or not named.source.is_file():
         pytest.skip(f"the source of Linux {series} is not here")
-    wanted = [f"*/{name}" for name in PATCHED]
-    say(
-        "tar",
-        "-x",
-        "-f",
-        named.source,
-        "--occurrence=1",
-        "--strip-components=1",
-        "-C",
-        tmp_path,
-        "--wildcards",
-        *wanted,
-    )
+    tree = kernel.tree_of(named.source)
+    if all((tree / "src" / name).exists() for name in PATCHED):
+        for name in PATCHED:
+            original, here = tree / kernel_tree.ORIGINALS / name, tmp_path / name
+            here.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(original if original.exists() else tree / "src" / name, here)
+    else:  # to unpack the archive takes 10 s
+        wanted = ["--occurrence=1", "--wildcards", *(f"*/{name}" for name in PATCHED)]
+        say("tar", "-xf", named.source, "--strip-components=1", "-C", tmp_path, *wanted)
     say("patch", "--fuzz=0", "-p1", "-d", tmp_path, "-i", PATCH)
     exported = "".join((tmp_path / name).read_text() for name in PATCHED)
     for name in ("register_scheduler", "unregister_scheduler", "subflow_get_retrans"):

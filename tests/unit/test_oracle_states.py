@@ -39,8 +39,8 @@ def question(scheduler: bytes = b"minrtt", subflows: int = 2, version: int = 2) 
     return record(QUESTION, 1, subflows, scheduler, *numbers, *lengths, version=version)
 
 
-def subflow(number: int, rtt_us: int, flags: int = 1) -> bytes:
-    values = [number, flags, 0, MSS, rtt_us, 8 * rtt_us, 0, 200_000, rtt_us, rtt_us, 10, 20]
+def subflow(number: int, rtt_us: int, flags: int = 1, last_us: int = 19_000) -> bytes:
+    values = [number, flags, 0, MSS, rtt_us, 8 * rtt_us, 0, 200_000, rtt_us, last_us, 10, 20]
     values += [0xFFFFFFFF, 3, 3, 0, 3 * MSS, 60 * MSS, 5000, 1, 2, 3, 0, 0]
     return record(SUBFLOW, 2, number - 1, *range(1, 7), *values)
 
@@ -49,7 +49,8 @@ def answer(what: int, number: int = 0, seq: int = 0) -> bytes:
     return record(ANSWER, 3, 0, seq, number, 0, what)
 
 
-ONE = question() + subflow(1, 20_000, 1 | 16) + subflow(2, 50_000)
+# the second one has had no round trip but that of its handshake
+ONE = question() + subflow(1, 20_000, 1 | 16) + subflow(2, 50_000, last_us=0)
 
 
 def write(tmp_path: Path, *parts: bytes) -> Path:
@@ -69,6 +70,8 @@ def test_every_field_is_read_from_its_place(tmp_path: Path) -> None:
     assert found.oldest == Segment(MSS, MSS, frozenset({1}))
     assert (found.reinjection, found.writer_waits, found.sndbuf_full) == (None, True, False)
     assert (found.head_sent, found.unsent_bytes, found.jiffies) == (7, 10 * MSS, 250)
+    assert [each.index for each in found.subflows] == [0, 1]
+    assert [each.last_rtt_8us for each in found.subflows] == [8 * 19_000, 8 * 50_000]
     first = found.subflows[0]
     assert (first.id, first.usable, first.backup, first.srtt_8us) == (1, True, False, 160_000)
     assert (first.rttvar_4us, first.cwnd, first.ssthresh, first.in_flight) == (200_000, 10, 20, 3)

@@ -60,7 +60,7 @@ class Formula:
         self._tree = _read(text.strip(), "not a formula")
 
     @cached_property
-    def names(self) -> set[str]:
+    def names(self) -> frozenset[str]:
         """The names that it uses and does not bind itself."""
         return _free_names(self._tree)
 
@@ -242,8 +242,9 @@ def _template(text: str) -> ast.JoinedStr:
     return tree
 
 
-def _free_names(tree: ast.AST) -> set[str]:
+@lru_cache(maxsize=1024)  # a template is asked for them at each point
+def _free_names(tree: ast.AST) -> frozenset[str]:
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called]
     bound = {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
-    return {n.id for n in nodes if isinstance(n.ctx, ast.Load)} - bound
+    return frozenset(n.id for n in nodes if isinstance(n.ctx, ast.Load)) - bound

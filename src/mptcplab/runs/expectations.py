@@ -53,7 +53,7 @@ class CompiledExpectation:
     literals: Mapping[str, Literal]
 
     @property
-    def names(self) -> set[str]:
+    def names(self) -> frozenset[str]:
         """The names that have to be there."""
         return self.formula.names - set(self.literals)
 

@@ -11,7 +11,7 @@ _NAGLE = "a short last segment waits for more data (Nagle), which the source lea
 def known_reason(question: Question, source: Answer, kernel: Answer) -> str:
     """Why the kernel is known to answer otherwise than the source does; "" if it is not."""
     head = question.head
-    if question.scheduler not in ("inorder", "sttf") or not head:
+    if question.scheduler not in ("inorder", "sttf", "earliest") or not head:
         return ""
     end = max(head.seq + question.unsent_bytes, question.nxt_seq)
     is_short_last = source.seq != head.seq and source.seq + question.segment_bytes > end

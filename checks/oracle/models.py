@@ -53,6 +53,8 @@ FORMS: tuple[str, ...] = (
     "weighted:cost2=1:patience_ms=0:fastest=on",
     # shares that are no whole part of a segment, three costs and a cap
     "weighted:share1=3:share2=7:cost3=1:cap2_mb=1",
+    # not published: ours, as its page has it
+    "earliest:repeat=on",
 )
 
 

@@ -20,8 +20,8 @@ WAIT, NEW, REINJECTION, DUPLICATE = range(4)
 #: of what is done: of the scheduler's own, with a number in place of its bytes
 EVENT = 7
 
-#: TCP_CA_Open and TCP_CA_Loss
-CA_OPEN, CA_LOSS = 0, 4
+#: TCP_CA_Open, TCP_CA_Recovery and TCP_CA_Loss
+CA_OPEN, CA_RECOVERY, CA_LOSS = 0, 3, 4
 INFINITE_SSTHRESH = 0x7FFFFFFF
 
 
@@ -40,11 +40,13 @@ class Subflow:
     srtt_8us: int
     rttvar_4us: int
     rttvar_us: int
+    min_rtt_us: int
     last_rtt_us: int
     #: the same, or the RTT of a handshake that left a smoothed one alone
     last_rtt_8us: int
     cwnd: int
     ssthresh: int
+    limit: int
     in_flight: int
     packets_out: int
     unsent_bytes: int

@@ -15,6 +15,7 @@ from checks.oracle.backup import Backup
 from checks.oracle.blest import Blest
 from checks.oracle.burst import Burst
 from checks.oracle.daps import Daps
+from checks.oracle.earliest import Earliest
 from checks.oracle.ecf import Ecf, complete_earlier, queued_bytes
 from checks.oracle.first import First
 from checks.oracle.inorder import InOrder
@@ -58,6 +59,7 @@ def subflow(number: int, rtt_us: int, **more: Any) -> Subflow:
         "last_rtt_us": rtt_us,
         "cwnd": 10,
         "ssthresh": 10,
+        "limit": 0xFFFFFFFF,
         "packets_out": more.get("in_flight", 0),
         "window_bytes": 1 << 20,
         "pacing_rate": (1 << 64) - 1,
@@ -523,6 +525,54 @@ def test_inorder_sends_nothing_else_while_a_reinjection_cannot_be_placed() -> No
     full = subflow(2, 50_000, in_flight=10)
     asked = question(subflow(1, 20_000, in_flight=10), full, reinjection=segment)
     assert InOrder({}).choose(asked).what == WAIT
+
+
+def test_earliest_leaves_to_the_full_fast_path_what_it_delivers_until_then() -> None:
+    # 10 segments per 20 ms, and half the RTTs differ by 40 ms: 20 segments
+    fast, slow = subflow(1, 20_000, in_flight=10), subflow(2, 100_000)
+    assert Earliest({}).choose(question(fast, slow)) == Answer(NEW, 2, 20 * MSS)
+    assert Earliest({}).choose(question(fast, slow, unsent_bytes=20 * MSS)).what == WAIT
+    # the variation counts for the place alone: 5 more in 10 ms
+    varied = subflow(2, 100_000, rttvar_us=10_000)
+    assert Earliest({}).choose(question(fast, varied)) == Answer(NEW, 2, 25 * MSS)
+    few = question(fast, varied, unsent_bytes=21 * MSS)
+    assert Earliest({}).choose(few) == Answer(NEW, 2, 20 * MSS)
+    # in slow start: 10 segments in 20 ms, and 20 in the next
+    starts = subflow(1, 20_000, in_flight=10, ssthresh=1000, min_rtt_us=20_000)
+    assert Earliest({}).choose(question(starts, slow)) == Answer(NEW, 2, 30 * MSS)
+
+
+def test_earliest_keeps_two_packets_in_the_queue_of_a_paced_subflow() -> None:
+    for queued, what in ((2 * MSS, NEW), (2 * MSS + 1, WAIT)):
+        paced = subflow(1, 20_000, pacing_rate=500_000, unsent_bytes=queued)
+        assert Earliest({}).choose(question(paced)).what == what
+
+
+def test_earliest_measures_in_each_least_rtt_and_fades_by_an_eighth() -> None:
+    model, rates = Earliest({}), []
+    for ms, una, usable, cwnd in (
+        *((0, 0, True, 10), (1, 1000, True, 10), (11, 101_000, True, 10), (15, 102_000, True, 10)),
+        *((21, 103_000, True, 10), (25, 103_000, False, 10), (32, 103_001, True, 10)),
+        # given up, which does not end it, and a timeout, which does
+        *((35, 103_001, False, 10), (36, 103_001, False, 1), (50, 203_001, True, 2)),
+    ):
+        path = subflow(1, 11_000, min_rtt_us=10_000, in_flight=1, snd_una=una)
+        path = replace(path, usable=usable, cwnd=cwnd)
+        model.choose(question(path, time_ns=10**9 + ms * 10**6))
+        rates.append(model.measured[1].rate)
+    once, twice = 8_750_000, 7_656_250
+    assert rates == [0, 0, *2 * [10**7], *2 * [once], *4 * [twice]]
+
+
+def test_earliest_repeats_the_oldest_segment_for_more_than_four_times_its_rtt() -> None:
+    oldest = Segment(0, MSS, frozenset({2}))
+    for rtt_us, what in ((80_000, WAIT), (80_001, DUPLICATE)):
+        paths = subflow(1, 20_000), subflow(2, rtt_us, in_flight=10)
+        full = question(*paths, unsent_bytes=0, head=None, oldest=oldest, writer_waits=True)
+        assert Earliest({"repeat": 1}).choose(full).what == what
+        assert Earliest({}).choose(full).what == WAIT
+        full.writer_waits = False
+        assert Earliest({"repeat": 1}).choose(full).what == WAIT
 
 
 def test_arms_of_ols() -> None:

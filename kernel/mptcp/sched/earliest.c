@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* earliest: each segment is sent where it arrives first, and is due then.
  *
- * Of the subflows with room, the one on which a segment arrives first is next. Faster ones may
- * be full. It skips the unsent data that these deliver until then, and sends the segment behind
- * that data. If there is no more unsent data, or the segment is beyond the receive window, it
- * waits. Thus data arrives in order, nothing slow ends a message, and bulk data fills all paths.
+ * Of the subflows with room, the one on which a segment arrives first is next.
+ * Faster ones may be full. It skips the unsent data that these deliver until then,
+ * and sends the segment behind that data. If there is no more unsent data, or the
+ * segment is beyond the receive window, it waits. Thus data arrives in order,
+ * nothing slow ends a message, and bulk data fills all paths.
  *
- * A subflow delivers a segment after half of its RTT, or, behind a queue, after its path has
- * served all packets in flight. In each round trip it delivers a window, or its pacing rate; in
- * slow start twice as much in the next one: parts/earliest_path.c.
+ * A subflow delivers a segment after half of its RTT, or, behind a queue, after
+ * its path has served all packets in flight. In each round trip it delivers a
+ * window, or its pacing rate; in slow start twice as much in the next one.
  *
- * repeat: a path that would idle sends segments that others are repairing; or, where the window
- * or the send buffer is full, the oldest segment of a path that is 4 times slower.
- * warm_kbps: a backup carries copies of data in flight elsewhere, so that its window grows.
+ * repeat: a path that would idle sends segments that others are repairing; or,
+ * with a full window or send buffer, the oldest one of a path 4 times slower.
+ * warm_kbps: copies of data in flight elsewhere keep the window of a backup.
  *
  * Source: ours. The question of ECF (CoNEXT 2017), with amounts and rates; the
  * window of BLEST (Networking 2016); the order of Yang, Amer (ChinaCom 2014).
  *
- * Works where links are not known: equal or not, any buffer, bulk or messages, CUBIC or BBR;
- * after outages, as it asks for recovery. Fails where estimates are wrong for long: traffic that
- * comes and goes, jitter as large as paths differ.
+ * Works where links are not known: equal or not, any buffer, bulk or messages,
+ * CUBIC or BBR; after outages, as it asks for recovery. Fails where estimates are
+ * wrong for long: traffic that comes and goes, jitter as large as paths differ.
  *
  * Differs from the source: in nothing.
  */
@@ -124,8 +125,7 @@ static bool earliest_wait(struct mps_conn *conn, struct mps_pick *pick)
 }
 
 /* The first segment that `best` did not carry, if all its carriers are repairing losses. */
-static bool earliest_repair(struct mps_conn *conn, struct mps_subflow *best,
-			    struct mps_pick *pick)
+static bool earliest_repair(struct mps_conn *conn, struct mps_subflow *best, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_oldest_missing(conn, best);
 	struct mps_subflow *other;

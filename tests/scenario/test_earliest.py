@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from mptcplab.metrics import records
 from mptcplab.runs.bench import ideal_goodput_bps
-from tests.vocabulary import RunScenario, ofo_bytes, scenario_of
+from tests.vocabulary import Run, RunScenario, ofo_bytes, scenario_of
 
 EARLIEST = "earliest"
 
@@ -79,3 +81,67 @@ def test_repeating_the_losses_of_a_path_keeps_the_other_one_busy(run_scenario: R
     assert off.goodput_bps < 0.9 * on.goodput_bps
     # what is repeated is no more than what the slow path carries in a second
     assert on.metric("duplicate_segments") * 1424 <= 10e6 / 8
+
+
+#: LTE fails, and a satellite takes over. It is a backup from 2 s on, when it is established.
+TAKEOVER = {
+    "event": ("2s:geo:backup", "8s:lte:down"),
+    "workload": "cbr:size=8KB,rate=4mbit",
+    "duration": "12s",
+}
+
+
+@pytest.mark.parametrize(("cc", "kbps"), [("cubic", 4000), ("bbr", 8000)])
+def test_a_warm_backup_takes_over_at_once(run_scenario: RunScenario, cc: str, kbps: int) -> None:
+    # BBR paces at the rate of the copies, which is half of that asked for.
+    warm, cold = (
+        run_scenario(
+            *("lte:30mbit,25ms", "geo:10mbit,300ms"),
+            scheduler=f"{EARLIEST}:warm_kbps={it}",
+            cc=cc,
+            decisions=True,
+            **TAKEOVER,
+        )
+        for it in (kbps, 0)
+    )
+    assert cold.metric("duplicate_segments") == 0
+    assert cold.metric("delay_ms_max") > 2 * warm.metric("delay_ms_max")
+
+    # In any time, copies are at most half of the rate, and half of the window at its beginning.
+    geo = warm.sender("geo")
+    copies = decided(warm, "duplicate")
+    assert set(copies["subflow"]) == {2}
+    window = kbps * int(geo["min_rtt_us"].max()) // 8000
+    ahead = np.cumsum(copies["length"]) - kbps * 1000 / 8 / 2 * (copies["time_ns"] / 1e9)
+    least_before = np.minimum.accumulate(ahead - copies["length"])
+    assert (ahead - least_before).max() <= window / 2
+
+    # BBR draws random numbers, for copies as well.
+    if cc == "bbr":
+        return
+    # A block waits for LTE's tail loss probe and timeout (RFC 8985, 6298: 2 x 50 ms, and 50 + 200
+    # ms after it), perhaps a round trip of LTE more, and for half of the satellite's round trip,
+    # behind what 0.4 s have left, 0.16 s at 10 Mbit/s.
+    assert warm.metric("delay_ms_max") <= 100 + 250 + 50 + 300 + 160
+
+    # Half of the window is in flight, in whole segments. Slow start doubles it (tcp_is_cwnd_limited
+    # in net/tcp.h), and the last ACKs may be of two segments.
+    at_8s = geo[geo["time_ns"] < warm.start_ns + 8 * 10**9][-1]
+    assert at_8s["in_flight"] == window // 2 // int(copies["length"].max())
+    assert 0 <= int(at_8s["cwnd"]) - 2 * int(at_8s["in_flight"]) <= 2
+
+    # While LTE works, the same data leaves over it, at the same times. Reading the clock takes a
+    # quarter of a us.
+    ours, theirs = (decided(run, "new", before_s=8) for run in (warm, cold))
+    assert set(ours["subflow"]) == {1}
+    assert (
+        ours[["subflow", "seq", "length"]].tolist() == theirs[["subflow", "seq", "length"]].tolist()
+    )
+    assert abs(ours["time_ns"].astype(int) - theirs["time_ns"].astype(int)).max() < 10_000
+
+
+def decided(run: Run, kind: str, before_s: int = 1000) -> records.Records:
+    """The decisions of a kind, up to some time after the start."""
+    made = run.decisions()
+    made = made[made["kind"] == records.DECISIONS.index(kind)]
+    return records.select(made, made["time_ns"] < run.start_ns + before_s * 10**9)

@@ -16,11 +16,6 @@
 /* No amount, rate or time is more: 10^6 times as much fits into 64 bits, like all sums. */
 #define EARLIEST_MOST		BIT_ULL(44)
 
-static u32 earliest_srtt_us(const struct mps_subflow *subflow)
-{
-	return max(subflow->srtt_us, 1U);
-}
-
 /* Bytes per second of bytes in us, and us of bytes at bytes per second. */
 static u64 earliest_ratio(u64 bytes, u64 by)
 {
@@ -31,7 +26,7 @@ static u64 earliest_ratio(u64 bytes, u64 by)
 static u64 earliest_window_rate(const struct mps_subflow *subflow)
 {
 	return earliest_ratio((u64)mps_cwnd(subflow) * subflow->mss_bytes,
-			      earliest_srtt_us(subflow));
+			      max(subflow->srtt_us, 1U));
 }
 
 /* Bytes per second that leave. */
@@ -90,7 +85,7 @@ static bool earliest_doubles(const struct mps_subflow *subflow)
 u64 earliest_sends(const struct mps_subflow *subflow, u32 us)
 {
 	u64 rate = earliest_rate(subflow), last = rate, bytes = 0;
-	u32 rtt_us = earliest_srtt_us(subflow);
+	u32 rtt_us = max(subflow->srtt_us, 1U);
 
 	if (earliest_doubles(subflow))
 		last = earliest_ratio((u64)subflow->ssthresh_pkts * subflow->mss_bytes, rtt_us);
@@ -111,7 +106,7 @@ void earliest_measure(struct mps_conn *conn, struct mps_subflow *subflow, u64 ac
 	bool loaded = conn->unsent_bytes && subflow->in_flight_pkts;
 	struct earliest_subflow *state = mps_subflow_priv(subflow);
 	u64 now = mps_clock_ns(), ns = now - state->since_ns;
-	u32 least_us = clamp(subflow->min_rtt_us, 1U, earliest_srtt_us(subflow));
+	u32 least_us = clamp(subflow->min_rtt_us, 1U, max(subflow->srtt_us, 1U));
 
 	state->bytes += acked_bytes;
 	if (loaded && state->since_ns) {

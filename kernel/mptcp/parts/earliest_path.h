@@ -5,9 +5,7 @@
 
 #include "mpsched.h"
 
-/* The scheduler's state of a subflow: the rate at which the path delivers, measured while
- * there was always more to send.
- */
+/* State of a subflow: the rate at which its path delivers, measured with always more to send. */
 struct earliest_subflow {
 	u64	rate;		/* bytes per second; 0: not known yet */
 	u64	since_ns;	/* when this measurement began; 0: it has not */

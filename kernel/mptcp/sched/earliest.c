@@ -12,8 +12,8 @@
  * window, or its pacing rate; in slow start twice as much in the next one.
  *
  * repeat: a path that would idle sends segments that others are repairing; or,
- * where the window or the send buffer is full, the oldest segment of a path that
- * is 4 times slower.
+ * with a full window or send buffer, the oldest one of a path 4 times slower.
+ * warm_kbps: copies of data in flight elsewhere keep the window of a backup.
  *
  * Source: ours. The question of ECF (CoNEXT 2017), with amounts and rates; the
  * window of BLEST (Networking 2016); the order of Yang, Amer (ChinaCom 2014).
@@ -22,17 +22,17 @@
  * CUBIC or BBR; after outages, as it asks for recovery. Fails where estimates are
  * wrong for long: traffic that comes and goes, jitter as large as paths differ.
  *
- * The estimates are in parts/earliest_path.c.
- *
  * Differs from the source: in nothing.
  */
 
 #include "parts/earliest_path.h"
 
-enum { REPEAT };
+enum { REPEAT, WARM };
 
 static const struct mps_param earliest_params[] = {
 	[REPEAT] = MPS_BOOL("repeat", 0, "repeat what is lost or late elsewhere rather than idle"),
+	[WARM]	 = MPS_UINT("warm_kbps", 0, 100000000, 0, "kbit/s",
+			    "rate that a backup is ready for, by copies at half of it; 0: none"),
 };
 
 /* The subflow with room on which a segment arrives first, the first one in a tie. */
@@ -78,8 +78,37 @@ static u64 earliest_before(struct mps_conn *conn, struct mps_subflow *best, bool
 	return bytes;
 }
 
+/* Does the backup lack a copy? In slow start a window grows to twice the packets in flight, and
+ * shrinks with fewer: half of the wanted one suffices. The least RTT bounds the copies by a rate.
+ */
+static bool earliest_is_cold(const struct mps_subflow *subflow, u32 kbps)
+{
+	u64 window = div_u64((u64)kbps * min(subflow->min_rtt_us, subflow->srtt_us), 8000);
+	u64 bytes = subflow->unsent_bytes + (subflow->in_flight_pkts + 1ULL) * subflow->mss_bytes;
+
+	return subflow->backup && mps_available(subflow) && !earliest_is_busy(subflow) &&
+	       window > (u64)TCP_INIT_CWND * subflow->mss_bytes && bytes <= window / 2;
+}
+
+/* No new data can leave: the oldest segment that a backup did not carry. */
+static bool earliest_warm(struct mps_conn *conn, struct mps_pick *pick)
+{
+	u32 kbps = mps_param(conn, WARM);
+	struct mps_subflow *subflow;
+	struct mps_segment *seg;
+
+	if (!kbps || mps_only_backups(conn))
+		return false;
+	mps_for_each_subflow(conn, subflow) {
+		seg = earliest_is_cold(subflow, kbps) ? mps_oldest_missing(conn, subflow) : NULL;
+		if (seg)
+			return mps_pick_duplicate(pick, conn, subflow, seg);
+	}
+	return false;
+}
+
 /* Waits until something is acknowledged, or a paced subflow has sent its queue. */
-static bool earliest_wait(struct mps_conn *conn)
+static bool earliest_wait(struct mps_conn *conn, struct mps_pick *pick)
 {
 	struct mps_subflow *subflow;
 	u64 ns, first = 0;
@@ -89,16 +118,14 @@ static bool earliest_wait(struct mps_conn *conn)
 			continue;
 		ns = mps_clock_ns() + div64_u64((u64)subflow->unsent_bytes * NSEC_PER_SEC,
 						subflow->pacing_rate);
-		if (!first || ns < first)
-			first = ns;
+		first = min_not_zero(first, ns);
 	}
 	mps_wake_at(conn, first);
-	return false;
+	return earliest_warm(conn, pick);
 }
 
 /* The first segment that `best` did not carry, if all its carriers are repairing losses. */
-static bool earliest_repair(struct mps_conn *conn, struct mps_subflow *best,
-			    struct mps_pick *pick)
+static bool earliest_repair(struct mps_conn *conn, struct mps_subflow *best, struct mps_pick *pick)
 {
 	struct mps_segment *seg = mps_oldest_missing(conn, best);
 	struct mps_subflow *other;
@@ -132,16 +159,16 @@ static bool earliest_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		return mps_reinject(conn, pick);
 	best = earliest_best(conn);
 	if (!best)
-		return earliest_wait(conn);
+		return earliest_wait(conn, pick);
 	before = earliest_before(conn, best, false);
 	if (!before)
-		return earliest_next(conn, best, seg, pick);
+		return earliest_next(conn, best, seg, pick) || earliest_warm(conn, pick);
 	if (before >= conn->unsent_bytes)
-		return earliest_wait(conn);
+		return earliest_wait(conn, pick);
 	before = min(earliest_before(conn, best, true), conn->unsent_bytes - 1ULL);
 	seg = mps_nth_unsent(conn, div64_u64(before, max(conn->segment_bytes, 1U)));
 	if (!seg || !mps_fits_window(conn, seg))
-		return earliest_wait(conn);
+		return earliest_wait(conn, pick);
 	return mps_pick_new(pick, conn, best, seg);
 }
 

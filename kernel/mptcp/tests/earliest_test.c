@@ -482,6 +482,115 @@ static void a_writer_that_waits_gets_the_oldest_repeated_if_it_is_to(struct kuni
 	EXPECT_WAIT(test, p.conn);
 }
 
+/* --- warm_kbps */
+
+/* 4634 kbit/s are 57925 bytes in 100 ms, 40 segments: 20 in flight are warm. All is sent on the
+ * regular path, which is full, and the backup has a window of 30.
+ */
+static struct two_paths warm(struct kunit *test, u32 kbps)
+{
+	struct two_paths p = { .conn = mps_test_conn(test, "earliest") };
+	int i;
+
+	mps_test_param(p.conn, "warm_kbps", kbps);
+	p.fast = subflow_of(p.conn, 20, .cwnd_pkts = 40);
+	p.slow = subflow_of(p.conn, 100, .cwnd_pkts = 30, .backup = true);
+	p.head = mps_test_in_flight(p.conn, MSS, p.fast);
+	for (i = 1; i < 40; i++)
+		mps_test_in_flight(p.conn, MSS, p.fast);
+	return p;
+}
+
+/* How many copies leave until the scheduler waits; each is the next one. */
+static u32 copies(struct kunit *test, struct two_paths p)
+{
+	struct mps_segment *seg = p.head;
+	u32 pkts = 0;
+
+	while (mps_test_decide(p.conn).kind) {
+		EXPECT_SENT(test, p.conn, MPS_DUPLICATE, p.slow, seg);
+		seg = mps_next_unacked(p.conn, seg);
+		pkts++;
+	}
+	return pkts;
+}
+
+static void a_backup_has_half_of_its_window_in_flight_if_it_is_to_be_warm(struct kunit *test)
+{
+	struct two_paths p = warm(test, 4634);
+
+	KUNIT_EXPECT_EQ(test, copies(test, p), 20U);
+	/* as many as arrive */
+	p.slow->in_flight_pkts -= 3;
+	EXPECT_PICK(test, p.conn, MPS_DUPLICATE, p.slow, mps_oldest_missing(p.conn, p.slow));
+	p.slow->unsent_bytes = 2 * MSS;
+	EXPECT_PICK(test, p.conn, MPS_DUPLICATE, p.slow, mps_oldest_missing(p.conn, p.slow));
+	p.slow->unsent_bytes = 3 * MSS;
+	EXPECT_WAIT(test, p.conn);
+	KUNIT_EXPECT_EQ(test, copies(test, warm(test, 4633)), 19U);
+	KUNIT_EXPECT_EQ(test, copies(test, warm(test, 0)), 0U);
+	/* no more than there is, once each */
+	p = warm(test, 100000000);
+	p.slow->cwnd_pkts = 1000;
+	KUNIT_EXPECT_EQ(test, copies(test, p), 40U);
+}
+
+/* 57925 bytes in 50 ms instead of 100; without a sample, no time passes */
+static void a_queue_makes_no_copies(struct kunit *test)
+{
+	struct two_paths p = warm(test, 2 * 4634);
+
+	p.slow->min_rtt_us = 50 * MSEC_US;
+	KUNIT_EXPECT_EQ(test, copies(test, p), 20U);
+	p = warm(test, 4634);
+	p.slow->min_rtt_us = ~0;
+	KUNIT_EXPECT_EQ(test, copies(test, p), 20U);
+	p = warm(test, 4634);
+	p.slow->min_rtt_us = ~0;
+	p.slow->srtt_us = 0;
+	KUNIT_EXPECT_EQ(test, copies(test, p), 0U);
+}
+
+/* 10 segments are 14480 bytes in 100 ms, 1158.4 kbit/s. */
+static void the_first_window_needs_no_copies(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, copies(test, warm(test, 1158)), 0U);
+	KUNIT_EXPECT_EQ(test, copies(test, warm(test, 1159)), 5U);
+}
+
+static void new_data_and_reinjections_come_before_copies(struct kunit *test)
+{
+	struct two_paths p = warm(test, 4634);
+	struct mps_segment *seg = mps_test_unsent_pkts(p.conn, 2);
+
+	p.fast->in_flight_pkts--;
+	EXPECT_SENT(test, p.conn, MPS_NEW, p.fast, seg);
+	EXPECT_PICK(test, p.conn, MPS_DUPLICATE, p.slow, p.head);
+	mps_test_rto(p.fast);
+	EXPECT_PICK(test, p.conn, MPS_REINJECTION, p.slow, p.head);
+}
+
+/* A regular path is none, nor is one of several backups if no other path is usable. Only the room
+ * of a window counts.
+ */
+static void only_a_backup_is_kept_warm(struct kunit *test)
+{
+	struct two_paths p = warm(test, 4634);
+
+	mps_test_fill(p.slow);
+	EXPECT_WAIT(test, p.conn);
+	p.slow->in_flight_pkts = 0;
+	mps_test_usable(p.slow, false);
+	EXPECT_WAIT(test, p.conn);
+	mps_test_usable(p.slow, true);
+	mps_test_backup(p.fast, true);
+	EXPECT_WAIT(test, p.conn);
+	mps_test_backup(p.fast, false);
+	EXPECT_PICK(test, p.conn, MPS_DUPLICATE, p.slow, p.head);
+	mps_test_backup(p.slow, false);
+	EXPECT_WAIT(test, p.conn);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(takes_the_path_on_which_it_arrives_first),
 	KUNIT_CASE(what_waits_here_delays_it),
@@ -509,6 +618,11 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(a_paced_path_that_is_busy_is_a_full_one),
 	KUNIT_CASE(an_idle_path_repeats_what_is_being_repaired_if_it_is_to),
 	KUNIT_CASE(a_writer_that_waits_gets_the_oldest_repeated_if_it_is_to),
+	KUNIT_CASE(a_backup_has_half_of_its_window_in_flight_if_it_is_to_be_warm),
+	KUNIT_CASE(a_queue_makes_no_copies),
+	KUNIT_CASE(the_first_window_needs_no_copies),
+	KUNIT_CASE(new_data_and_reinjections_come_before_copies),
+	KUNIT_CASE(only_a_backup_is_kept_warm),
 	{}
 };
 

@@ -65,7 +65,7 @@ def test_an_interrupted_ranking_resumes(lab_kernel: KernelBuild, tmp_path: Path)
     [
         (("--scheduler", "minrt"), 'did you mean "minrtt"'),
         (("--scheduler", "./none.c"), "none.c"),
-        (("--only",), "--only needs --scheduler"),
+        (("--only",), "--only needs --scheduler or --kernel"),
         (("--count", "601"), "601 is not in the range 1<=x<=600"),
         (("--chance", "25"), "25 is not in the range 0<=x<=24"),
         (("--set", "verdict"), "'verdict' is not one of 'judged', 'training', nor a seed"),

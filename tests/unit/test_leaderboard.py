@@ -185,6 +185,40 @@ def test_chance_is_of_further_seeds_of_the_first_named(tmp_path: Path) -> None:
     assert row.startswith("| ecf, one of 3 runs | 60 ")
 
 
+def test_default_of_other_kernels_is_compared_with_the_first_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels = {name: replace(KERNEL, id=name) for name in ("plain", "mine")}
+    what = replace(play.asked("training", 6, ["ecf"], only=True, chance=1), kernels=kernels)
+    assert what.pairs == [
+        (each, "default (plain)") for each in ("default", "ecf", "default (mine)")
+    ]
+    planned, runs = play.plan(what, KERNEL, GUEST), Store(tmp_path / "out")
+    assert planned.counts["runs"] == 6 * (2 + 2 + 1)
+    # a run is made with its own kernel; `mine` fails in a scenario
+    speeds = {KERNEL.id: 80.0, "plain": 40.0, "mine": 60.0}
+    for key, run in planned.runs.items():
+        failing = run.kernel.id == "mine" and run.scenario.seed == 3
+        speed = None if failing else speeds[run.kernel.id]
+        make(replace(planned, runs={key: run}), runs, {run.scenario: speed}.get)
+    board = standings.board(play.played(what, planned, runs), what.catalogue, what.pairs)
+    assert board
+    ahead = {each.first: (each.higher, each.lower, each.same) for each in board.pairs}
+    assert ahead == {"default": (6, 0, 0), "ecf": (6, 0, 0), "default (mine)": (5, 1, 0)}
+    assert board.standing("default (mine)").failed == 1
+    (line,) = (each for each in outputs.pairs(board) if each.startswith("default (mine)"))
+    own, base = (board.standing(f"default ({each})").score.value for each in ("mine", "plain"))
+    assert f"the one of default (plain): {100 * (own - base):.1f} (" in line
+    assert line.endswith("better in 5 scenarios, worse in 1, same in 0")
+    # the same from the command
+    monkeypatch.setattr(experiment, "kernel_by_name", kernels.get)
+    few = ("--set", "training", "--count", "2", "--only", "--kernel", "plain,mine")
+    assert call(tmp_path / "out", lambda _: 1.0, monkeypatch, *few) == 0
+    assert "default (mine), score minus the one of default (plain): 0 (0..0)" in (
+        capsys.readouterr().out
+    )
+
+
 def test_what_is_in_the_store_is_ranked_and_shown_with_what_failed(tmp_path: Path) -> None:
     what = play.asked("training", 12, [mine(tmp_path)])
     planned, board = ranked(tmp_path / "out", what)

@@ -87,6 +87,15 @@ def _narrow(each: Reached) -> list[str]:
     return cells
 
 
+def pairs(board: Board) -> list[str]:
+    """By how much scores differ, a line for each pair that somebody asked for."""
+    return [
+        f"{each.first}, score minus the one of {each.second}: {_flat(_percent(each.ahead))[0]}; "
+        f"better in {each.higher} scenarios, worse in {each.lower}, same in {each.same}"
+        for each in board.pairs
+    ]
+
+
 def text_of(board: Board, what: Asked, name: str, out: Path) -> str:
     """Where a scheduler stands and loses, with the commands that repeat its worst scenarios."""
     own = board.standing(name)
@@ -137,6 +146,7 @@ def write(
         "standings": [asdict(each) for each in board.standings],
         "limits": [asdict(each) for each in board.limits],
         "neighbours": [asdict(each) for each in board.neighbours],
+        "pairs": [asdict(each) for each in board.pairs],
         "played": [asdict(each) for each in board.played],
         "failures": dict(failures),
         "build": dict(builds),

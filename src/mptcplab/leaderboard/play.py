@@ -9,8 +9,8 @@ path alone, too. Stored runs are not repeated.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mptcplab import extras
 from mptcplab.advice import goals
@@ -47,7 +47,8 @@ class Asked:
 
     `request` has the schedulers and the user's own files; those named in `asked` are shown where
     they lose, and those in `catalogue` make up the oracle. All are labels. `chance` is the number
-    of further seeds with which one of them runs.
+    of further seeds with which one of them runs. `kernels` by their names: `default` runs with each
+    of them, too, beside the catalogue.
     """
 
     set_name: Set
@@ -56,6 +57,18 @@ class Asked:
     asked: Sequence[str]
     catalogue: Collection[str]
     chance: int = 0
+    kernels: Mapping[str, KernelBuild] = field(default_factory=dict)
+
+    @property
+    def elsewhere(self) -> list[str]:
+        """The labels of `default` with the kernels."""
+        return [f"{scheduler.DEFAULT} ({name})" for name in self.kernels]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The labels to compare: with the first kernel's `default`, the one of the others."""
+        others = [scheduler.DEFAULT, *self.asked, *self.elsewhere[1:]]
+        return [(other, base) for base in self.elsewhere[:1] for other in dict.fromkeys(others)]
 
     @property
     def repeated(self) -> str:
@@ -110,11 +123,14 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
         size = cost.size(base)
 
         def key_of(
-            item: Scenario, request: resolve.Request = request, size: cost.Size = size
+            item: Scenario,
+            build: KernelBuild = kernel,
+            request: resolve.Request = request,
+            size: cost.Size = size,
         ) -> str:
-            key = store.run_key(item, kernel, guest)
+            key = store.run_key(item, build, guest)
             own = size if item.transport == "mptcp" else cost.size(item)
-            runs[key] = Planned(item, request, own, kernel)
+            runs[key] = Planned(item, request, own, build)
             return key
 
         alone = []
@@ -127,8 +143,12 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
             for seed in sets.further_seeds(base.seed, what.chance)
             for item in replace(request, base=base.with_(seed=seed), schedulers=again).runs()
         ]
-        for item in [*request.runs(), *further]:
-            point = {"key": key_of(item), "alone": alone}
+        default = next(each for each in request.runs() if each.scheduler.label == scheduler.DEFAULT)
+        made = [(item, kernel) for item in request.runs()]
+        made += [(default, build) for build in what.kernels.values()]
+        made += [(item, kernel) for item in further]
+        for item, build in made:
+            point = {"key": key_of(item, build), "alone": alone}
             points.append(point | {"set": what.set_name, "scenario": drawn.number})
     counts = {
         "points": len(what.drawn),
@@ -144,9 +164,13 @@ def played(what: Asked, planned: Plan, out: Store) -> list[Played]:
     for drawn, setting in zip(what.drawn, planned.settings(), strict=True):
         figure = goals.figure_of(drawn.request.base.workload.kind)
         entries, alone = setting.entries(out)
-        count = len(what.request.schedulers)  # these come first, see `plan`
+        # these come first, see `plan`
+        labels = [each.label for each in what.request.schedulers] + what.elsewhere
+        count = len(labels)
         entries, further = entries[:count], entries[count:]
-        figures = {each.label: _figure(figure, each) for each in entries}
+        figures = {
+            label: _figure(figure, each) for label, each in zip(labels, entries, strict=True)
+        }
         tcp = [merit(figure, _figure(figure, each)) for each in alone]
         found.append(
             Played(

@@ -141,7 +141,8 @@ class Neighbours:
 @dataclass(frozen=True)
 class Board:
     """All schedulers, the first one first; `played` are the scenarios that count, `left_out` the
-    numbers of those in which every run failed. `limits` say what is out of reach, see `_limits`.
+    numbers of those in which every run failed. `limits` say what is out of reach, see `_limits`;
+    `pairs` are compared because somebody asked.
     """
 
     standings: Sequence[Standing]
@@ -149,15 +150,18 @@ class Board:
     neighbours: Sequence[Neighbours]
     played: Sequence[Played]
     left_out: Sequence[int]
+    pairs: Sequence[Neighbours] = ()
 
     def standing(self, name: str) -> Standing:
         return next(each for each in self.standings if each.name == name)
 
 
-def board(played: Sequence[Played], catalogue: Collection[str]) -> Board | None:
+def board(
+    played: Sequence[Played], catalogue: Collection[str], pairs: Sequence[tuple[str, str]] = ()
+) -> Board | None:
     """The leaderboard; the oracle is the best of the schedulers in `catalogue`, with `default`.
 
-    None if no run succeeded.
+    `pairs` are labels to compare, beside those of neighbours. None if no run succeeded.
     """
     good = [each for each in played if any(each.merits[name] is not None for name in catalogue)]
     if not good:
@@ -191,9 +195,10 @@ def board(played: Sequence[Played], catalogue: Collection[str]) -> Board | None:
     return Board(
         standings,
         _limits(good, {name: merits[name] for name in catalogue}, oracle),
-        _neighbours(good, capped, order),
+        _compared(good, capped, list(itertools.pairwise(order))),
         good,
         [each.number for each in played if each.number not in numbers],
+        _compared(good, capped, pairs),
     )
 
 
@@ -337,17 +342,17 @@ def _worst(good: Sequence[Played], part: Floats) -> Worst:
     return Worst({good[each].number: float(part[each]) for each in order}, levels)
 
 
-def _neighbours(
-    good: Sequence[Played], capped: Mapping[str, Floats], order: Sequence[str]
+def _compared(
+    good: Sequence[Played], capped: Mapping[str, Floats], pairs: Sequence[tuple[str, str]]
 ) -> list[Neighbours]:
     values = {
-        name: {each.number: own for each, own in zip(good, capped[name].tolist(), strict=True)}
-        for name in order
+        name: {each.number: own for each, own in zip(good, parts.tolist(), strict=True)}
+        for name, parts in capped.items()
     }
     # each minus the one before it
-    tests = inference.differences(values, itertools.pairwise(order))
+    tests = inference.differences(values, pairs)
     found = []
-    for first, second in itertools.pairwise(order):
+    for first, second in pairs:
         ahead = capped[first] - capped[second]
         higher, lower = int((ahead > 0).sum()), int((ahead < 0).sum())
         p = tests[first, second].p_adjusted

@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ def rank(options: Mapping[str, Any]) -> None:
         only=options["only"],
         chance=options["chance"],
     )
+    names = [each for each in (options["kernel"] or "").split(",") if each]
+    what = replace(what, kernels={name: experiment.kernel_by_name(name) for name in names})
     lab_kernel, lab_guest = experiment.built()
     planned = play.plan(what, lab_kernel, lab_guest)
     out, as_json = options["out"], options["as_json"]
@@ -53,7 +55,7 @@ def rank(options: Mapping[str, Any]) -> None:
         # a run that somebody killed is no result, and would count as one that failed
         raise MptcplabError("\n".join(sweep.counted("killed", outcome.killed)))
     failures = play.failures(planned, runs)
-    board = standings.board(play.played(what, planned, runs), what.catalogue)
+    board = standings.board(play.played(what, planned, runs), what.catalogue, what.pairs)
     if board is None:
         raise MptcplabError("\n".join(["every run failed", *_counted(failures)]))
     builds = single.builds(lab_kernel, lab_guest)
@@ -66,6 +68,8 @@ def rank(options: Mapping[str, Any]) -> None:
         click.echo(json.dumps(document, indent=1))
     else:
         Console(width=_WIDTH if not sys.stdout.isatty() else None).print(outputs.table(board))
+        for line in outputs.pairs(board):
+            click.echo(line)
         for name in what.asked:
             click.echo("\n" + outputs.text_of(board, what, name, out))
         for line in ("", *_counted(failures), f"picture:  {pictures[0]}"):

@@ -60,6 +60,12 @@ class _SetType(click.Choice[str]):
     help="Run only these and default, not the rest of the catalogue; the best is then the best of "
     "fewer.",
 )
+@options.listed_option(
+    "--kernel",
+    metavar="NAME,...",
+    text="Run default with these kernels of mptcplab kernel list, too, and compare it with the one "
+    "of the first of them.  [none]",
+)
 @click.option(
     "--set",
     "set_name",
@@ -102,10 +108,10 @@ class _SetType(click.Choice[str]):
 )
 @options.json_option
 def command(**given: Any) -> None:
-    if given["only"] and not given["scheduler"]:
-        raise click.UsageError("--only needs --scheduler: it runs these and default")
+    if given["only"] and not (given["scheduler"] or given["kernel"]):
+        raise click.UsageError("--only needs --scheduler or --kernel: it runs these and default")
     if given["docs"] and (
-        given["set_name"] != _JUDGED or given["count"] < QUARTER or given["only"]
+        given["set_name"] != _JUDGED or given["count"] < QUARTER or given["only"] or given["kernel"]
     ):
         raise click.UsageError(
             f"--docs is for the whole catalogue on {QUARTER} scenarios or more of the set {_JUDGED}"

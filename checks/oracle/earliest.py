@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from checks.oracle.state import CA_LOSS, CA_RECOVERY, Answer, Question, Segment, Subflow
+from checks.oracle.state import CA_LOSS, CA_RECOVERY, WAIT, Answer, Question, Segment, Subflow
 from checks.oracle.v09x import Model, available, lags, regular
 
 _SECOND_US = 1_000_000
 _NO_RTT = 0xFFFFFFFF
+_INITIAL_CWND = 10
 
 
 @dataclass
@@ -58,7 +59,7 @@ class Measured:
 
 class Earliest(Model):
     metric = False
-    knows: ClassVar[frozenset[str]] = frozenset({"repeat"})
+    knows: ClassVar[frozenset[str]] = frozenset({"repeat", "warm_kbps"})
 
     def set_up(self) -> None:
         self.measured: dict[int, Measured] = {}
@@ -69,6 +70,10 @@ class Earliest(Model):
             measured.look(each, question)
         if question.reinjection:
             return self.reinjection(question)
+        answer = self._first(question)
+        return answer if answer.what != WAIT else self._warm(question)
+
+    def _first(self, question: Question) -> Answer:
         delays = {each.id: self._delay_us(each) for each in question.subflows}
         self._why = f"delays {delays} us"
         free = [each for each in regular(question) if _has_room(each)]
@@ -103,6 +108,21 @@ class Earliest(Model):
             return missing
         oldest = question.oldest if question.head or question.writer_waits else None
         return oldest if oldest and lags(question, best, oldest) else None
+
+    def _warm(self, question: Question) -> Answer:
+        kbps = self.params.get("warm_kbps", 0)
+        if not any(each.usable and not each.backup for each in question.subflows):
+            return Answer()
+        for each in question.subflows:
+            window = kbps * min(each.min_rtt_us, _srtt_us(each)) // 8000
+            after = (each.in_flight + 1) * each.mss + each.unsent_bytes
+            cold = window > _INITIAL_CWND * each.mss and after <= window // 2
+            if each.backup and _has_room(each) and cold:
+                segments = self.sent.unacked(question)
+                missing = (segment for segment in segments if each.id not in segment.carried)
+                if copy := next(missing, None):
+                    return Answer.duplicate(each, copy)
+        return Answer()
 
     def _delay_us(self, subflow: Subflow) -> int:
         rate = _rate(subflow)

@@ -55,6 +55,7 @@ FORMS: tuple[str, ...] = (
     "weighted:share1=3:share2=7:cost3=1:cap2_mb=1",
     # not published: ours, as its page has it
     "earliest:repeat=on",
+    "earliest:warm_kbps=8000",
 )
 
 

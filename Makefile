@@ -82,7 +82,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle cases papers-check advise-check fit-check bisect-check cpu-test leaderboard earliest-evaluation lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle cases papers-check advise-check fit-check bisect-check cpu-test leaderboard earliest-evaluation earliest-cases lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -254,6 +254,10 @@ leaderboard: setup venv kernel ## which scheduler is nearest to the best of each
 earliest-evaluation: setup venv kernel ## does earliest keep its promises, on scenarios drawn after its design? Into docs/earliest-evaluation.md
 	$(MPTCPLAB) leaderboard --set $(EVALUATION_SET) --scheduler earliest --chance 4 --out earliest-out $(EVALUATION_ARGS)
 	$(BIN)/python -m checks.earliest_evaluation earliest-out docs/earliest-evaluation.md
+
+# EVALUATION_ARGS: "--limit 20 --jobs 2"; see docs/earliest-evaluation.md.
+earliest-cases: setup venv kernel ## and in the cases that its design did not see? Into docs/earliest-evaluation.md (hours)
+	$(BIN)/python -m checks.earliest_cases docs/earliest-evaluation.md $(EVALUATION_ARGS)
 
 lint: setup-lint venv-dev checkpatch shellcheck ## ruff, mypy --strict, checkpatch, shellcheck, the English of the pages
 	$(BIN)/ruff format --check src checks tests benches docs/site

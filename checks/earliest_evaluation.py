@@ -64,14 +64,14 @@ def text(document: dict[str, Any]) -> str:
 
 
 def _part(each: Played, name: str, other: float | None) -> float:
-    return _of(each, each.merits[name], other)
+    return part_of(each.merits[name], other, is_absolute=each.is_absolute)
 
 
-def _of(each: Played, mine: float | None, other: float | None) -> float:
+def part_of(mine: float | None, other: float | None, *, is_absolute: bool) -> float:
     """What part of another's merit one has, as on the leaderboard."""
     if mine is None or not other:
         return 0.0 if mine is None and other is not None else 1.0
-    return 1 - (other - mine) if each.is_absolute else mine / other
+    return 1 - (other - mine) if is_absolute else mine / other
 
 
 def _row(board: Board, reachable: Sequence[Played], name: str) -> str:
@@ -104,7 +104,7 @@ def _broken(each: Played, reachable: Sequence[Played]) -> list[tuple[str, float,
     )
     runs = [each.merits[OURS], *each.further.get(OURS, ())]
     for name, other in others.items():
-        parts = [_of(each, mine, other) for mine in runs]
+        parts = [part_of(mine, other, is_absolute=each.is_absolute) for mine in runs]
         if parts[0] < LEAST:
             found.append((name, parts[0], f"{sum(p < LEAST for p in parts)} of {len(parts)}"))
     return found

@@ -85,17 +85,17 @@ class Earliest(Model):
             for each in question.subflows
             if _is_full(each, best) and delays[each.id] < delays[best.id]
         ]
+        head = question.head
+        if not faster and (not head or head.end > question.window_end_seq):
+            return Answer.duplicate(best, self._repeat(question, best))
         before = sum(_sends(each, time_us) for each, time_us in faster)
         if faster and question.unsent_bytes <= before:
             return Answer()
         late = sum(
             _sends(each, time_us + max(best.rttvar_us, each.rttvar_us)) for each, time_us in faster
         )
-        place = max(min(late, question.unsent_bytes - 1), 0) // question.segment_bytes
         self._why += f"; {before} to {late} bytes before it"
-        head = question.head
-        if not head or (not place and head.end > question.window_end_seq):
-            return Answer.duplicate(best, self._repeat(question, best))
+        place = min(late, question.unsent_bytes - 1) // question.segment_bytes
         return Answer.new(best, self.sent.nth_unsent(question, place))
 
     def _repeat(self, question: Question, best: Subflow) -> Segment | None:

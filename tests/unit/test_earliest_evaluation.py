@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from checks import earliest_evaluation
+from checks import earliest_cases, earliest_evaluation
 from mptcplab.leaderboard.standings import Played
 
 
@@ -62,3 +62,33 @@ def test_what_nobody_reaches_is_left_out_and_chance_is_counted() -> None:
         "| 4 | TCP | 0 | 1 of 1 | scenario 4 |",
         "| 5 | `default` | 94 | 1 of 1 | scenario 5 |",
     ]
+
+
+def test_a_case_is_below_by_its_median_where_some_scheduler_is_not() -> None:
+    def case(name: str, ours: list[float | None], **more: Any) -> earliest_cases.Compared:
+        merits: dict[str, list[float | None]] = {
+            "earliest": ours,
+            "default": [100.0] * 3,
+            "redundant": [50.0] * 3,
+        }
+        by_seed = {own: dict(enumerate(values)) for own, values in merits.items()}
+        tcp = dict(enumerate(more.get("tcp", [100.0] * 3)))
+        return earliest_cases.compared_figures(name, "goodput", by_seed, tcp, is_absolute=False)
+
+    # one of three seeds is below; two are, one of them failed; nobody reaches TCP; TCP has no run
+    found = [
+        case("a", [94.0, 96.0, 97.0]),
+        case("b", [None, 90.0, 97.0]),
+        case("c", [96.0] * 3, tcp=[200.0] * 3),
+        case("d", [96.0] * 3, tcp=[None] * 3),
+    ]
+    text = earliest_cases.text(found, 9, "cafe")
+    assert text.startswith("4 of 9 cases of the other half")
+    assert [line for line in text.splitlines() if line.startswith("| `")] == [
+        "| `a` | goodput | 96 | 1 of 3 | 96 | 1 of 3 |",
+        "| `b` | goodput | 90 | 2 of 3 | 90 | 2 of 3 |",
+        "| `c` | goodput | 48 | 3 of 3 | 96 | 0 of 3 |",
+        "| `d` | goodput | - | - | 96 | 0 of 3 |",
+    ]
+    assert "of TCP over the best path: 1 of 2, 50.0 % (9.5..90.5)" in text
+    assert "of `default`: 1 of 4, 25.0 % (4.6..69.9)" in text

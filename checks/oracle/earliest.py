@@ -101,8 +101,7 @@ class Earliest(Model):
     def _repeat(self, question: Question, best: Subflow) -> Segment | None:
         if not self.params.get("repeat"):
             return None
-        segments = self.sent.unacked(question)
-        missing = next((each for each in segments if best.id not in each.carried), None)
+        missing = self._missing(question, best)
         repairing = {each.id for each in question.subflows if each.ca_state >= CA_RECOVERY}
         if missing and missing.carried <= repairing:
             return missing
@@ -117,12 +116,16 @@ class Earliest(Model):
             window = kbps * min(each.min_rtt_us, _srtt_us(each)) // 8000
             after = (each.in_flight + 1) * each.mss + each.unsent_bytes
             cold = window > _INITIAL_CWND * each.mss and after <= window // 2
-            if each.backup and _has_room(each) and cold:
-                segments = self.sent.unacked(question)
-                missing = (segment for segment in segments if each.id not in segment.carried)
-                if copy := next(missing, None):
-                    return Answer.duplicate(each, copy)
+            if not (each.backup and cold and _has_room(each)):
+                continue
+            if copy := self._missing(question, each):
+                return Answer.duplicate(each, copy)
         return Answer()
+
+    def _missing(self, question: Question, subflow: Subflow) -> Segment | None:
+        """The oldest segment in flight that the subflow did not carry."""
+        segments = self.sent.unacked(question)
+        return next((each for each in segments if subflow.id not in each.carried), None)
 
     def _delay_us(self, subflow: Subflow) -> int:
         rate = _rate(subflow)

@@ -211,7 +211,9 @@ def test_default_of_other_kernels_is_compared_with_the_first_one(
     assert f"the one of default (plain): {100 * (own - base):.1f} (" in line
     assert line.endswith("better in 5 scenarios, worse in 1, same in 0")
     # the same from the command
-    monkeypatch.setattr(experiment, "kernel_by_name", kernels.get)
+    monkeypatch.setattr(
+        experiment, "kernels", lambda request: [kernels[name] for name in request.kernels]
+    )
     few = ("--set", "training", "--count", "2", "--only", "--kernel", "plain,mine")
     assert call(tmp_path / "out", lambda _: 1.0, monkeypatch, *few) == 0
     assert "default (mine), score minus the one of default (plain): 0 (0..0)" in (

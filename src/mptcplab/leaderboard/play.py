@@ -83,12 +83,19 @@ class Asked:
 
 
 def asked(
-    name: Set, count: int, specs: Sequence[str], *, only: bool = False, chance: int = 0
+    name: Set,
+    count: int,
+    specs: Sequence[str],
+    *,
+    only: bool = False,
+    chance: int = 0,
+    kernels: str | None = None,
 ) -> Asked:
     """The first `count` scenarios of a set for the catalogue and for `specs`, schedulers as
-    --scheduler takes them; with `only`, for these and `default` alone. `chance` as in `Asked`.
+    --scheduler takes them; with `only`, for these and `default` alone. `chance` as in `Asked`. The
+    request names the `kernels`, given as --kernel takes them.
 
-    Raises InputError for an invalid scheduler, MachineError if a package is missing.
+    Raises InputError for an invalid scheduler or kernel, MachineError if a package is missing.
     """
     extras.require("sweep", "a leaderboard")
     known = scheduler.known()
@@ -96,8 +103,9 @@ def asked(
     all_of_them = not only or len(given) < len(specs)
     wanted = list(dict.fromkeys([scheduler.DEFAULT, *(known if all_of_them else ()), *given]))
     # any path will do: they are those of the set
+    path = next(iter(sets.PRESETS))
     request = resolve.from_flags(
-        Flags(path=[next(iter(sets.PRESETS))], scheduler=",".join(wanted)), known=known
+        Flags(path=[path], scheduler=",".join(wanted), kernel=kernels), known=known
     )
     labels = {spec: each.label for spec, each in zip(wanted, request.schedulers, strict=True)}
     return Asked(
@@ -143,8 +151,9 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
             for seed in sets.further_seeds(base.seed, what.chance)
             for item in replace(request, base=base.with_(seed=seed), schedulers=again).runs()
         ]
-        default = next(each for each in request.runs() if each.scheduler.label == scheduler.DEFAULT)
-        made = [(item, kernel) for item in request.runs()]
+        own = request.runs()
+        default = next(each for each in own if each.scheduler.label == scheduler.DEFAULT)
+        made = [(item, kernel) for item in own]
         made += [(default, build) for build in what.kernels.values()]
         made += [(item, kernel) for item in further]
         for item, build in made:

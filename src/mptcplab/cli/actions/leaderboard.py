@@ -36,9 +36,12 @@ def rank(options: Mapping[str, Any]) -> None:
         specs,
         only=options["only"],
         chance=options["chance"],
+        kernels=options["kernel"],
     )
-    names = [each for each in (options["kernel"] or "").split(",") if each]
-    what = replace(what, kernels={name: experiment.kernel_by_name(name) for name in names})
+    if names := what.request.kernels:
+        default_alone = replace(what.request, schedulers=what.request.schedulers[:1])
+        kernels = zip(map(experiment.called, names), experiment.kernels(default_alone), strict=True)
+        what = replace(what, kernels=dict(kernels))
     lab_kernel, lab_guest = experiment.built()
     planned = play.plan(what, lab_kernel, lab_guest)
     out, as_json = options["out"], options["as_json"]

@@ -266,7 +266,8 @@ def test_a_router_that_reboots(run_here: RunHere) -> None:
     # TCP's timer doubles from at most 0.4 s: it expires once within a second of the return
     assert 3.06 < resets(run, "b")[0] < 4.1
     without = run_here(event=("2s:b:reboot,lasts=1s",), **down)
-    assert rate_bps(without, "b", 6, 8) == pytest.approx(B_BPS, rel=0.02)
+    # full again, and before CUBIC's next loss, at 7.6 s with Linux 7.3: the receiver waits for it
+    assert rate_bps(without, "b", 5, 7) == pytest.approx(B_BPS, rel=0.02)
 
 
 def test_a_program_behind_a_nat(run_program: RunProgram) -> None:

@@ -263,12 +263,15 @@ def row(
 ) -> Row:
     """The figures of a run, given its entry and those of its baselines, by path.
 
-    Raises FormulaError, naming the metric, if a formula is wrong.
+    Figures of a path without a baseline, as in a variant with plain TCP, have no value. Raises
+    FormulaError, naming the metric, if a formula is wrong.
     """
+    figures_of = {name: _Figures(entry.metrics) for name, entry in alone.items()}
+    without = _Figures(dict.fromkeys(dict(run.metrics)))
     names: dict[str, Any] = {
         **dict(run.metrics),
         "paths": {path.name: _Figures(path) for path in run.paths},
-        "alone": {name: _Figures(entry.metrics) for name, entry in alone.items()},
+        "alone": {**{path.name: without for path in run.paths}, **figures_of},
         **point,
     }
     figures: dict[str, float | None] = {}

@@ -51,7 +51,9 @@
 struct mps_ops;
 struct mps_segment;
 
-/* A subflow, as it was at the question. */
+/* A subflow, as it was at the question. If that follows from an ACK on another subflow: as it was
+ * at its own last ACK or timeout, the last timer of the scheduler, or the last write.
+ */
 struct mps_subflow {
 	u32	id;			/* 1, 2, ... in the order of creation */
 	bool	usable;			/* may carry data: established, not closing, and heard

@@ -43,7 +43,6 @@ bool earliest_is_busy(const struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_GPL(earliest_is_busy);
 
-/* Is there a queue on the way? */
 static bool earliest_has_queue(const struct mps_subflow *subflow)
 {
 	u32 queue_us = subflow->srtt_us - min(subflow->srtt_us, subflow->min_rtt_us);

@@ -23,7 +23,6 @@ u32 earliest_delay_us(struct mps_subflow *subflow);
 /* How many bytes leave in the time? */
 u64 earliest_sends(const struct mps_subflow *subflow, u32 us);
 
-/* The hooks on_ack() and on_rto() */
 void earliest_measure(struct mps_conn *conn, struct mps_subflow *subflow, u64 acked_bytes);
 void earliest_stop_measuring(struct mps_conn *conn, struct mps_subflow *subflow);
 

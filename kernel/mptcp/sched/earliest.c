@@ -15,8 +15,8 @@
  * with a full window or send buffer, the oldest one of a path 4 times slower.
  * warm_kbps: copies of data in flight elsewhere keep the window of a backup.
  *
- * Source: ours. The question of ECF (CoNEXT 2017), with amounts and rates; the
- * window of BLEST (Networking 2016); the order of Yang, Amer (ChinaCom 2014).
+ * Source: ours. The question of ECF (CoNEXT 2017), the window of BLEST (Networking
+ * 2016), the order of Yang, Amer (ChinaCom 2014).
  *
  * Works where links are not known: equal or not, any buffer, bulk or messages,
  * CUBIC or BBR; after outages, as it asks for recovery. Fails where estimates are
@@ -107,19 +107,20 @@ static bool earliest_warm(struct mps_conn *conn, struct mps_pick *pick)
 	return false;
 }
 
-/* Waits until something is acknowledged, or a paced subflow has sent its queue. */
+/* Waits until something is acknowledged, or the first paced subflow has sent its queue. */
 static bool earliest_wait(struct mps_conn *conn, struct mps_pick *pick)
 {
+	u64 *wake_ns = mps_conn_priv(conn), now = mps_clock_ns();
+	u64 first = *wake_ns > now ? *wake_ns : 0; /* others' ACKs put nothing off */
 	struct mps_subflow *subflow;
-	u64 ns, first = 0;
 
 	mps_for_each_subflow(conn, subflow) {
 		if (!mps_available(subflow) || !earliest_is_busy(subflow) || !subflow->pacing_rate)
 			continue;
-		ns = mps_clock_ns() + div64_u64((u64)subflow->unsent_bytes * NSEC_PER_SEC,
-						subflow->pacing_rate);
-		first = min_not_zero(first, ns);
+		first = min_not_zero(first, now + div64_u64((u64)subflow->unsent_bytes *
+							    NSEC_PER_SEC, subflow->pacing_rate));
 	}
+	*wake_ns = first;
 	mps_wake_at(conn, first);
 	return earliest_warm(conn, pick);
 }
@@ -179,6 +180,7 @@ static struct mps_ops earliest_ops = {
 	.name		= "earliest",
 	.owner		= THIS_MODULE,
 	.recovers	= true,
+	.conn_size	= sizeof(u64), /* when earliest_wait() is asked again */
 	.subflow_size	= sizeof(struct earliest_subflow),
 	.params		= earliest_params,
 	.num_params	= ARRAY_SIZE(earliest_params),

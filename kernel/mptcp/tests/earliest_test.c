@@ -425,6 +425,10 @@ static void it_is_asked_again_when_a_paced_path_has_sent_what_it_has(struct kuni
 	two->unsent_bytes = 5 * MSS;
 	EXPECT_WAIT(test, conn);
 	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), now + 2 * NSEC_PER_MSEC);
+	/* found later, but not there yet: the first time stays */
+	two->unsent_bytes = 10 * MSS;
+	EXPECT_WAIT(test, conn);
+	KUNIT_EXPECT_EQ(test, mps_test_wake_time(conn), now + 2 * NSEC_PER_MSEC);
 }
 
 /* Its delay is 10 + 6 ms, and in 50 - 16 ms it sends 17 segments. */

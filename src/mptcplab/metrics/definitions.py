@@ -42,7 +42,7 @@ class TransportFigures(Figures):
         "",
         "with g the goodput, C_i the goodput of plain TCP over path i alone, C_max the highest "
         "C_i: (g - C_max) / (sum C_i - C_max) if g >= C_max, else (g - C_max) / C_max "
-        "(Kaspar 2012; Paasch et al. 2013)",
+        "(after Kaspar 2012; Paasch et al. 2013, where C_i are capacities)",
         "goodput_bps of the run and of its baselines",
     )
     """Benefit of the additional paths: 1 is the sum of the paths, 0 is as good as the best path

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.lab import kernel, kernel_tree, out_of_tree
+from mptcplab.lab import kernel, kernel_names, kernel_tree, out_of_tree
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_names import Named
 from mptcplab.plan import plan
 from mptcplab.runs import experiment
 from mptcplab.runs.runner import Runner
@@ -87,6 +88,14 @@ def test_a_plain_4_19_is_refused(source: Repository, packed: bool) -> None:
     path = source.packed() if packed else source.source
     with pytest.raises(InputError, match=r"4\.19 without MPTCP: there is no net/mptcp/mptcp_ctrl"):
         kernel.build(path, quiet=True)
+
+
+def test_packets_are_not_compared_with_upstreams(source: Repository) -> None:
+    built = kernel.build(source.source, quiet=True, remember=False)
+    kernel_names.keep(Named("v0.95", source.source))
+    for name in ("v0.95", built.id):
+        with pytest.raises(InputError, match="only --kernel of runs takes this kernel: every pack"):
+            kernel_names.build_any(name)
 
 
 def test_its_plan_differs_in_mptcp_alone() -> None:

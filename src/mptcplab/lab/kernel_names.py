@@ -154,14 +154,19 @@ def build_any(name: str, option: str = "--kernel") -> KernelBuild:
         why = "computing takes time in an emulated machine, and every packet differs"
         raise InputError([Problem(option, "", name, f"{_ONLY_IN_RUNS}: {why}")])
     if not _BUILD_ID.fullmatch(name):
-        return build(find(name, option, also=(CURRENT, "an id of mptcplab kernel list")))
-    for found in kernel.built():
-        if found.id == name:
-            return replace(found, name=name)
+        found = [build(find(name, option, also=(CURRENT, "an id of mptcplab kernel list")))]
+    else:
+        found = [each for each in kernel.built() if each.id == name]
+    for each in found:
+        if each.is_out_of_tree:
+            why = "every packet differs: its MPTCP is the out-of-tree one, of version 0"
+            raise InputError([Problem(option, "", name, f"{_ONLY_IN_RUNS_TOO}: {why}")])
+        return replace(each, name=name)
     message = "no kernel in the cache has this id; accepted is an id of mptcplab kernel list"
     raise InputError([Problem(option, "", name, message)])
 
 
+_ONLY_IN_RUNS_TOO = "only --kernel of runs takes this kernel"
 _ONLY_IN_RUNS = "this names a distribution's package, which only --kernel of runs takes"
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from mptcplab.cli import cli
 from mptcplab.errors import InputError
 from mptcplab.lab import kernel, kernel_names, kernel_tree, out_of_tree
 from mptcplab.lab.engine import Rig
@@ -110,6 +112,18 @@ def test_its_plan_differs_in_mptcp_alone() -> None:
     assert changed
     assert all(" mptcp " in line or " net.mptcp." in line for line in changed)
     assert sum("tcp_congestion_control=olia" in line for line in its_own) == 2
+
+
+def test_the_plan_of_each_kernel_is_shown_without_a_build(source: Repository) -> None:
+    kernel_names.keep(Named("v0.95", source.source))
+    words = [word for path in PATHS for word in ("--path", path)]
+    words += ["--repeat", "1", "--scheduler", "default,minrtt", "--plan", "--kernel"]
+    both = CliRunner().invoke(cli, ["compare", *words, "6.12,v0.95"])
+    alone = CliRunner().invoke(cli, ["compare", *words, "v0.95"])
+    titles = [line for line in both.stdout.splitlines() if line.startswith("###")]
+    assert titles == ["### default, seed 1", "### minrtt, seed 1", "### minrtt, v0.95, seed 1"]
+    assert both.stdout.endswith(alone.stdout)
+    assert alone.stdout.count("net.mptcp.mptcp_scheduler=default ") == 1
 
 
 def test_plain_tcp_is_without_mptcp() -> None:

@@ -20,7 +20,13 @@ from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import doctor, kernel, prebuilt, stock_package
 from mptcplab.lab.choices import CURRENT, DEFAULT_FLAVOUR, FLAVOURS
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
+from mptcplab.lab.kernel_tree import (
+    KERNEL_VERSION,
+    OUT_OF_TREE,
+    series_of,
+    supported_series,
+    write_json,
+)
 from mptcplab.mistakes import suggestion
 
 #: The variants for the kernel's own tests: without our framework, with it, and with only those of
@@ -44,6 +50,12 @@ class Named:
     @property
     def is_series(self) -> bool:
         return _SERIES.fullmatch(self.name) is not None
+
+    @property
+    def is_out_of_tree(self) -> bool:
+        """Whether its source has the out-of-tree MPTCP. Raises InputError if that is gone."""
+        version = kernel.Source.chosen(self.source).version
+        return series_of(version) == OUT_OF_TREE
 
     @property
     def tested(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@
 #include "receive.h"
 #include "report.h"
 #include "send.h"
+#include "subflows.h"
 #include "uapi/bulk.h"
 
 /* opened by wait_prepare(); bulk_fd is -1 on a kernel without it */
@@ -267,6 +268,6 @@ void wait_prepare(void)
 	if (timer < 0)
 		fail("timerfd: %s", strerror(errno));
 	bulk_fd = open("/proc/mptcplab_bulk", O_RDWR | O_CLOEXEC);
-	if (bulk_fd < 0 && !stock_kernel())
+	if (bulk_fd < 0 && !stock_kernel() && !v0_kernel())
 		fail("bulk: %s", strerror(errno));
 }

@@ -58,7 +58,7 @@ static int open_socket(const struct traffic *t)
 		fd = socket(t->ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
 	else
 		fd = socket(t->ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM,
-			    t->tcp ? IPPROTO_TCP : IPPROTO_MPTCP);
+			    t->tcp || v0_kernel() ? IPPROTO_TCP : IPPROTO_MPTCP);
 	if (fd < 0)
 		fail("socket: %s", strerror(errno));
 	set_options(fd, t);

@@ -38,6 +38,7 @@
 #include "settings.h"
 #include "stock.h"
 #include "streams.h"
+#include "subflows.h"
 #include "traffic.h"
 #include "tunnel.h"
 #include "words.h"
@@ -257,7 +258,7 @@ static void handle_report(int end)
 		outcome.start_ns = m.a;
 		if (ends[CLIENT].traffic->sample_interval_ns && stock_kernel())
 			start_samplers(m.a);
-		else if (ends[CLIENT].traffic->sample_interval_ns)
+		else if (ends[CLIENT].traffic->sample_interval_ns && !v0_kernel())
 			start_streams(m.a, m.b);
 		drops_start();
 		events_start(m.a);

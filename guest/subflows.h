@@ -5,13 +5,14 @@
 
 #include <linux/tcp.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "mptcp.h"
 
 #define SUBFLOWS_MAX	8
 
 /* of TCP; their header does not go with linux/tcp.h */
-enum { STATE_ESTABLISHED = 1, STATE_CLOSE = 7, STATE_LISTEN = 10 };
+enum { STATE_ESTABLISHED = 1, STATE_SYN_SENT = 2, STATE_CLOSE = 7, STATE_LISTEN = 10 };
 
 struct subflows {
 	struct {
@@ -24,6 +25,16 @@ struct subflows {
 	} state;
 	unsigned int count;
 };
+
+/* Of the out-of-tree implementation, for all data of a connection. */
+struct v0_connection {
+	uint64_t acked_bytes, received_bytes;
+};
+
+/* Does this kernel have it? Each socket of TCP is one of MPTCP there, if that is enabled. */
+bool v0_kernel(void);
+/* as subflows_ask(), which asks it there */
+bool v0_ask(int fd, struct subflows *found, struct v0_connection *connection);
 
 /* in the order of creation; false, with errno: it is no MPTCP connection */
 bool subflows_ask(int fd, struct subflows *found);

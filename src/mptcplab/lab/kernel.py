@@ -67,7 +67,10 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "selftest-upstream": ("selftest", "upstream"),
     "engine": ("upstream",),
     "selftest-engine": ("selftest", "upstream"),
+    "out-of-tree": ("upstream", "out-of-tree"),
 }
+#: The variant of a source with the out-of-tree MPTCP (kernel_tree.OUT_OF_TREE), and of no other.
+OUT_OF_TREE = "out-of-tree"
 #: The variant of a distribution's kernel.
 STOCK = "stock"
 #: As `upstream`, and of the patches for MPTCP only the one that builds our files: --engine-only.
@@ -129,6 +132,11 @@ class KernelBuild:
     def has_framework(self) -> bool:
         """Whether it can have all our schedulers, not only upstream's own, `default`."""
         return self.stock is None and _has_framework(self.variant)
+
+    @property
+    def is_out_of_tree(self) -> bool:
+        """Whether its MPTCP is the out-of-tree implementation: out_of_tree.py."""
+        return self.variant == OUT_OF_TREE
 
     @property
     def has_adapter(self) -> bool:
@@ -655,7 +663,12 @@ class _Inputs:
 
     @classmethod
     def read(cls, source: Source, variant: str, compiler: Compiler | None = None) -> Self:
-        """Reads the files of the package; `compiler` is this machine's GCC unless given."""
+        """Reads the files of the package; `compiler` is this machine's GCC unless given.
+
+        A source with the out-of-tree MPTCP has a variant of its own, in place of `lab`. Raises
+        InputError for another one.
+        """
+        variant = _variant_for(source, variant)
         with_adapter = (
             variant in _ENGINE_VARIANTS
             and source.commit is None
@@ -682,6 +695,9 @@ class _Inputs:
             patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
             left_out = (_TESTS,) if with_adapter else (*left_out, *_FRAMEWORK_FILES)
         own = {name: text for name, text in own.items() if not name.startswith(left_out)}
+        if variant == OUT_OF_TREE:
+            # all are for upstream's MPTCP, and today's headers
+            own, precompiled = {}, []
         return cls(
             variant=variant,
             source=source,
@@ -731,6 +747,17 @@ class _Inputs:
             # another archive is another tree
             **({"source": kernel_files.configuring(files.files)} if files else {}),
         }
+
+
+def _variant_for(source: Source, variant: str) -> str:
+    """OUT_OF_TREE for a source that has it; raises InputError if another one is asked for."""
+    out_of_tree = kernel_tree.series_of(source.version) == kernel_tree.OUT_OF_TREE
+    if out_of_tree and variant in ("lab", OUT_OF_TREE):
+        return OUT_OF_TREE
+    if out_of_tree or variant == OUT_OF_TREE:
+        message = f"Linux {kernel_tree.OUT_OF_TREE} has the variant {OUT_OF_TREE}, and it alone"
+        raise InputError([Problem("--variant", "", variant, message)])
+    return variant
 
 
 def _has_framework(variant: str) -> bool:
@@ -826,6 +853,8 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
     # also the old tree of a build that was killed while it removed it: it is half a gigabyte
     remove_abandoned(tree.parent)
     source.lay_out(tree, progress, locks)
+    if inputs.variant == OUT_OF_TREE:
+        kernel_tree.require_out_of_tree(tree / "src", source.path)
     compiler = inputs.compiler.name
     suffix = "" if compiler == GCC else f"-{compiler}"
     origin = source.path if isinstance(source.files, Directory) else None

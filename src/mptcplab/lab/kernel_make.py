@@ -145,6 +145,8 @@ def configure(
     if not note.exists():
         if headers:
             _precompile(make, headers)
+        else:
+            make.precompiled_note.write_text("")
         note.write_text(stamp)
 
 
@@ -317,8 +319,10 @@ class Make:
     def compile(self, progress: BuildProgress) -> None:
         """Makes the kernel image `linux`, and the files that modules need."""
         self.image(progress, "linux", "modules_prepare", *self._precompiled())
-        # the symbols for modules: with modules of the kernel's own, make would write it
-        shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
+        # the symbols for modules: with modules of the kernel's own, make would write it, and 4.19
+        # has written it
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(self.obj / "vmlinux.symvers", self.obj / "Module.symvers")
 
     def image(self, progress: BuildProgress, *targets: str) -> None:
         """Makes `targets`, of which one is an image of the kernel.

@@ -20,7 +20,13 @@ from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import doctor, kernel, prebuilt, stock_package
 from mptcplab.lab.choices import CURRENT, DEFAULT_FLAVOUR, FLAVOURS
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.lab.kernel_tree import KERNEL_VERSION, supported_series, write_json
+from mptcplab.lab.kernel_tree import (
+    KERNEL_VERSION,
+    OUT_OF_TREE,
+    series_of,
+    supported_series,
+    write_json,
+)
 from mptcplab.mistakes import suggestion
 
 #: The variants for the kernel's own tests: without our framework, with it, and with only those of
@@ -44,6 +50,12 @@ class Named:
     @property
     def is_series(self) -> bool:
         return _SERIES.fullmatch(self.name) is not None
+
+    @property
+    def is_out_of_tree(self) -> bool:
+        """Whether its source has the out-of-tree MPTCP. Raises InputError if that is gone."""
+        version = kernel.Source.chosen(self.source).version
+        return series_of(version) == OUT_OF_TREE
 
     @property
     def tested(self) -> tuple[str, ...]:
@@ -154,14 +166,19 @@ def build_any(name: str, option: str = "--kernel") -> KernelBuild:
         why = "computing takes time in an emulated machine, and every packet differs"
         raise InputError([Problem(option, "", name, f"{_ONLY_IN_RUNS}: {why}")])
     if not _BUILD_ID.fullmatch(name):
-        return build(find(name, option, also=(CURRENT, "an id of mptcplab kernel list")))
-    for found in kernel.built():
-        if found.id == name:
-            return replace(found, name=name)
+        found = [build(find(name, option, also=(CURRENT, "an id of mptcplab kernel list")))]
+    else:
+        found = [each for each in kernel.built() if each.id == name]
+    for each in found:
+        if each.is_out_of_tree:
+            why = "every packet differs: its MPTCP is the out-of-tree one, of version 0"
+            raise InputError([Problem(option, "", name, f"{_ONLY_IN_RUNS_TOO}: {why}")])
+        return replace(each, name=name)
     message = "no kernel in the cache has this id; accepted is an id of mptcplab kernel list"
     raise InputError([Problem(option, "", name, message)])
 
 
+_ONLY_IN_RUNS_TOO = "only --kernel of runs takes this kernel"
 _ONLY_IN_RUNS = "this names a distribution's package, which only --kernel of runs takes"
 
 

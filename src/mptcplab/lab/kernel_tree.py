@@ -27,6 +27,9 @@ from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import new_directory, new_file
 
+#: The series that has patches for the out-of-tree implementation of MPTCP, and none for upstream's,
+#: which is younger. docs/out-of-tree.md.
+OUT_OF_TREE = "4.19"
 #: The series of Debian's own archive, which the lab uses unless another source is chosen.
 KERNEL_VERSION = "6.12"
 # In the source tree; one of the patches makes the kernel build this directory.
@@ -93,9 +96,9 @@ class SourceError(MptcplabError):
 
 
 def supported_series() -> list[str]:
-    """The series of Linux that there are patches for, such as 6.12, the oldest first."""
+    """The series of Linux with upstream's MPTCP that there are patches for, the oldest first."""
     found = (path.name for path in (resources.KERNEL / "patches").glob("[0-9]*.[0-9]*"))
-    return sorted(found, key=_number)
+    return sorted((name for name in found if name != OUT_OF_TREE), key=_number)
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -126,6 +129,8 @@ def _places(version: str) -> list[Path]:
     These are for that version and older ones: a file replaces one of the same name in an earlier
     directory of the list.
     """
+    if series_of(version) == OUT_OF_TREE:
+        return [resources.KERNEL / "patches" / OUT_OF_TREE]
     known, number = supported_series(), _number(version)
     not_older = [each for each in known if _number(each) >= number[:2]]
     own = resources.KERNEL / "patches" / (not_older or known[-1:])[0]
@@ -178,7 +183,15 @@ def version_of(makefile: str, source: Path) -> str:
 def bad_source(path: Path, what: str) -> InputError:
     series = " or ".join(supported_series())
     accepted = f"accepted is a Linux {series} source, an archive or a directory"
+    accepted += f", or {OUT_OF_TREE} with the out-of-tree MPTCP"
     return InputError([Problem("--source", "", str(path), f"{what}; {accepted}")])
+
+
+def require_out_of_tree(directory: Path, source: Path) -> None:
+    """Raises InputError if `directory`, which came from `source`, is a plain Linux 4.19."""
+    if not (directory / "net/mptcp/mptcp_ctrl.c").is_file():
+        what = f"Linux {OUT_OF_TREE} without MPTCP: there is no net/mptcp/mptcp_ctrl.c"
+        raise bad_source(source, what)
 
 
 def is_unpacked_name(name: str) -> bool:

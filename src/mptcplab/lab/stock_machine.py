@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mptcplab.errors import MachineError, RunCancelledError, RunError
-from mptcplab.lab import doctor, engine, stock_package
+from mptcplab.lab import doctor, engine, out_of_tree, stock_package
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, RunEndedError, RunKilledError, RunOutcome, Watch
 from mptcplab.lab.kernel import KernelBuild
@@ -116,6 +116,8 @@ def run(
 
 def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
     """The plan of a run with a kernel; in a virtual machine if it is a distribution's."""
+    if kernel.is_out_of_tree:
+        return out_of_tree.plan_text(scenario)
     if kernel.stock is None:
         return plan.render(scenario)
     modules = [f"insmod {file.name}" for file in _modules(scenario, kernel)]

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The parts of a request that a distribution's kernel cannot run, reported before anything runs."""
+"""The parts of a request that a distribution's kernel, or one with the out-of-tree MPTCP, cannot
+run, reported before anything runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Iterator
 
 from mptcplab.errors import InputError, Problem
-from mptcplab.lab import stock_package
+from mptcplab.lab import out_of_tree, stock_package
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import one_of
+from mptcplab.plan import plan
 from mptcplab.scenario import congestion, scheduler
 from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.resolve import Request
@@ -18,20 +22,28 @@ from mptcplab.scenario.workload import Program
 #: The first series of Linux that counts the bytes of an MPTCP connection for programs (MPTCP_INFO),
 #: and has net.mptcp.scheduler.
 FIRST_SERIES = (6, 6)
+# Commands of a plan that the out-of-tree kernel has nothing for, each with its purpose.
+_LACKING = {
+    r"\bnft\b|\bconntrack\b": "a router that changes packets",
+    r"^at .* mptcp endpoint ": "an event of endpoints",
+    r"\baddr add \S*:": "IPv6",
+    r"net\.mptcp\.blackhole_timeout": "blackhole_timeout",
+}
 
 
 def require(request: Request, kernel: KernelBuild) -> None:
-    """Raises InputError, with every part of a request that a distribution's kernel cannot run."""
+    """Raises InputError, with every part of a request that such a kernel cannot run."""
     if problems := list(_problems(request, kernel)):
         raise InputError(problems)
 
 
 def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     stock, base = kernel.stock, request.base
-    assert stock is not None
     what = f"{kernel.name} is a distribution's kernel"
+    if stock is None:
+        what = f"{kernel.name} has the out-of-tree MPTCP"
     if isinstance(base.workload, Program):
-        yield Problem("--kernel", "", kernel.name, "a distribution's kernel runs no programs")
+        yield Problem("--kernel", "", kernel.name, f"{what}, whose runs have no programs")
         return
     if base.workload.kind == "tunnel":
         yield Problem("--workload", "workload.kind", "tunnel", f"{what}, whose runs have no tunnel")
@@ -46,25 +58,28 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
         yield Problem("--connection", "", names, message)
         return
     if base.transport == "mptcp":
-        known = (scheduler.DEFAULT, *stock.schedulers)
-        if ours := [each.label for each in request.schedulers if not _runs_there(each, known)]:
-            without = (
-                "with some of our schedulers" if stock.schedulers else "without our schedulers"
-            )
+        known = schedulers(kernel)
+        if ours := [each.label for each in request.schedulers if not runs_there(each, kernel)]:
+            without = "with some of our schedulers" if len(known) > 1 else "without our schedulers"
+            if stock is None:
+                without = f"without these; {scheduler.DEFAULT} is upstream's"
             message = f"{what}, {without}; accepted is {one_of(known)}"
             yield Problem("--scheduler", "", ", ".join(ours), f"{message}, and --transport tcp")
         if base.trace or base.states:
             message = f"{what}, which keeps no decisions; leave out decisions and states"
             yield Problem("--kernel", "", kernel.name, message)
-        if stock_package.series(stock) < FIRST_SERIES:
+        if stock is not None and stock_package.series(stock) < FIRST_SERIES:
             least = ".".join(map(str, FIRST_SERIES))
             message = (
                 f"Linux {stock.release} does not count the bytes of an MPTCP connection for "
                 f"programs; accepted is {least} or newer, or --transport tcp"
             )
             yield Problem("--kernel", "", kernel.name, message)
-    if lacking := [cc for cc in request.ccs if congestion.name_of(cc) not in stock.ccs]:
-        message = f"{what}, which lacks it; accepted is one of {', '.join(stock.ccs)}"
+    ccs = out_of_tree.CCS if stock is None else stock.ccs
+    # a distribution's kernel takes the module with its settings
+    known_ccs = [congestion.name_of(cc) if stock else cc for cc in request.ccs]
+    if lacking := [cc for cc, name in zip(request.ccs, known_ccs, strict=True) if name not in ccs]:
+        message = f"{what}, which lacks it; accepted is one of {', '.join(ccs)}"
         yield Problem("--cc", "", ", ".join(lacking), message)
     for link in (*base.paths, *base.links):
         for direction in DIRECTIONS:
@@ -73,12 +88,35 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
                 if getattr(shape, key):
                     message = f"{what}, which cannot lose packets by their numbers; use loss"
                     yield Problem("--path", f"path.{link.name}.{direction}.{key}", "", message)
-            if any(rate_bps == 0 for _, rate_bps, *_ in shape.steps):
+            if stock is not None and any(rate_bps == 0 for _, rate_bps, *_ in shape.steps):
                 message = f"{what}, where packets that wait for a rate above 0 never leave"
                 yield Problem("--path", f"path.{link.name}.{direction}.trace", "", message)
 
+    if stock is None:
+        yield from _lacking(request, kernel.name, what)
 
-def _runs_there(choice: Choice, known: Collection[str]) -> bool:
-    """Whether a kernel with these schedulers runs this one: `recovery` needs patches of TCP."""
+
+def _lacking(request: Request, name: str, what: str) -> Iterator[Problem]:
+    """The parts of a scenario whose commands the out-of-tree kernel lacks."""
+    if request.base.endpoints == "subflow":
+        message = f"{what}, which meshes all addresses; accepted is signal or fullmesh"
+        yield Problem("--endpoints", "endpoints", "subflow", message)
+    text = plan.render(request.base)
+    for pattern, purpose in _LACKING.items():
+        if re.search(pattern, text, re.MULTILINE):
+            yield Problem("--kernel", "", name, f"{what}, whose runs have no such thing: {purpose}")
+
+
+def schedulers(kernel: KernelBuild) -> tuple[str, ...]:
+    """The lab's names of the schedulers that such a kernel has."""
+    if kernel.stock is None:
+        return tuple(out_of_tree.SCHEDULERS)
+    return (scheduler.DEFAULT, *kernel.stock.schedulers)
+
+
+def runs_there(choice: Choice, kernel: KernelBuild) -> bool:
+    """Whether such a kernel runs a scheduler: `recovery` needs patches of TCP."""
+    if kernel.stock is None:
+        return out_of_tree.runs(choice)
     recovers = choice.changes(scheduler.RECOVERY)
-    return choice.name in known and choice.digest is None and not recovers
+    return choice.name in schedulers(kernel) and choice.digest is None and not recovers

@@ -120,7 +120,7 @@ def run_series(
             _windows(grid, sender),
             *([] if of_sockets else [_out_of_order(grid, receiver)]),
             _buffers(grid, sender, receiver, of_sockets=of_sockets),
-            _sent_again(grid, sender),
+            _sent_again(grid, sender, of_sockets=of_sockets),
         )
         panels += [replace(panel, side=direction if asked == "both" else "") for panel in found]
     return RunSeries(edges, tuple(panels))
@@ -529,13 +529,15 @@ def _buffers(grid: _Grid, sender: Samples, receiver: Samples, *, of_sockets: boo
     return Panel(title, "KiB", tuple(found), scale=_KIB)
 
 
-def _sent_again(grid: _Grid, sender: Samples) -> Panel:
+def _sent_again(grid: _Grid, sender: Samples, *, of_sockets: bool = False) -> Panel:
     found = [
         Series("retransmitted_packets", path, grid.counted(records, "retransmitted_packets"))
         for path, records in grid.by_path(sender)
     ]
     reinjected = grid.counted(sender.connection, "reinjected_bytes")
-    found.append(Series("reinjected_bytes", None, reinjected, what="reinjected"))
+    # not all sockets count it
+    if not of_sockets or sender.connection["reinjected_bytes"].any():
+        found.append(Series("reinjected_bytes", None, reinjected, what="reinjected"))
     return Panel("Retransmissions", "packets", tuple(found), kind="counts")
 
 

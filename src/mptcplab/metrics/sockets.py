@@ -2,13 +2,13 @@
 """Runs whose samples have only what sockets report to any program, as on a distribution's kernel.
 
 These records lack `ofo_bytes`, `written_bytes`, `window_bytes` of the connection, `flags`,
-`blocked_us`, `blocks` and `blocking_us`, which are 0 there, and no link has records. Figures that
-need them are unknown, not 0.
+`blocked_us`, `blocks`, `blocking_us` and the counts of decisions, which are 0 there, and no link
+has records. Figures that need them are unknown, not 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mptcplab.metrics.compute import RunMetrics
@@ -19,14 +19,14 @@ from mptcplab.scenario.model import Scenario
 
 #: The figures of a run, and of a path, that such records do not give.
 UNKNOWN, UNKNOWN_OF_PATH = (
-    [metric.name for metric in metrics if Trait.PROBE in metric.traits]
+    [metric.name for metric in metrics if {Trait.PROBE, Trait.DECISIONS} & {*metric.traits}]
     for metrics in (RUN_METRICS, PATH_METRICS)
 )
 
 
-def known(found: RunMetrics) -> RunMetrics:
-    """The same figures without the unknown ones."""
-    unknown = dict.fromkeys(UNKNOWN)
+def known(found: RunMetrics, further: Sequence[str] = ()) -> RunMetrics:
+    """The same figures without the unknown ones, and without `further` ones of the run."""
+    unknown = dict.fromkeys([*UNKNOWN, *further])
     of_path = dict.fromkeys(UNKNOWN_OF_PATH)
     return replace(
         found,

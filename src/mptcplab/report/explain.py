@@ -149,8 +149,8 @@ def explain(directory: Path) -> list[Explanation]:
     samples = run_files.read_samples(scenario, directory)
     if not store.has_probe(directory):
         raise MptcplabError(
-            f"{directory}: run on a distribution's kernel, whose sockets do not report what limits "
-            "a path"
+            f"{directory}: run on a distribution's kernel, or with the out-of-tree MPTCP: sockets "
+            "do not report what limits a path"
         )
     queues = records.read_links(directory / run_files.LINKS_SAMPLES)
     with documents.contradictions_reported(directory):

@@ -64,13 +64,23 @@ def kernels(
     # kernels that may refuse the request come first: building others takes minutes
     for name in sorted(names, key=stock_package.is_stock, reverse=True):
         found[name] = kernel_by_name(name, kernel_like, cluster)
-        require_able(request, found[name])
+        require_able(_runs_there(request, found[name]), found[name])
     for name in names:
         same = [each for each in names if found[each].name == found[name].name]
         if found[name].stock and len(same) > 1:
             message = f"all of these are {found[name].name}; name it once"
             raise InputError([Problem("--kernel", "", ", ".join(same), message)])
     return [found[name] for name in names]
+
+
+def _runs_there(request: Request, build: KernelBuild) -> Request:
+    """The request without the schedulers that the out-of-tree kernel lacks, if another kernel runs
+    them and it runs some.
+    """
+    if not build.is_out_of_tree or request.base.transport == "tcp" or len(request.kernels) < 2:
+        return request
+    there = tuple(each for each in request.schedulers if stock_scenario.runs_there(each, build))
+    return replace(request, schedulers=there or request.schedulers)
 
 
 def called(name: str) -> str:
@@ -110,7 +120,7 @@ def kernel_by_name(
 def require_able(request: Request, build: KernelBuild) -> None:
     """Raises InputError for what a kernel cannot run, such as schedulers that it cannot have."""
     base = request.base
-    if build.stock:
+    if build.stock or build.is_out_of_tree:
         stock_scenario.require(request, build)
         return
     if base.transport == "tcp" and not base.connections:
@@ -134,6 +144,8 @@ def schedulers_of(build: KernelBuild) -> tuple[str, ...]:
     """The schedulers of the lab that a kernel can have."""
     if build.has_framework:
         return kernel.schedulers()
+    if build.is_out_of_tree:
+        return stock_scenario.schedulers(build)
     return (scheduler.DEFAULT, *(adapter.carried() if build.has_adapter else ()))
 
 
@@ -215,12 +227,14 @@ def on_cluster(
 
 
 def tasks(request: Request, rigs: Sequence[Rig], runner: Runner, *, baseline: bool) -> list[Task]:
-    """The baselines and then the runs of a request, with each rig."""
-    alone = request.baselines() if baseline else []
+    """The baselines and then the runs of a request, with each rig, but for those that its kernel
+    lacks the scheduler for.
+    """
+    alone = [(rig, request.baselines() if baseline else []) for rig in rigs]
+    of_each = [(rig, _runs_there(request, rig.kernel).runs()) for rig in rigs]
     return [
         runner.task(scenario, rig)
-        for scenarios in (alone, request.runs())
-        for rig in rigs
+        for rig, scenarios in (*alone, *of_each)
         for scenario in scenarios
     ]
 
@@ -232,7 +246,7 @@ def compare(
     also put beside the runs.
     """
     made = list(runner.perform(tasks(request, rigs, runner, baseline=baseline)))
-    first = len(made) - len(request.runs()) * len(rigs)
+    first = len(request.baselines()) * len(rigs) if baseline else 0
     compared = document(made[first:], made[:first], _builds_of_all(rigs), request.base)
     write_json(runner.out / DOCUMENT, compared)
     return compared

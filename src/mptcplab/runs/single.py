@@ -71,7 +71,7 @@ def run(scenario: Scenario, rig: Rig, directory: Path, watch: Watch | None = Non
     with own_cpu() as cpu:
         if rig.kernel.stock:
             return stock_machine.run(scenario, rig, directory, cpu=cpu, watch=watch)
-        text = plan.render(scenario)
+        text = stock_machine.plan_text(scenario, rig.kernel)
         return engine.run(scenario, text, rig, directory, cpu=cpu, watch=watch)
 
 
@@ -80,7 +80,7 @@ def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
     start_ns = int(outcome.guest["start_ns"])
     samples = run_files.read_samples(scenario, outcome.directory)
     queues = None
-    if outcome.of_sockets:  # a distribution's kernel, where nothing was recorded of the links
+    if outcome.of_sockets:  # a kernel without the probe: nothing was recorded of the links
         samples = sockets.until_the_end(scenario, start_ns, samples)
     else:
         queues = records.read_links(outcome.directory / run_files.LINKS_SAMPLES)
@@ -96,7 +96,7 @@ def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
     seen |= connections.inside(scenario, pair, samples, outcome.guest)
     found = replace(found, metrics=found.metrics.model_copy(update=seen))
     if queues is None:
-        return sockets.known(found)
+        return sockets.known(found, outcome.unknown)
     return replace(found, links=_link_figures(scenario, outcome, samples, queues))
 
 

@@ -113,8 +113,12 @@ def say_slow(kernels: Iterable[KernelBuild]) -> None:
 
 def say_losses(request: Request, kernels: Iterable[KernelBuild]) -> None:
     """Before runs: what is left of schedulers on kernels without our patches for MPTCP."""
-    from mptcplab.lab import adapter
+    from mptcplab.lab import adapter, out_of_tree
 
+    lacking = [each.label for each in request.schedulers if not out_of_tree.runs(each)]
+    for build in (each for each in kernels if each.is_out_of_tree and lacking):
+        if request.base.transport == "mptcp":
+            say(f"{build.name}: has the out-of-tree MPTCP, without {', '.join(lacking)}: no run")
     carried = adapter.carried()
     names = dict.fromkeys(
         each.name for each in request.schedulers if each.digest is None and each.name in carried

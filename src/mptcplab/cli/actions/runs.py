@@ -17,6 +17,7 @@ from rich.console import Console
 from mptcplab.cli.actions import common, expect_option
 from mptcplab.cli.actions.expect_option import Wanted
 from mptcplab.errors import MptcplabError
+from mptcplab.lab import kernel_names, out_of_tree, stock_package
 from mptcplab.plan import plan
 from mptcplab.report import comparison_chart, expectation_verdicts, tables
 from mptcplab.runs import archive, expectations, experiment, store
@@ -31,11 +32,8 @@ def make(
     """Make all runs, store them, and show them; exit status 1 if one failed, and 4 if they do not
     meet what is wanted of them.
     """
-    runs = request.runs()
     if options["only_plan"]:
-        for item in runs:
-            click.echo(f"### {common.title(item)}")
-            click.echo(plan.render(item))
+        _show_plans(request)
         return
 
     address: str | None = options.get("cluster")
@@ -67,6 +65,24 @@ def make(
     if any(entry.status != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
     expect_option.require(found)
+
+
+def _show_plans(request: Request) -> None:
+    """The plan of each run; for a kernel with the out-of-tree MPTCP, its own."""
+    others = [
+        name
+        for name in request.kernels
+        if not stock_package.is_stock(name) and kernel_names.find(name).is_out_of_tree
+    ]
+    if len(others) < max(len(request.kernels), 1):
+        for item in request.runs():
+            click.echo(f"### {common.title(item)}")
+            click.echo(plan.render(item))
+    for name in others:
+        for item in request.runs():
+            if item.transport == "tcp" or out_of_tree.runs(item.scheduler):
+                click.echo(f"### {common.title(item, name)}")
+                click.echo(out_of_tree.plan_text(item))
 
 
 def _show(document: Document, out: Path, *, as_json: bool) -> None:

@@ -50,7 +50,7 @@ command = click.Group("kernel", help=__doc__)
     show_default=True,
     help="With the arithmetic of kernels for virtual machines (cloud), with run-time checks "
     "(debug), for the kernel's own tests (selftest), without our schedulers (upstream), or as "
-    "--engine-only (engine).",
+    "--engine-only (engine). Linux 4.19 with the out-of-tree MPTCP has one of its own.",
 )
 @click.pass_context
 def kernel_build(
@@ -65,6 +65,7 @@ def kernel_build(
     mptcplab kernel build
     mptcplab kernel build --source linux-6.12.30 --name mine
     mptcplab kernel build --source linux-6.15.tar.xz --name newer --engine-only
+    mptcplab kernel build --source mptcp-v0.95.tar --name v0.95
     """
     started = time.monotonic()
     if name is None:

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The out-of-tree implementation of MPTCP, v0.95: its names, and its plan.
+
+It has no `ip mptcp`: its path manager `fullmesh` opens a subflow from each address of the client to
+each of the server, and routes of the plan lead to one of these per path. Each TCP socket is MPTCP.
+Its sysctls hold for all networks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from mptcplab.plan import plan
+from mptcplab.scenario.model import Scenario
+from mptcplab.scenario.scheduler import RECOVERY, Choice
+
+#: Its modules of the lab's schedulers. Its `default` is what the lab calls minrtt.
+SCHEDULERS: Mapping[str, str] = {
+    "minrtt": "default",
+    "blest": "blest",
+    "ecf": "ecf",
+    "roundrobin": "roundrobin",
+    "redundant": "redundant",
+}
+CCS = ("cubic", "reno", "bbr", "vegas", "lia", "olia", "wvegas", "balia")
+
+_UPSTREAMS = re.compile(r" net\.mptcp\.\S+")
+_PARAMETERS = "# kernel parameters\n"
+
+
+def runs(choice: Choice) -> bool:
+    """Whether it has a scheduler, with these settings."""
+    settings = choice.changed or choice.changes(RECOVERY) or choice.digest is not None
+    return choice.name in SCHEDULERS and not settings
+
+
+def unknown(scenario: Scenario) -> tuple[str, ...]:
+    """The figures of a run that it does not tell, beside those of `metrics.sockets`: its connection
+    has no count of the bytes that were sent, only of those that were acknowledged.
+    """
+    return ("reinjected_bytes", "wasted_bytes") if scenario.transport == "mptcp" else ()
+
+
+def plan_text(scenario: Scenario) -> str:
+    """The plan of a run with it: as the lab's, but for the commands of MPTCP."""
+    settings = "net.mptcp.mptcp_enabled=0"
+    if scenario.transport == "mptcp":
+        settings = (
+            "net.mptcp.mptcp_enabled=1 net.mptcp.mptcp_path_manager=fullmesh"
+            f" net.mptcp.mptcp_scheduler={SCHEDULERS[scenario.scheduler.name]}"
+            " net.mptcp.mptcp_checksum=0"
+        )
+    lines = [
+        _UPSTREAMS.sub("", line)
+        for line in plan.render(scenario).splitlines(keepends=True)
+        if not re.match(r"ip -n \S+ mptcp ", line)
+    ]
+    return "".join(lines).replace(_PARAMETERS, f"{_PARAMETERS}sysctl -qw {settings}\n")

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The out-of-tree MPTCP: how its kernel is chosen and built, its plan, and what it refuses.
+
+The build is one with a `make` that pretends; engine/test_out_of_tree.py has runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mptcplab.cli import cli
+from mptcplab.errors import InputError
+from mptcplab.lab import kernel, kernel_names, kernel_tree, out_of_tree
+from mptcplab.lab.engine import Rig
+from mptcplab.lab.kernel import KernelBuild
+from mptcplab.lab.kernel_names import Named
+from mptcplab.plan import plan
+from mptcplab.runs import experiment
+from mptcplab.runs.runner import Runner
+from mptcplab.scenario import resolve
+from mptcplab.scenario.flags import Flags
+from mptcplab.scenario.resolve import Request
+from tests.unit.test_kernel import MAKEFILE, Repository, repository
+from tests.unit.test_kernel_axis import GUEST, NEW
+
+__all__ = ["repository"]
+
+PATHS = ("wifi:50mbit,5ms", "lte:20mbit,20ms")
+THERE = KernelBuild("f1", "out-of-tree", Path("linux"), Path("config"), "v0.95")
+
+
+def request(**flags: Any) -> Request:
+    return resolve.from_flags(Flags(**{"path": PATHS, **flags}))
+
+
+@pytest.fixture
+def source(repository: Repository) -> Repository:
+    """One whose source is a Linux 4.19 with it."""
+    repository.write(
+        "source/Makefile", MAKEFILE.replace("6\nPATCHLEVEL = 12", "4\nPATCHLEVEL = 19")
+    )
+    repository.write("source/net/mptcp/mptcp_ctrl.c", "")
+    repository.write("source/net/sched/sch_tbf.c", "one\ntwo\nthree\n")
+    repository.write("kernel/out-of-tree.config", "CONFIG_MPTCP_FULLMESH=y\n")
+    patch = (repository.patches / "0001-an-example.patch").read_text()
+    patch = patch.replace("net/mptcp/protocol.c", "net/sched/sch_tbf.c")
+    repository.write("kernel/patches/4.19/engine/0001-another.patch", patch)
+    return repository
+
+
+def test_such_a_source_has_its_own_patches_and_variant_and_none_of_our_files(
+    source: Repository,
+) -> None:
+    built = kernel.build(source.source, quiet=True, remember=False)
+    assert (built.variant, built.is_out_of_tree, built.has_framework) == (
+        "out-of-tree",
+        True,
+        False,
+    )
+    assert "CONFIG_MPTCP_FULLMESH=y" in built.config.read_text()
+    tree = kernel.tree_of(source.source) / "src"
+    assert (tree / "net/sched/sch_tbf.c").read_text() == "one\nTWO\nthree\n"
+    assert (tree / "net/mptcp/protocol.c").read_text() == "one\ntwo\nthree\n"
+    assert not list((tree / "net/mptcp/lab").glob("*"))
+    # and a source of upstream's keeps those of its series
+    source.write("source/Makefile", MAKEFILE)
+    assert not kernel.build(source.source, quiet=True, remember=False).is_out_of_tree
+    assert kernel_tree.supported_series() == ["6.12"]
+
+
+@pytest.mark.parametrize("variant", ["engine", "upstream", "debug", "cloud"])
+def test_it_has_no_other_variant(source: Repository, variant: str) -> None:
+    with pytest.raises(InputError, match=r"Linux 4\.19 has the variant out-of-tree, and it alone"):
+        kernel.build(source.source, variant=variant, quiet=True)
+
+
+def test_upstreams_has_not_its_variant(repository: Repository) -> None:
+    with pytest.raises(InputError, match=r"Linux 4\.19 has the variant out-of-tree"):
+        kernel.build(repository.source, variant="out-of-tree", quiet=True)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_plain_4_19_is_refused(source: Repository, packed: bool) -> None:
+    (source.source / "net/mptcp/mptcp_ctrl.c").unlink()
+    path = source.packed() if packed else source.source
+    with pytest.raises(InputError, match=r"4\.19 without MPTCP: there is no net/mptcp/mptcp_ctrl"):
+        kernel.build(path, quiet=True)
+
+
+def test_packets_are_not_compared_with_upstreams(source: Repository) -> None:
+    built = kernel.build(source.source, quiet=True, remember=False)
+    kernel_names.keep(Named("v0.95", source.source))
+    for name in ("v0.95", built.id):
+        with pytest.raises(InputError, match="only --kernel of runs takes this kernel: every pack"):
+            kernel_names.build_any(name)
+
+
+def test_its_plan_differs_in_mptcp_alone() -> None:
+    (scenario,) = request(scheduler="minrtt", cc="olia").runs()
+    ours = plan.render(scenario).splitlines()
+    its_own = out_of_tree.plan_text(scenario).splitlines()
+    settings = "net.mptcp.mptcp_enabled=1 net.mptcp.mptcp_path_manager=fullmesh"
+    settings += " net.mptcp.mptcp_scheduler=default net.mptcp.mptcp_checksum=0"
+    (new,) = (line for line in its_own if "mptcp_scheduler" in line)
+    assert new == f"sysctl -qw {settings}"
+    changed = [line for line in ours if line not in its_own]
+    assert changed
+    assert all(" mptcp " in line or " net.mptcp." in line for line in changed)
+    assert sum("tcp_congestion_control=olia" in line for line in its_own) == 2
+
+
+def test_the_plan_of_each_kernel_is_shown_without_a_build(source: Repository) -> None:
+    kernel_names.keep(Named("v0.95", source.source))
+    words = [word for path in PATHS for word in ("--path", path)]
+    words += ["--repeat", "1", "--scheduler", "default,minrtt", "--plan", "--kernel"]
+    both = CliRunner().invoke(cli, ["compare", *words, "6.12,v0.95"])
+    alone = CliRunner().invoke(cli, ["compare", *words, "v0.95"])
+    titles = [line for line in both.stdout.splitlines() if line.startswith("###")]
+    assert titles == ["### default, seed 1", "### minrtt, seed 1", "### minrtt, v0.95, seed 1"]
+    assert both.stdout.endswith(alone.stdout)
+    assert alone.stdout.count("net.mptcp.mptcp_scheduler=default ") == 1
+
+
+def test_plain_tcp_is_without_mptcp() -> None:
+    (scenario,) = request(path=PATHS[:1], transport="tcp").runs()
+    assert "sysctl -qw net.mptcp.mptcp_enabled=0\n" in out_of_tree.plan_text(scenario)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"scheduler": "minrtt,blest,ecf,roundrobin,redundant", "cc": "cubic,lia,olia,balia,wvegas"},
+        {"transport": "tcp", "path": PATHS[:1]},
+        {"scheduler": "minrtt", "workload": "requests", "event": ["1s:lte:down,lasts=1s"]},
+        {"scheduler": "minrtt", "endpoints": "fullmesh"},
+    ],
+)
+def test_it_runs(flags: dict[str, Any]) -> None:
+    experiment.require_able(request(**flags), THERE)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"scheduler": "default,minrtt"}, "default: .* is upstream's; accepted is .*minrtt"),
+        ({"scheduler": "earliest"}, "earliest: .* accepted is .*minrtt"),
+        ({"scheduler": "minrtt:rp=off"}, "minrtt:rp=off: .* without these"),
+        ({"scheduler": "minrtt", "cc": "lia:exact=on"}, "lia:exact=on: .* lacks it; accepted"),
+        ({"scheduler": "minrtt", "decisions": True}, "keeps no decisions"),
+        ({"scheduler": "minrtt", "endpoints": "subflow"}, "meshes all addresses"),
+        ({"scheduler": "minrtt", "event": ["1s:lte:backup"]}, "no such thing: an event of endp"),
+        (
+            {"scheduler": "minrtt", "path": ("a:1mbit,1ms,nat_timeout=30s",)},
+            "a router that changes pack",
+        ),
+        ({"scheduler": "minrtt", "path": ("a:1mbit,1ms,ip=6",)}, "no such thing: IPv6"),
+        ({"scheduler": "minrtt", "path": ("a:1mbit,1ms,drop=5",)}, "by their numbers; use loss"),
+        ({"scheduler": "minrtt", "workload": "tunnel"}, "whose runs have no tunnel"),
+    ],
+)
+def test_the_rest_is_refused(flags: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        experiment.require_able(request(**flags), THERE)
+
+
+def test_beside_another_kernel_it_leaves_out_the_schedulers_that_it_lacks(tmp_path: Path) -> None:
+    wanted = request(scheduler="default,minrtt", kernel="6.12,v0.95")
+    rigs = [Rig(each, GUEST) for each in (NEW, THERE)]
+    made = experiment.tasks(wanted, rigs, Runner(tmp_path), baseline=True)
+    of = [
+        (task.rig.kernel.id, task.scenario.transport, task.scenario.scheduler.name) for task in made
+    ]
+    assert [each for each in of if each[1] == "mptcp"] == [
+        *((NEW.id, "mptcp", name) for name in ("default", "minrtt")),
+        ("f1", "mptcp", "minrtt"),
+    ]
+    # alone, it says that it lacks it
+    with pytest.raises(InputError, match="is upstream's"):
+        experiment.require_able(replace(wanted, kernels=("v0.95",)), THERE)

@@ -59,7 +59,7 @@ ATTACKS := tests/scenario/test_short_connections.py tests/engine/test_sockets.py
     tests/unit/test_output.py
 
 # What is run with each series of Linux. Not what compares builds of one.
-KERNELS ?= $(notdir $(wildcard kernel/patches/[0-9]*))
+KERNELS ?= $(patsubst kernel/patches/%/mptcp,%,$(wildcard kernel/patches/*/mptcp))
 KERNEL_TESTS := tests/kernel/test_kunit.py tests/engine tests/scenario
 
 # The archive of the kernel's source, Debian's unless another is given, which `mptcplab kernel build`

@@ -131,8 +131,9 @@ download_sources() {
 		exit 1
 	fi
 	mkdir -p "$sources"
-	for series in kernel/patches/*/; do
-		series=$(basename "$series")
+	# a series without patches for upstream's MPTCP is a source that users bring
+	for series in kernel/patches/*/mptcp; do
+		series=$(basename "$(dirname "$series")")
 		archive=$sources/linux-source-$series.tar.xz
 		[[ linux-source-$series != "$kernel_package" && ! -e $archive ]] || continue
 		echo "Downloading Debian's linux-source-$series of $backports into $sources"

@@ -166,19 +166,25 @@ def build_any(name: str, option: str = "--kernel") -> KernelBuild:
         why = "computing takes time in an emulated machine, and every packet differs"
         raise InputError([Problem(option, "", name, f"{_ONLY_IN_RUNS}: {why}")])
     if not _BUILD_ID.fullmatch(name):
-        found = [build(find(name, option, also=(CURRENT, "an id of mptcplab kernel list")))]
-    else:
-        found = [each for each in kernel.built() if each.id == name]
-    for each in found:
-        if each.is_out_of_tree:
-            why = "every packet differs: its MPTCP is the out-of-tree one, of version 0"
-            raise InputError([Problem(option, "", name, f"{_ONLY_IN_RUNS_TOO}: {why}")])
-        return replace(each, name=name)
+        named = find(name, option, also=(CURRENT, "an id of mptcplab kernel list"))
+        _require_source(named)
+        _refuse_out_of_tree(named, name, option)
+        return build(named)
+    for found in kernel.built():
+        if found.id == name:
+            _refuse_out_of_tree(found, name, option)
+            return replace(found, name=name)
     message = "no kernel in the cache has this id; accepted is an id of mptcplab kernel list"
     raise InputError([Problem(option, "", name, message)])
 
 
-_ONLY_IN_RUNS_TOO = "only --kernel of runs takes this kernel"
+def _refuse_out_of_tree(of: Named | KernelBuild, name: str, option: str) -> None:
+    if of.is_out_of_tree:
+        why = "every packet differs: its MPTCP is the out-of-tree one, of version 0"
+        message = f"only --kernel of runs takes this kernel: {why}"
+        raise InputError([Problem(option, "", name, message)])
+
+
 _ONLY_IN_RUNS = "this names a distribution's package, which only --kernel of runs takes"
 
 

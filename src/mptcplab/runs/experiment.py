@@ -230,13 +230,10 @@ def tasks(request: Request, rigs: Sequence[Rig], runner: Runner, *, baseline: bo
     """The baselines and then the runs of a request, with each rig, but for those that its kernel
     lacks the scheduler for.
     """
-    alone = [(rig, request.baselines() if baseline else []) for rig in rigs]
-    of_each = [(rig, _runs_there(request, rig.kernel).runs()) for rig in rigs]
-    return [
-        runner.task(scenario, rig)
-        for rig, scenarios in (*alone, *of_each)
-        for scenario in scenarios
-    ]
+    alone = request.baselines() if baseline else []
+    of_each = [(rig, alone) for rig in rigs]
+    of_each += [(rig, _runs_there(request, rig.kernel).runs()) for rig in rigs]
+    return [runner.task(scenario, rig) for rig, scenarios in of_each for scenario in scenarios]
 
 
 def compare(

@@ -27,7 +27,7 @@ import pytest
 from mptcplab import __version__
 from mptcplab.cli import cli
 from mptcplab.errors import MptcplabError
-from mptcplab.lab import doctor, guest, kernel
+from mptcplab.lab import doctor, guest, kernel, kernel_names
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue
 from mptcplab.runs import archive, experiment, index
@@ -114,6 +114,8 @@ class Reader:
                     patched.setattr(experiment, builds, reach)
                 # makes the directory
                 patched.setattr(archive, "require", lambda _url: None)
+                # names of the user's own, whose sources may be gone
+                patched.setattr(kernel_names, "_file", lambda: Path("names.json"))
                 reached = reaches(lambda: cli.main(arguments, standalone_mode=False))
             planned = options.get("only_plan") or options.get("dry_run")
             assert reached or planned or name not in RUNNING

@@ -271,7 +271,7 @@ def row(
     names: dict[str, Any] = {
         **dict(run.metrics),
         "paths": {path.name: _Figures(path) for path in run.paths},
-        "alone": {path.name: figures_of.get(path.name, without) for path in run.paths},
+        "alone": {**{path.name: without for path in run.paths}, **figures_of},
         **point,
     }
     figures: dict[str, float | None] = {}

@@ -82,7 +82,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all cost-test sweep-test systems-test selftests oracle cases papers-check advise-check fit-check bisect-check cpu-test leaderboard earliest-evaluation earliest-cases lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all interop cost-test sweep-test systems-test selftests oracle cases papers-check advise-check fit-check bisect-check cpu-test leaderboard earliest-evaluation earliest-cases lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -184,6 +184,10 @@ vm-test: setup-vm venv ## the schedulers as modules on unmodified Debian kernels
 vm-test-all: setup-vm setup-selftests venv ## the same in every combination, for half an hour, upstream's selftests, a restart; needs root (hours)
 	$(BIN)/python -m checks.vm --all $(VM_ARGS)
 	for series in 6.12 7.3; do scripts/vm-whole.sh $$series vm-out || exit; done
+
+# SOURCE is an archive of Linux 4.19 with MPTCP v0.95; see docs/out-of-tree.md.
+interop: setup setup-vm venv ## do versions 0 and 1 of MPTCP understand each other? Two machines in QEMU (10 min)
+	$(BIN)/python -m checks.interop $(SOURCE)
 
 # COST_ARGS: "--scheduler roundrobin,lte --pairs 40 --megabytes 400 --seed 2"; see docs/kernels.md.
 cost-test: setup-vm venv ## instructions and packets of schedulers as modules, beside default's, in QEMU; into docs/kernels.md (5 min)

@@ -31,13 +31,15 @@ def boot(
     *,
     cpus: int,
     arguments: Sequence[str] = (),
+    devices: Sequence[str] = (),
     limits: Limits | None = None,
     watch: Watch | None = None,
 ) -> None:
     """Boots a kernel, and returns when the machine is off.
 
-    `arguments` are further ones for the kernel. `directory`, which must exist, then has what the
-    kernel said, and LINE. Raises RunError, RunCancelledError and MachineError.
+    `arguments` are further ones for the kernel, and `devices` for QEMU. `directory`, which must
+    exist, then has what the kernel said, and LINE. Raises RunError, RunCancelledError and
+    MachineError.
     """
     image = directory / _IMAGE
     image.write_bytes(initramfs)
@@ -46,7 +48,7 @@ def boot(
         *("-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,la57=off"),
         # in the BIOS's table, only the first CPU of a socket
         *("-smp", f"{cpus},sockets={cpus}", "-m", str(_MEMORY_MIB)),
-        *("-nodefaults", "-display", "none", "-no-reboot"),
+        *("-nodefaults", "-display", "none", "-no-reboot", *devices),
         *("-serial", f"file:{run_files.CONSOLE}", "-serial", f"file:{LINE}"),
         *("-kernel", str(kernel), "-initrd", _IMAGE),
         *("-append", " ".join([*_ARGUMENTS, f"tsc_early_khz={_tsc_khz()}", *arguments])),

@@ -13,10 +13,9 @@ import lzma
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from mptcplab import files, resources
@@ -76,21 +75,29 @@ def release(series: str) -> str:
     return max(found, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
 
 
+def image(name: str) -> Path:
+    """The image of a release."""
+    return tree() / "boot" / f"vmlinuz-{name}"
+
+
+def debian_modules(name: str, modules: Iterable[str]) -> dict[str, bytes]:
+    """Modules of a release, as files of a machine."""
+    lower = tree() / "lib/modules" / name / "kernel"
+    packed = {each: next(lower.rglob(f"{each}.ko.xz")) for each in modules}
+    return {f"modules/{each}.ko": lzma.decompress(at.read_bytes()) for each, at in packed.items()}
+
+
 def parts(series: str) -> Parts:
     """Raises MachineError if something is missing, MptcplabError if modules do not compile."""
     name = release(series)
-    image = tree() / "boot" / f"vmlinuz-{name}"
-    own, built = _modules(name, image)
-    lower = tree() / "lib/modules" / name / "kernel"
-    for module in _MODULES:
-        packed = next(lower.rglob(f"{module}.ko.xz"))
-        built[f"modules/{module}.ko"] = lzma.decompress(packed.read_bytes())
-    programs = dict(_user_space())
+    own, built = _modules(name, image(name))
+    built |= debian_modules(name, _MODULES)
+    programs = user_space(_PROGRAMS)
     programs["connections"] = guest.build(resources.GUEST / "torture").program.read_bytes()
     digest = hashlib.sha256(f"{own}\0{name}\0".encode())
     for content in (INIT.read_bytes(), *built.values(), *programs.values()):
         digest.update(hashlib.sha256(content).digest())
-    return Parts(digest.hexdigest()[:12], name, image, built, programs)
+    return Parts(digest.hexdigest()[:12], name, image(name), built, programs)
 
 
 def _modules(name: str, image: Path) -> tuple[str, dict[str, bytes]]:
@@ -127,10 +134,9 @@ def _package() -> Iterator[Path]:
         yield source
 
 
-@cache
-def _user_space() -> dict[str, bytes]:
-    """The programs of the tree, in /bin, and the libraries that they need."""
-    places = [next((tree() / "usr").glob(f"*bin/{name}")) for name in _PROGRAMS]
+def user_space(programs: Iterable[str]) -> dict[str, bytes]:
+    """Programs of the tree, in /bin, and the libraries that they need."""
+    places = [next((tree() / "usr").glob(f"*bin/{name}")) for name in programs]
     names = [f"/{place.relative_to(tree())}" for place in places]
     libraries = set(re.findall(r"(/\S+) \(0x", _inside("ldd", *names, at=INIT.parent)))
     found = {f"bin/{place.name}": place.read_bytes() for place in places}

@@ -220,15 +220,16 @@ def now_ns(directory: Path) -> int:
         return os.fstat(file.fileno()).st_mtime_ns
 
 
-def unpack(source: Path, digest: str, tree: Path, locks: Locks) -> None:
+def unpack(source: Path, digest: str, tree: Path, locks: Locks, *, whole: bool = False) -> None:
     """Makes `tree` from an archive; it gets its name only when it is complete.
 
-    Raises InputError if it is not a kernel source, or has links that lead out of it.
+    It has what User-Mode Linux needs, or else the `whole` source. Raises InputError if it is not a
+    kernel source, or has links that lead out of it.
     """
     tree.parent.mkdir(parents=True, exist_ok=True)
     with new_directory(tree) as part:
         (part / "src").mkdir()
-        _tar(source, part / "src", locks)
+        _tar(source, part / "src", locks, _NOT_SOURCE if whole else (*_NOT_UNPACKED, *_NOT_SOURCE))
         directory_version(part / "src", source)
         check_links(part / "src", source)
         write_json(part / "source.json", {"path": str(source), "digest": digest})
@@ -260,10 +261,10 @@ def _top_directory(archive: Path) -> str:
     return first.partition("/")[0]
 
 
-def _tar(source: Path, target: Path, locks: Locks) -> None:
+def _tar(source: Path, target: Path, locks: Locks, without: Sequence[str]) -> None:
     """Extracts what a build needs, with GNU tar, which writes nothing outside `target`."""
     top = _top_directory(source)
-    left_out = [f"--exclude={top}/{pattern}" for pattern in (*_NOT_UNPACKED, *_NOT_SOURCE)]
+    left_out = [f"--exclude={top}/{pattern}" for pattern in without]
     what = ["--extract", "--file", str(source), "--strip-components=1", "--directory", str(target)]
     done = subprocess.run(
         ending_with_us(["tar", *what, *_TAR_MATCHING, *left_out, *_TAR_OURS]),

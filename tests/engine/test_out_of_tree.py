@@ -135,6 +135,7 @@ class Sent:
         self.packets: list[tuple[int, str, int, int]] = []
         self.mappings: dict[str, dict[int, tuple[int, int]]] = {}
         self.subflows: dict[str, Ranges] = {}
+        self.payload_bytes = 0
         isns: dict[str, int] = {}
         for each in dissected(capture):
             stream = each["stream"]
@@ -154,6 +155,7 @@ class Sent:
     def until(self, at_ns: int) -> None:
         while self.packets and self.packets[0][0] < at_ns:
             _, stream, begin, end = self.packets.pop(0)
+            self.payload_bytes += end - begin
             self.subflows[stream] = joined([*self.subflows[stream], (begin, end)])
 
     def data(self, *, whole: bool) -> Ranges:
@@ -172,21 +174,24 @@ class Sent:
         return joined(found)
 
 
-@pytest.mark.parametrize("scheduler", ["minrtt", "redundant"])
+@pytest.mark.parametrize(
+    ("scheduler", "direction"), [("minrtt", "up"), ("redundant", "up"), ("minrtt", "both")]
+)
 def test_samples_are_what_the_captures_show(
-    v095: KernelBuild, tmp_path: Path, scheduler: str
+    v095: KernelBuild, tmp_path: Path, scheduler: str, direction: str
 ) -> None:
     paths = ["a:20mbit,10ms,loss=0.3%", "b:5mbit,80ms"]
     flags = Flags(
         path=paths, event=["1s:a:down,lasts=500ms"], scheduler=scheduler, duration="3s",
-        receive_buffer="200KiB", pcap=True,
+        receive_buffer="200KiB", pcap=True, direction=direction,
     )  # fmt: skip
     scenario = resolve.from_flags(flags, single=True).base
     single.run(scenario, Rig(v095, guest.build()), tmp_path)
     samples = run_files.read_samples(scenario, tmp_path)
 
     packets = list(dissected(tmp_path / "client.pcapng"))
-    first = next(int(each["rawdataseqno"]) for each in packets if each["subflowseqno"])
+    ours = (each for each in packets if each["src"].startswith("10.0."))
+    first = next(int(each["rawdataseqno"]) for each in ours if each["subflowseqno"])
 
     # data that came by a subflow in order, by whole mappings, is delivered or out of order
     arrived = Sent(tmp_path / "server.pcapng", first)
@@ -205,13 +210,15 @@ def test_samples_are_what_the_captures_show(
     for sample in sender[1:]:  # the first one may come with the first packets
         own = subflows[subflows["time_ns"] == sample["time_ns"]]
         sent.until(int(sample["time_ns"]))
+        assert own["sent_bytes"].sum() == sent.payload_bytes
         left, waiting = sum(map(size, sent.subflows.values())), own["unsent_bytes"].sum()
         assert left + waiting == sample["sent_bytes"] + sample["reinjected_bytes"]
         if not waiting:
             assert size(sent.data(whole=False)) == sample["sent_bytes"]
     assert sender["reinjected_bytes"][-1] > 100_000
-    # of these schedulers, one penalises
-    assert (subflows["penalties"].max() > 0) == (scheduler == "minrtt")
+    # of these schedulers, one penalises, while the receive window is full
+    penalises = (scheduler, direction) == ("minrtt", "up")
+    assert (subflows["penalties"].max() > 0) == penalises
 
     # the window ends where the farthest DATA_ACK and its window say, from the first one on
     edge = acked = 0

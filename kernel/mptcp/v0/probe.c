@@ -122,15 +122,26 @@ static u64 probe_acked_bytes(const struct sock *ssk)
 	return tp->bytes_acked - min_t(u64, syn + fin, tp->bytes_acked);
 }
 
+static u32 probe_unacked_flags(const struct sock *ssk)
+{
+	return !!((1 << ssk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV | PROBE_FIN_UNACKED));
+}
+
+/* TCP's own count has packets, too, that this host could not send, and sent again. */
+static u64 probe_sent_bytes(const struct sock *ssk)
+{
+	const struct tcp_sock *tp = tcp_sk(ssk);
+	u32 unacked = tp->snd_nxt - tp->snd_una;
+
+	if (unacked && tp->snd_nxt == tp->write_seq)
+		unacked -= probe_unacked_flags(ssk);
+	return probe_acked_bytes(ssk) + unacked + tp->bytes_retrans;
+}
+
 static u64 probe_received_bytes(const struct sock *ssk)
 {
 	/* a FIN has come */
 	return tcp_sk(ssk)->bytes_received - sock_flag(ssk, SOCK_DONE);
-}
-
-static u32 probe_unacked_flags(const struct sock *ssk)
-{
-	return !!((1 << ssk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV | PROBE_FIN_UNACKED));
 }
 
 static u32 probe_unsent_bytes(const struct sock *ssk)
@@ -170,7 +181,7 @@ static void probe_fill_subflow(struct probe_subflow *rec, const struct sock *ssk
 		.in_flight		= cpu_to_le32(tcp_packets_in_flight(tp)),
 		.mss			= cpu_to_le32(tp->mss_cache),
 		.unsent_bytes		= cpu_to_le32(probe_unsent_bytes(ssk)),
-		.sent_bytes		= cpu_to_le64(tp->bytes_sent),
+		.sent_bytes		= cpu_to_le64(probe_sent_bytes(ssk)),
 		.acked_bytes		= cpu_to_le64(probe_acked_bytes(ssk)),
 		.received_bytes		= cpu_to_le64(probe_received_bytes(ssk)),
 		.retransmitted_bytes	= cpu_to_le64(tp->bytes_retrans),
@@ -226,7 +237,7 @@ static void probe_fill_tcp_connection(struct probe_connection *rec, const struct
 	if (sk->sk_state != TCP_CLOSE)
 		unacked = tp->write_seq - tp->snd_una - probe_unacked_flags(sk);
 	rec->written_bytes = cpu_to_le64(acked + unacked);
-	rec->sent_bytes = cpu_to_le64(tp->bytes_sent - tp->bytes_retrans);
+	rec->sent_bytes = cpu_to_le64(probe_sent_bytes(sk) - tp->bytes_retrans);
 	rec->acked_bytes = cpu_to_le64(acked);
 }
 

@@ -258,7 +258,7 @@ static void handle_report(int end)
 		outcome.start_ns = m.a;
 		if (ends[CLIENT].traffic->sample_interval_ns && stock_kernel())
 			start_samplers(m.a);
-		else if (ends[CLIENT].traffic->sample_interval_ns && !v0_kernel())
+		else if (ends[CLIENT].traffic->sample_interval_ns)
 			start_streams(m.a, m.b);
 		drops_start();
 		events_start(m.a);

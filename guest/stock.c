@@ -5,13 +5,12 @@
  * There is no hostfs, no probe and no bulk there. So the run directory is one of the
  * initramfs, from which outcome.c sends the files to the host, and samples are made of what
  * sockets tell any program, as records of the probe (docs/records.md; what cannot be asked
- * for is 0). The kernel of the out-of-tree MPTCP has no probe and no bulk either.
+ * for is 0).
  */
 
 #include <dirent.h>
 #include <errno.h>
 #include <linux/sock_diag.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,6 @@
 
 #include "address.h"
 #include "base.h"
-#include "end.h"
 #include "files.h"
 #include "settings.h"
 #include "stock.h"
@@ -115,18 +113,6 @@ static bool ask_subflows(int fd, bool tcp, struct subflows *found)
 	       !getpeername(fd, &ends->sa_remote, &remote_len);
 }
 
-static void fill_v0_connection(struct connection_info *info, int fd)
-{
-	static struct subflows subflows;
-	struct v0_connection connection;
-
-	if (!v0_ask(fd, &subflows, &connection))
-		give_up("MPTCP_INFO: %s", strerror(errno));
-	info->bytes_received = connection.received_bytes;
-	info->bytes_acked = connection.acked_bytes;
-	info->bytes_sent = connection.acked_bytes;
-}
-
 static void fill_connection(union record *record, int fd, bool tcp, const struct tcp_info *first)
 {
 	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
@@ -136,8 +122,6 @@ static void fill_connection(union record *record, int fd, bool tcp, const struct
 		info.bytes_received = first->tcpi_bytes_received;
 		info.bytes_sent = first->tcpi_bytes_sent - first->tcpi_bytes_retrans;
 		info.bytes_acked = first->tcpi_bytes_acked;
-	} else if (v0_kernel()) {
-		fill_v0_connection(&info, fd);
 	} else if (option(fd, SOL_MPTCP, MPTCP_INFO, &info, sizeof(info))) {
 		give_up("MPTCP_INFO: %s", strerror(errno));
 	}
@@ -268,35 +252,4 @@ void stock_end_samples(void)
 
 	for (i = 0; i < sampler_count; i++)
 		child_has_ended(samplers[i], "a process that samples", true);
-}
-
-static void *sample_end(void *arg)
-{
-	struct sampler *sampler = arg;
-	const struct traffic *t = end.t;
-	uint64_t at;
-	int i;
-
-	for (at = end.start_ns;; at += t->sample_interval_ns) {
-		sleep_until(at);
-		for (i = 0; i < end.count; i++)
-			if (end.list[i].fd >= 0 && !end.list[i].connecting)
-				sample_connection(sampler, end.list[i].fd, t->tcp, at);
-	}
-	return NULL;
-}
-
-void stock_sample_own(void)
-{
-	static struct sampler sampler;
-	pthread_t thread;
-	int error;
-
-	if (!v0_kernel() || !end.t->sample_interval_ns || end.t->udp)
-		return;
-	snprintf(sampler.file, sizeof(sampler.file), "%s.samples", end.t->ns);
-	sampler.out = file_create(sampler.file);
-	error = pthread_create(&thread, NULL, sample_end, &sampler);
-	if (error)
-		give_up("%s: %s", sampler.file, strerror(error));
 }

@@ -15,9 +15,5 @@ void stock_prepare(void);
  */
 void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns);
 void stock_end_samples(void);
-/* On the out-of-tree kernel, where no process can have the sockets of another one: samples the
- * connections of this end, in a thread, as long as it lives.
- */
-void stock_sample_own(void);
 
 #endif

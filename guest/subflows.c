@@ -13,12 +13,6 @@
 /* of IPPROTO_TCP */
 #define V0_INFO		45
 
-struct v0_meta {
-	uint8_t state, counts[3];
-	uint32_t rto, unacked, last[3], retransmits;
-	uint64_t bytes_acked, bytes_received;
-};
-
 struct v0_ends {
 	union {
 		struct sockaddr any;
@@ -30,7 +24,7 @@ struct v0_ends {
 struct v0_info {
 	/* of a tcp_info, of all of them, of the meta, of the two ends, of all of them */
 	uint32_t info_len, infos_len, meta_len, ends_len, all_ends_len;
-	struct v0_meta *meta;
+	void *meta;
 	struct tcp_info *initial, *infos;
 	struct v0_ends *ends;
 };
@@ -40,14 +34,12 @@ bool v0_kernel(void)
 	return getenv("LAB_OUT_OF_TREE");
 }
 
-bool v0_ask(int fd, struct subflows *found, struct v0_connection *connection)
+static bool v0_ask(int fd, struct subflows *found)
 {
 	struct v0_ends ends[SUBFLOWS_MAX] = {};
 	struct tcp_info infos[SUBFLOWS_MAX] = {};
-	struct v0_meta meta = {};
 	struct v0_info info = {
 		.info_len = sizeof(*infos), .infos_len = sizeof(infos),
-		.meta_len = sizeof(meta), .meta = &meta,
 		.ends_len = sizeof(*ends), .all_ends_len = sizeof(ends),
 		.infos = infos, .ends = ends,
 	};
@@ -71,17 +63,15 @@ bool v0_ask(int fd, struct subflows *found, struct v0_connection *connection)
 		if (found->state.info[i].tcpi_state != STATE_SYN_SENT)
 			found->count++;
 	}
-	*connection = (struct v0_connection) { meta.bytes_acked, meta.bytes_received };
 	return true;
 }
 
 bool subflows_ask(int fd, struct subflows *found)
 {
 	socklen_t where_len = sizeof(found->where), state_len = sizeof(found->state);
-	struct v0_connection connection;
 
 	if (v0_kernel())
-		return v0_ask(fd, found, &connection);
+		return v0_ask(fd, found);
 	*found = (struct subflows) {
 		.where.data = {
 			.size_subflow_data = sizeof(found->where.data),

@@ -26,15 +26,8 @@ struct subflows {
 	unsigned int count;
 };
 
-/* Of the out-of-tree implementation, for all data of a connection. */
-struct v0_connection {
-	uint64_t acked_bytes, received_bytes;
-};
-
 /* Does this kernel have it? Each socket of TCP is one of MPTCP there, if that is enabled. */
 bool v0_kernel(void);
-/* as subflows_ask(), which asks it there */
-bool v0_ask(int fd, struct subflows *found, struct v0_connection *connection);
 
 /* in the order of creation; false, with errno: it is no MPTCP connection */
 bool subflows_ask(int fd, struct subflows *found);

@@ -29,7 +29,6 @@
 #include "report.h"
 #include "send.h"
 #include "settings.h"
-#include "stock.h"
 #include "traffic.h"
 
 /* From REPORT_START to START where data is sent at once, for each pair of hosts: some reads of
@@ -71,7 +70,6 @@ static void connect_to_server(void)
 	if (write(start_pipe[1], &end.start_ns, sizeof(end.start_ns)) != sizeof(end.start_ns))
 		fail("start: %s", strerror(errno));
 	tell(REPORT_START, end.start_ns, last_stop_ns(), "");
-	stock_sample_own();
 	sleep_until(end.start_ns);
 }
 
@@ -79,7 +77,6 @@ static void hear_start(void)
 {
 	if (read(start_pipe[0], &end.start_ns, sizeof(end.start_ns)) != sizeof(end.start_ns))
 		fail("start: %s", strerror(errno));
-	stock_sample_own();
 }
 
 /* Does what can be done for a connection now. Returns when there is more to do,

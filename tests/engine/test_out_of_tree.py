@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +14,15 @@ import pytest
 from mptcplab.lab import guest, kernel_names, out_of_tree
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
-from mptcplab.metrics import sockets
+from mptcplab.metrics import records, run_files, sockets
+from mptcplab.metrics.definitions import RUN_METRICS
+from mptcplab.metrics.schema import Trait
+from mptcplab.report import explain
 from mptcplab.runs import experiment, single
 from mptcplab.runs.runner import Runner
 from mptcplab.scenario import resolve
 from mptcplab.scenario.flags import Flags
+from tests import pcapng
 
 PATHS = ["a:20mbit,10ms", "b:10mbit,30ms"]
 # a packet of plain TCP brings 1448 of its 1514 bytes; one of MPTCP v0 has 20 more of options
@@ -70,9 +77,244 @@ def test_it_fills_both_paths_beside_a_kernel_that_has_other_schedulers(
     assert run.metrics.goodput_bps == pytest.approx(30e6 * PAYLOAD, rel=0.01)
     assert run.metrics.subflows == 2
     # what it does not tell is blank, not 0
-    unknown = (*sockets.UNKNOWN, *out_of_tree.unknown(request.base))
-    assert {run.metrics[name] for name in unknown} == {None}
+    blank = sockets.names(RUN_METRICS, {Trait.DECISIONS})
+    assert {run.metrics[name] for name in blank} == {None}
+    told = {*sockets.UNKNOWN} - {*blank, "goodput_down_bps", "delay_ms_mean"}
+    assert {name for name in told if run.metrics[name] is None} == set()
     for baseline in (each for each in made.baselines if each.kernel == v095.name):
         (path,) = baseline.paths
         rate_bps = 20e6 if path.name == "a" else 10e6
         assert baseline.metrics.goodput_bps == pytest.approx(rate_bps * TCP_PAYLOAD, rel=0.01)
+
+
+# What tshark, whose reader is not ours, finds in the captures of a run.
+
+FIELDS = (
+    *("frame.time_epoch", "frame.interface_name", "ip.src", "tcp.stream"),
+    *("tcp.seq_raw", "tcp.len", "tcp.flags.syn", "tcp.window_size"),
+    *("tcp.options.mptcp.rawdataack", "tcp.options.mptcp.rawdataseqno"),
+    *("tcp.options.mptcp.subflowseqno", "tcp.options.mptcp.datalvllen"),
+    "tcp.options.mptcp.datafin.flag",
+)
+Ranges = list[tuple[int, int]]
+
+
+def dissected(capture: Path) -> Iterator[dict[str, str]]:
+    command = ["tshark", "-r", str(capture), "-Y", "tcp && !icmp", "-T", "fields"]
+    command += [word for name in FIELDS for word in ("-e", name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        yield dict(zip((name.rsplit(".")[-1] for name in FIELDS), line.split("\t"), strict=True))
+
+
+def time_ns(packet: Mapping[str, str]) -> int:
+    seconds, _, fraction = packet["time_epoch"].partition(".")
+    return int(seconds) * 10**9 + int(fraction.ljust(9, "0"))
+
+
+def joined(ranges: Sequence[tuple[int, int]]) -> Ranges:
+    found: Ranges = []
+    for begin, end in sorted(ranges):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((begin, end))
+    return found
+
+
+def size(ranges: Ranges) -> int:
+    return sum(end - begin for begin, end in ranges)
+
+
+class Sent:
+    """The client's data in a capture, up to a time: what each subflow has of its stream, and each
+    mapping of it to the data of the connection.
+    """
+
+    def __init__(self, capture: Path, first: int) -> None:
+        self.packets: list[tuple[int, str, int, int]] = []
+        self.mappings: dict[str, dict[int, tuple[int, int]]] = {}
+        self.subflows: dict[str, Ranges] = {}
+        self.payload_bytes = 0
+        isns: dict[str, int] = {}
+        for each in dissected(capture):
+            stream = each["stream"]
+            if not each["src"].startswith("10.0."):
+                continue
+            if each["syn"] == "1":
+                isns[stream] = int(each["seq_raw"])
+                self.mappings[stream], self.subflows[stream] = {}, []
+            elif int(each["len"]):
+                begin = (int(each["seq_raw"]) - isns[stream]) % 2**32
+                self.packets.append((time_ns(each), stream, begin, begin + int(each["len"])))
+                if each["subflowseqno"]:
+                    at = (int(each["rawdataseqno"]) - first) % 2**32
+                    length = int(each["datalvllen"]) - int(each["flag"])
+                    self.mappings[stream][int(each["subflowseqno"])] = (at, length)
+
+    def until(self, at_ns: int) -> None:
+        while self.packets and self.packets[0][0] < at_ns:
+            _, stream, begin, end = self.packets.pop(0)
+            self.payload_bytes += end - begin
+            self.subflows[stream] = joined([*self.subflows[stream], (begin, end)])
+
+    def data(self, *, whole: bool) -> Ranges:
+        """The data of the connection; `whole`: of mappings that arrived as a whole, in order."""
+        found = []
+        for stream, ranges in self.subflows.items():
+            for begin, (at, length) in self.mappings[stream].items():
+                if whole:
+                    if ranges and ranges[0][0] == 1 and begin + length <= ranges[0][1]:
+                        found.append((at, at + length))
+                    continue
+                for low, high in ranges:
+                    low, high = max(low, begin), min(high, begin + length)
+                    if low < high:
+                        found.append((low - begin + at, high - begin + at))
+        return joined(found)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "direction"), [("minrtt", "up"), ("redundant", "up"), ("minrtt", "both")]
+)
+def test_samples_are_what_the_captures_show(
+    v095: KernelBuild, tmp_path: Path, scheduler: str, direction: str
+) -> None:
+    paths = ["a:20mbit,10ms,loss=0.3%", "b:5mbit,80ms"]
+    flags = Flags(
+        path=paths, event=["1s:a:down,lasts=500ms"], scheduler=scheduler, duration="3s",
+        receive_buffer="200KiB", pcap=True, direction=direction,
+    )  # fmt: skip
+    scenario = resolve.from_flags(flags, single=True).base
+    single.run(scenario, Rig(v095, guest.build()), tmp_path)
+    samples = run_files.read_samples(scenario, tmp_path)
+
+    packets = list(dissected(tmp_path / "client.pcapng"))
+    ours = (each for each in packets if each["src"].startswith("10.0."))
+    first = next(int(each["rawdataseqno"]) for each in ours if each["subflowseqno"])
+
+    # data that came by a subflow in order, by whole mappings, is delivered or out of order
+    arrived = Sent(tmp_path / "server.pcapng", first)
+    receiver = samples["server"].connection
+    for sample in receiver:
+        arrived.until(int(sample["time_ns"]))
+        data = arrived.data(whole=True)
+        delivered = data[0][1] if data and data[0][0] == 0 else 0
+        assert delivered == sample["delivered_bytes"]
+        assert size(data) - delivered == sample["ofo_bytes"]
+    assert (receiver["ofo_bytes"].max() > 0) == (scheduler == "minrtt")
+
+    # what subflows were given, beyond one copy of each byte, was sent again
+    sent, sender = Sent(tmp_path / "client.pcapng", first), samples["client"].connection
+    subflows = samples["client"].subflow
+    for sample in sender[1:]:  # the first one may come with the first packets
+        own = subflows[subflows["time_ns"] == sample["time_ns"]]
+        sent.until(int(sample["time_ns"]))
+        assert own["sent_bytes"].sum() == sent.payload_bytes
+        left, waiting = sum(map(size, sent.subflows.values())), own["unsent_bytes"].sum()
+        assert left + waiting == sample["sent_bytes"] + sample["reinjected_bytes"]
+        if not waiting:
+            assert size(sent.data(whole=False)) == sample["sent_bytes"]
+    assert sender["reinjected_bytes"][-1] > 100_000
+    # of these schedulers, one penalises, while the receive window is full
+    penalises = (scheduler, direction) == ("minrtt", "up")
+    assert (subflows["penalties"].max() > 0) == penalises
+
+    # the window ends where the farthest DATA_ACK and its window say, from the first one on
+    edge = acked = 0
+    acks = [
+        (time_ns(each), (int(each["rawdataack"]) - first) % 2**32, int(each["window_size"]))
+        for each in packets
+        if each["src"].startswith("10.1.") and each["rawdataack"]
+    ]
+    for sample in sender:
+        while acks and acks[0][0] < sample["time_ns"]:
+            _, ack, window = acks.pop(0)
+            edge, acked = max(edge, ack + window), max(acked, ack)
+        if edge:
+            assert sample["sent_bytes"] + sample["window_bytes"] == edge
+            assert sample["acked_bytes"] == acked
+
+
+def test_queues_hold_what_has_entered_and_not_left(v095: KernelBuild, tmp_path: Path) -> None:
+    """The buffer keeps less in flight than the queue takes, so nothing is dropped."""
+    flags = Flags(
+        path=["a:20mbit,10ms,queue=1000"], scheduler="minrtt", duration="2s",
+        receive_buffer="300KiB", pcap=True,
+    )  # fmt: skip
+    scenario = resolve.from_flags(flags, single=True).base
+    single.run(scenario, Rig(v095, guest.build()), tmp_path)
+    links = records.read_links(tmp_path / run_files.LINKS_SAMPLES)
+    queue = links[links["device"] == b"rs1"]
+    assert queue["dropped_packets"].max() == 0 < queue["queue_packets"].max()
+    delay_us = re.search(
+        r" dev rs1 root netem .* delay (\d+)us", (tmp_path / "plan.txt").read_text()
+    )
+    assert delay_us is not None
+    delay_ns = int(delay_us[1]) * 1000
+    packets = [
+        (each["interface_name"], time_ns(each), int(each["len"]))
+        for each in dissected(tmp_path / "router-a.pcapng")
+        if each["src"].startswith("10.0.")
+    ]
+    for sample in queue[1:]:
+        at_ns = int(sample["time_ns"])
+        entered = sum(name == "rc1" and when < at_ns for name, when, _ in packets)
+        left = sum(name == "rs1" and when < at_ns for name, when, _ in packets)
+        delayed = sum(
+            name == "rc1" and at_ns - delay_ns <= when < at_ns for name, when, _ in packets
+        )
+        assert sample["delayed_packets"] == delayed
+        assert sample["queue_packets"] == entered - left - delayed
+
+
+def test_another_interval_of_samples_changes_no_packet(v095: KernelBuild, tmp_path: Path) -> None:
+    """Before the close, which waits for a last sample. v0.95 does not write a reserved bit of the
+    third MP_JOIN: it is whatever the memory held.
+    """
+    seen = []
+    for interval in ("10ms", "1ms"):
+        directory = tmp_path / interval
+        directory.mkdir()
+        flags = Flags(
+            path=[f"{path},loss=0.5%" for path in PATHS], scheduler="minrtt", duration="2s",
+            sample_interval=interval, pcap=True,
+        )  # fmt: skip
+        scenario = resolve.from_flags(flags, single=True).base
+        outcome = single.run(scenario, Rig(v095, guest.build()), directory)
+        devices = [
+            each
+            for file in sorted(directory.glob("*.pcapng"))
+            for each in pcapng.read(file).values()
+        ]
+        before = [int((each.time_ns < outcome.guest["complete_ns"]).sum()) for each in devices]
+        seen.append(
+            [
+                (
+                    each.device,
+                    each.time_ns[:upto].tolist(),
+                    [
+                        re.sub(rb"\x1e\x18\x11", b"\x1e\x18\x10", head)
+                        for head in each.headers[:upto]
+                    ],
+                )
+                for each, upto in zip(devices, before, strict=True)
+            ]
+        )
+    assert min(len(times) for _, times, _ in seen[0]) > 500
+    assert seen[0] == seen[1]
+
+
+def test_explain_names_the_penalties_of_a_scheduler(v095: KernelBuild, tmp_path: Path) -> None:
+    flags = Flags(
+        path=["a:20mbit,10ms", "b:5mbit,80ms"], scheduler="minrtt", duration="5s",
+        receive_buffer="200KiB", repeat="1",
+    )  # fmt: skip
+    request = replace(resolve.from_flags(flags, single=True), kernels=(v095.name,))
+    made = experiment.compare(request, [Rig(v095, guest.build())], Runner(tmp_path), baseline=False)
+    (found,) = explain.explain(next((tmp_path / "runs").iterdir()))
+    assert made.runs[0].status == "ok"
+    why = {(reason.kind, reason.path) for reason in found.reasons}
+    assert ("penalties", "b") in why
+    assert ("penalties", "a") not in why
+    assert abs(found.not_explained_bps) < 0.005 * found.capacity_bps

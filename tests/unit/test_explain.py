@@ -23,11 +23,14 @@ from tests.unit.synthetic import FAST, MS, SECOND, SLOW, T0
 
 
 def explained(
-    *flows: synthetic.Flow, unsent_bytes: int = 0, window_bytes: int = 2**20
+    *flows: synthetic.Flow, unsent_bytes: int = 0, window_bytes: int = 2**20, halved_ns: int = 0
 ) -> Explanation:
-    """Of a run of these flows whose sender has so many bytes left and so much receive window."""
+    """Of a run of these flows whose sender has so many bytes left and so much receive window, and
+    whose scheduler halves a window at that time.
+    """
     client, server = synthetic.run(*flows, window_bytes=window_bytes)
     client.connection["written_bytes"] += unsent_bytes
+    client.subflow["penalties"] = halved_ns and client.subflow["time_ns"] >= T0 + halved_ns
     links = synthetic.links(*flows)
     scenario, guest = synthetic.scenario(), synthetic.guest()
     figures = run_metrics(scenario, client, server, guest, links)
@@ -44,6 +47,18 @@ def test_an_idle_link_is_charged_to_what_its_sender_was_in() -> None:
         ("application", "slow", 2e6, 0.2),
     ]
     assert (found.goodput_bps, found.capacity_bps, found.not_explained_bps) == (40e6, 50e6, 0)
+
+
+def test_a_window_that_was_halved_after_the_latest_loss_is_the_schedulers_fault() -> None:
+    # measured from 1 to 10 s, idle a fifth of it; packets were lost before the first sample
+    full = replace(FAST, in_flight=10, retransmitted_packets=2)
+    found = explained(full, SLOW, halved_ns=5500 * MS)
+    reasons = {r.kind: r for r in found.reasons if r.path == "fast"}
+    # a state counts a path's delay later: 10 ms of a fifth of 9 s
+    assert {kind: r.idle for kind, r in reasons.items()} == pytest.approx(
+        {"losses": 0.1, "penalties": 0.1}, abs=0.2 * 0.01 / 9 * 1.01
+    )
+    assert "halved its congestion window, 1 times in all" in reasons["penalties"].text
 
 
 def test_a_closed_window_and_a_waiting_scheduler_are_distinct() -> None:

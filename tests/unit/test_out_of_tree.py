@@ -53,9 +53,9 @@ def source(repository: Repository) -> Repository:
     return repository
 
 
-def test_such_a_source_has_its_own_patches_and_variant_and_none_of_our_files(
-    source: Repository,
-) -> None:
+def test_such_a_source_has_patches_a_variant_and_a_probe_of_its_own(source: Repository) -> None:
+    for name in ("v0/probe.c", "stream.c", "stream.h", "uapi/probe.h", "uapi/sockopt.h"):
+        source.write(f"kernel/mptcp/{name}", name)
     built = kernel.build(source.source, quiet=True, remember=False)
     assert (built.variant, built.is_out_of_tree, built.has_framework) == (
         "out-of-tree",
@@ -66,10 +66,14 @@ def test_such_a_source_has_its_own_patches_and_variant_and_none_of_our_files(
     tree = kernel.tree_of(source.source) / "src"
     assert (tree / "net/sched/sch_tbf.c").read_text() == "one\nTWO\nthree\n"
     assert (tree / "net/mptcp/protocol.c").read_text() == "one\ntwo\nthree\n"
-    assert not list((tree / "net/mptcp/lab").glob("*"))
+    lab = tree / "net/mptcp/lab"
+    ours = {str(path.relative_to(lab)) for path in lab.rglob("*") if path.is_file()}
+    assert ours == {"v0/probe.c", "stream.c", "stream.h", "uapi/probe.h"}
     # and a source of upstream's keeps those of its series
     source.write("source/Makefile", MAKEFILE)
     assert not kernel.build(source.source, quiet=True, remember=False).is_out_of_tree
+    assert (lab / "uapi/sockopt.h").exists()
+    assert not (lab / "v0").exists() or not list((lab / "v0").iterdir())
     assert kernel_tree.supported_series() == ["6.12"]
 
 

@@ -24,6 +24,8 @@ from mptcplab.lab.engine import RunOutcome
 from mptcplab.lab.kernel import KernelBuild, Parts, Stock, parts
 from mptcplab.metrics import sockets
 from mptcplab.metrics.compute import run_metrics
+from mptcplab.metrics.definitions import RUN_METRICS
+from mptcplab.metrics.schema import Trait
 from mptcplab.papers import catalogue
 from mptcplab.report import explain
 from mptcplab.runs import cost, experiment, single, store, sweep
@@ -251,6 +253,19 @@ def test_what_sockets_do_not_tell_is_unknown_and_not_0(tmp_path: Path) -> None:
         *("name", "goodput_bps", "share", "srtt_ms_mean", "cwnd_mean", "in_flight_mean"),
         *("retransmitted_packets", "utilisation"),
     }
+
+
+def test_decisions_that_nothing_counted_are_blank_and_not_0(tmp_path: Path) -> None:
+    scenario = synthetic.scenario(scheduler="minrtt", duration_ns=2 * SECOND, warmup_ns=0)
+    left = _leave(tmp_path, links=True)
+    (tmp_path / "links.samples").write_bytes(synthetic.links(FAST, SLOW).tobytes())
+    blank = sockets.names(RUN_METRICS, {Trait.DECISIONS})
+    counted = single.figures(scenario, left).metrics
+    assert None not in {counted[name] for name in blank}
+    found = single.figures(scenario, replace(left, decisions=False))
+    assert {found.metrics[name] for name in blank} == {None} == {found.paths[0]["new_segments"]}
+    of_decisions = {name: counted[name] for name in blank}
+    assert found.metrics.model_copy(update=of_decisions) == counted
 
 
 def test_no_known_figure_depends_on_a_field_that_sockets_lack() -> None:

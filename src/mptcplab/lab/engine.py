@@ -33,7 +33,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mptcplab import files, units
 from mptcplab.errors import MptcplabError, RunCancelledError, RunError
-from mptcplab.lab import doctor, kernel_module, out_of_tree, run_directory
+from mptcplab.lab import doctor, kernel_module, run_directory
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
@@ -79,7 +79,7 @@ class RunOutcome:
     time from boot to the end. The rest is wall-clock: `start_s` from the start of the process to
     the first packet, CPU times in seconds, `memory_bytes` the peak resident memory of the kernel
     process. With `of_sockets` the samples have only figures that sockets give to any program
-    (metrics/sockets.py), and links have none; of these, the figures `unknown` are not there either.
+    (metrics/sockets.py), and links have none. Without `decisions` nothing counted the scheduler's.
     """
 
     directory: Path
@@ -91,7 +91,7 @@ class RunOutcome:
     system_s: float
     memory_bytes: int
     of_sockets: bool = False
-    unknown: tuple[str, ...] = ()
+    decisions: bool = True
 
 
 @dataclass(frozen=True)
@@ -209,8 +209,7 @@ def run(
         user_s=usage.ru_utime,
         system_s=usage.ru_stime,
         memory_bytes=watched.peak_bytes,
-        of_sockets=rig.kernel.is_out_of_tree,
-        unknown=out_of_tree.unknown(scenario) if rig.kernel.is_out_of_tree else (),
+        decisions=not rig.kernel.is_out_of_tree,
     )
 
 

@@ -84,6 +84,8 @@ _FRAMEWORK_FILES = ("sched/", "parts/", _TESTS)
 # Or the adapter, which carries most schedulers without these patches; not all, as a file says. It
 # is tried with the series that we have patches for.
 _ADAPTER, _REFUSED = "adapter", "adapter/refused"
+# The probe of the out-of-tree MPTCP, and the files that it shares with the other one.
+_V0, _OF_BOTH_PROBES = "v0/", ("stream.", "uapi/probe.h")
 _HAS_ADAPTER = "\nCONFIG_MPTCP_LAB_ADAPTER=y\n"
 # Beside the objects of a variant, if they are complete: the id of their kernel.
 _BUILT = "built"
@@ -694,10 +696,13 @@ class _Inputs:
         if not _has_framework(variant):
             patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
             left_out = (_TESTS,) if with_adapter else (*left_out, *_FRAMEWORK_FILES)
-        own = {name: text for name, text in own.items() if not name.startswith(left_out)}
         if variant == OUT_OF_TREE:
-            # all are for upstream's MPTCP, and today's headers
-            own, precompiled = {}, []
+            # the others are for upstream's MPTCP, and today's headers
+            own = {name: own[name] for name in own if name.startswith((_V0, *_OF_BOTH_PROBES))}
+            left_out, precompiled = (), []
+        else:
+            left_out += (_V0,)
+        own = {name: text for name, text in own.items() if not name.startswith(left_out)}
         return cls(
             variant=variant,
             source=source,

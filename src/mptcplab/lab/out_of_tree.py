@@ -35,13 +35,6 @@ def runs(choice: Choice) -> bool:
     return choice.name in SCHEDULERS and not settings
 
 
-def unknown(scenario: Scenario) -> tuple[str, ...]:
-    """The figures of a run that it does not tell, beside those of `metrics.sockets`: its connection
-    has no count of the bytes that were sent, only of those that were acknowledged.
-    """
-    return ("reinjected_bytes", "wasted_bytes") if scenario.transport == "mptcp" else ()
-
-
 def plan_text(scenario: Scenario) -> str:
     """The plan of a run with it: as the lab's, but for the commands of MPTCP."""
     settings = "net.mptcp.mptcp_enabled=0"

@@ -141,6 +141,8 @@ CONNECTION_FIELDS = _fields("""
         and the framework deferred the next question
     u32 refused_calls: the scheduler called a function with a subflow that no longer exists, which
         did nothing
+    u32 reinjection_packets [packets]: waiting in the reinjection queue; this queue exists in the
+        out-of-tree kernel alone
 """)
 
 SUBFLOW_FIELDS = _fields("""
@@ -179,7 +181,9 @@ SUBFLOW_FIELDS = _fields("""
         plain TCP
     u64 pacing_rate [bytes/s]: limit of the sending rate; 2^64 - 1: none
     u32 rto_us [us]: retransmission timeout
-    u32 timeouts: number of times that it expired
+    u32 timeouts: number of times that it expired; 0 in the out-of-tree kernel
+    u32 penalties: number of times that a scheduler of the out-of-tree kernel halved cwnd, since
+        data of other subflows waited for data of this one
 """)
 
 LINK_FIELDS = _fields("""

@@ -8,30 +8,34 @@ has records. Figures that need them are unknown, not 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from mptcplab.metrics.compute import RunMetrics
 from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS
 from mptcplab.metrics.records import Records, Samples, select
-from mptcplab.metrics.schema import Trait
+from mptcplab.metrics.schema import Metric, Trait
 from mptcplab.scenario.model import Scenario
 
-#: The figures of a run, and of a path, that such records do not give.
-UNKNOWN, UNKNOWN_OF_PATH = (
-    [metric.name for metric in metrics if {Trait.PROBE, Trait.DECISIONS} & {*metric.traits}]
-    for metrics in (RUN_METRICS, PATH_METRICS)
-)
+_LACKING = (Trait.PROBE, Trait.DECISIONS)
 
 
-def known(found: RunMetrics, further: Sequence[str] = ()) -> RunMetrics:
-    """The same figures without the unknown ones, and without `further` ones of the run."""
-    unknown = dict.fromkeys([*UNKNOWN, *further])
-    of_path = dict.fromkeys(UNKNOWN_OF_PATH)
+def names(metrics: Iterable[Metric], traits: Collection[Trait] = _LACKING) -> list[str]:
+    """The names of the figures that have one of these traits."""
+    return [metric.name for metric in metrics if {*traits} & {*metric.traits}]
+
+
+#: The figures of a run that such records do not give.
+UNKNOWN = names(RUN_METRICS)
+
+
+def known(found: RunMetrics, lacking: Collection[Trait] = _LACKING) -> RunMetrics:
+    """The same figures without those that have a `lacking` trait."""
+    run, path = (dict.fromkeys(names(metrics, lacking)) for metrics in (RUN_METRICS, PATH_METRICS))
     return replace(
         found,
-        metrics=found.metrics.model_copy(update=unknown),
-        paths=tuple(path.model_copy(update=of_path) for path in found.paths),
+        metrics=found.metrics.model_copy(update=run),
+        paths=tuple(each.model_copy(update=path) for each in found.paths),
     )
 
 

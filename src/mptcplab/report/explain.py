@@ -65,10 +65,10 @@ class Reason:
     """A part of the missing goodput: how much, why, and on which path or link (None: on all).
 
     `kind` is a state of module `sender_states` in small letters, where `cwnd` is replaced by what
-    made the window small: `losses`, `timeout` or `growth`; or it is `event`, `others`, `cross`,
-    `headers` or `duplicates`. `path` is the name of a shared link where that limits its paths.
-    `idle` is the fraction of the time for which the link was idle for this reason, `behind` the
-    path whose data all other data waited for, if that filled a buffer.
+    made the window small: `losses`, `timeout`, `penalties` or `growth`; or it is `event`, `others`,
+    `cross`, `headers` or `duplicates`. `path` is the name of a shared link where that limits its
+    paths. `idle` is the fraction of the time for which the link was idle for this reason, `behind`
+    the path whose data all other data waited for, if that filled a buffer.
     """
 
     kind: str
@@ -149,8 +149,8 @@ def explain(directory: Path) -> list[Explanation]:
     samples = run_files.read_samples(scenario, directory)
     if not store.has_probe(directory):
         raise MptcplabError(
-            f"{directory}: run on a distribution's kernel, or with the out-of-tree MPTCP: sockets "
-            "do not report what limits a path"
+            f"{directory}: run without the lab's probe, as on a distribution's kernel: sockets do "
+            "not report what limits a path"
         )
     queues = records.read_links(directory / run_files.LINKS_SAMPLES)
     with documents.contradictions_reported(directory):
@@ -450,14 +450,22 @@ def _causes(scenario: Scenario, flow: Flow, path: int) -> npt.NDArray[np.str_]:
         small = np.select(
             [
                 inside["ca_state"] == _CA_LOSS,
+                _latest(inside["penalties"]) > _latest(inside["retransmitted_packets"]),
                 (inside["cwnd"] >= inside["ssthresh"]) & (inside["retransmitted_packets"] > 0),
                 inside["ca_state"] > 1,
             ],
-            ["timeout", "losses", "losses"],
+            ["timeout", "penalties", "losses", "losses"],
             "growth",
         )
         found[times] = np.where(found[times] == "cwnd", small, found[times])
     return found
+
+
+def _latest(counts: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+    """At which sample a counter has grown latest, up to each sample; -1: it has not."""
+    grown = np.diff(counts.astype(np.int64), prepend=0) > 0
+    found: npt.NDArray[np.int64] = np.where(grown, np.arange(len(counts)), -1)
+    return np.maximum.accumulate(found)
 
 
 def _why(kind: str, scenario: Scenario, flow: Flow, place: _Place) -> str:
@@ -473,6 +481,17 @@ def _why(kind: str, scenario: Scenario, flow: Flow, place: _Place) -> str:
         case "timeout":
             who = "a subflow" if place.is_link else "it"
             return f"{who} recovered from a retransmission timeout"
+        case "penalties":
+            of_paths = (flow.sender.on_path(index) for index in place.paths)
+            halved = sum(
+                increase(each.records, "penalties", flow.interval)
+                for subflows in of_paths
+                for each in subflows
+            )
+            return (
+                f"the scheduler {scenario.scheduler.label} halved {its} congestion window, "
+                f"{halved} times in all, since other data waited for its"
+            )
         case "growth":
             return f"{its} congestion window was still growing"
         case "paced":

@@ -24,6 +24,7 @@ from mptcplab.metrics.application import application_figures
 from mptcplab.metrics.compute import RunMetrics, run_metrics
 from mptcplab.metrics.definitions import LinkFigures, UdpFigures
 from mptcplab.metrics.records import Records, Samples
+from mptcplab.metrics.schema import Trait
 from mptcplab.plan import plan, testbed
 from mptcplab.scenario.limits import NO_RATE_BPS
 from mptcplab.scenario.model import Link, Scenario
@@ -96,7 +97,9 @@ def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
     seen |= connections.inside(scenario, pair, samples, outcome.guest)
     found = replace(found, metrics=found.metrics.model_copy(update=seen))
     if queues is None:
-        return sockets.known(found, outcome.unknown)
+        return sockets.known(found)
+    if not outcome.decisions:
+        found = sockets.known(found, {Trait.DECISIONS})
     return replace(found, links=_link_figures(scenario, outcome, samples, queues))
 
 

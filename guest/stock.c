@@ -66,8 +66,8 @@ struct sampler {
 	unsigned int seen_count;
 };
 
-static pid_t samplers[2];
-static unsigned int sampler_count;
+static pid_t sampling[2];
+static unsigned int sampling_count;
 
 void stock_prepare(void)
 {
@@ -243,11 +243,11 @@ void stock_sample(pid_t process, const struct traffic *t, uint64_t start_ns)
 	uint64_t at;
 	pid_t pid;
 
-	if (sampler_count == COUNT(samplers))
+	if (sampling_count == COUNT(sampling))
 		give_up("only one client and one server are sampled on this kernel");
 	pid = child_fork();
 	if (pid) {
-		samplers[sampler_count++] = pid;
+		sampling[sampling_count++] = pid;
 		return;
 	}
 	snprintf(sampler.file, sizeof(sampler.file), "%s.samples", t->ns);
@@ -266,37 +266,44 @@ void stock_end_samples(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < sampler_count; i++)
-		child_has_ended(samplers[i], "a process that samples", true);
+	for (i = 0; i < sampling_count; i++)
+		child_has_ended(sampling[i], "a process that samples", true);
 }
 
+/* The connections of each pair of hosts have a file of their own. */
 static void *sample_end(void *arg)
 {
-	struct sampler *sampler = arg;
-	const struct traffic *t = end.t;
+	struct sampler *samplers = arg;
 	uint64_t at;
 	int i;
 
-	for (at = end.start_ns;; at += t->sample_interval_ns) {
+	for (at = end.start_ns;; at += end.t->sample_interval_ns) {
 		sleep_until(at);
-		for (i = 0; i < end.count; i++)
-			if (end.list[i].fd >= 0 && !end.list[i].connecting)
-				sample_connection(sampler, end.list[i].fd, t->tcp, at);
+		for (i = 0; i < end.count; i++) {
+			const struct connection *c = &end.list[i];
+
+			if (c->fd >= 0 && !c->connecting)
+				sample_connection(&samplers[c->pair], c->fd, c->t->tcp, at);
+		}
 	}
 	return NULL;
 }
 
 void stock_sample_own(void)
 {
-	static struct sampler sampler;
+	struct sampler *samplers;
 	pthread_t thread;
+	unsigned int i;
 	int error;
 
 	if (!v0_kernel() || !end.t->sample_interval_ns || end.t->udp)
 		return;
-	snprintf(sampler.file, sizeof(sampler.file), "%s.samples", end.t->ns);
-	sampler.out = file_create(sampler.file);
-	error = pthread_create(&thread, NULL, sample_end, &sampler);
+	samplers = allocate(end.pairs, sizeof(*samplers));
+	for (i = 0; i < end.pairs; i++) {
+		snprintf(samplers[i].file, sizeof(samplers[i].file), "%s.samples", end.t[i].ns);
+		samplers[i].out = file_create(samplers[i].file);
+	}
+	error = pthread_create(&thread, NULL, sample_end, samplers);
 	if (error)
-		give_up("%s: %s", sampler.file, strerror(error));
+		give_up("%s: %s", samplers->file, strerror(error));
 }

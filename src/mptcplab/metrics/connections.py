@@ -110,10 +110,13 @@ def figures(
     scenario: Scenario,
     samples: Mapping[str, Samples],
     guest: Mapping[str, Any],
-    queues: Records,
+    queues: Records | None,
     messages: Records,
 ) -> RunMetrics:
-    """All figures of a run with several connections. Raises RunError as `run_metrics` does."""
+    """All figures of a run with several connections; without `queues`, no link has figures.
+
+    Raises RunError as `run_metrics` does.
+    """
     parts = connections(scenario, samples, guest, messages)
     of_each = [_of_one(part, queues, inside(scenario, part.pair, samples, guest)) for part in parts]
     times = recorded.sample_times(samples.values(), queues)
@@ -144,7 +147,9 @@ def figures(
         metrics,
         tuple(path for one in of_each for path in one.paths),
         connections=tuple(entries),
-        links=link_metrics(scenario, scenario.links, queues, whole, int(guest["start_ns"])),
+        links=()
+        if queues is None
+        else link_metrics(scenario, scenario.links, queues, whole, int(guest["start_ns"])),
     )
 
 
@@ -217,7 +222,7 @@ def _sum(values: Sequence[Value]) -> Value:
     return total if known else None
 
 
-def _of_one(part: OfConnection, queues: Records, bulk: dict[str, Value]) -> RunMetrics:
+def _of_one(part: OfConnection, queues: Records | None, bulk: dict[str, Value]) -> RunMetrics:
     found = run_metrics(part.scenario, part.client, part.server, part.guest, queues, is_part=True)
     start_ns = int(part.guest["start_ns"]) + part.scenario.start_ns
     seen = dict(application_figures(part.scenario, part.messages, start_ns)) | bulk

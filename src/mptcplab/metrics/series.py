@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mptcplab import extras
 from mptcplab.errors import MptcplabError
-from mptcplab.metrics.recorded import queue_records
+from mptcplab.metrics.recorded import queue_records, sample_times
 from mptcplab.metrics.records import Records, Samples, path_indices, select
 from mptcplab.plan import timeline
 from mptcplab.scenario.limits import DIRECTIONS, Direction
@@ -126,13 +126,17 @@ def run_series(
     return RunSeries(edges, tuple(panels))
 
 
-def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Records) -> RunSeries:
+def shared_series(
+    scenario: Scenario, samples: Mapping[str, Samples], queues: Records | None
+) -> RunSeries:
     """All series of a run with several connections; `samples` are by host.
 
     There is the goodput of each connection, round trips and windows of each path in the direction
-    of its data, and queues of each direction of each link. Raises MptcplabError as `run_series`.
+    of its data, and queues of each direction of each link, but for samples of sockets, whose runs
+    have no records of links. Raises MptcplabError as `run_series`.
     """
-    begin, end = int(queues["time_ns"][0]), int(queues["time_ns"][-1])
+    times = sample_times(samples.values(), queues)
+    begin, end = int(times[0]), int(times[-1])
     edges = _edges(end - begin, scenario.host_interval_ns)
     carried: list[Series] = []
     of_paths: list[Panel] = []
@@ -144,7 +148,8 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
         sender, receiver = (samples[host] for host in hosts)
         bps = grid.rate(receiver.connection, "delivered_bytes")
         carried.append(Series("goodput_bps", pair.connection.name, bps, what="goodput"))
-        of_paths += [_round_trips(grid, sender), _windows(grid, sender), _sent_again(grid, sender)]
+        sent_again = _sent_again(grid, sender, of_sockets=queues is None)
+        of_paths += [_round_trips(grid, sender), _windows(grid, sender), sent_again]
     grid = _Grid((), begin, edges)
     waiting = []
     for direction in DIRECTIONS:
@@ -153,6 +158,8 @@ def shared_series(scenario: Scenario, samples: Mapping[str, Samples], queues: Re
             if direction == "up":
                 rate = _mean_rates(rates[link.name], edges)
                 carried.append(Series("link_bps", link.name, rate, what="link"))
+            if queues is None:
+                continue
             records = queue_records(scenario, queues, link.name, direction)
             metric = "queue_packets" if direction == "up" else "queue_down_packets"
             what = f"queue {direction}"

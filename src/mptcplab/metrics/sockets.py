@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mptcplab.metrics.compute import RunMetrics
-from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS
+from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, RunFigures
 from mptcplab.metrics.records import Records, Samples, select
 from mptcplab.metrics.schema import Trait
 from mptcplab.scenario.model import Scenario
@@ -25,13 +25,21 @@ UNKNOWN, UNKNOWN_OF_PATH = (
 
 
 def known(found: RunMetrics, further: Sequence[str] = ()) -> RunMetrics:
-    """The same figures without the unknown ones, and without `further` ones of the run."""
+    """The same figures without the unknown ones, and without `further` ones of a connection."""
     unknown = dict.fromkeys([*UNKNOWN, *further])
     of_path = dict.fromkeys(UNKNOWN_OF_PATH)
+
+    def known_of(each: RunFigures) -> RunFigures:
+        return each.model_copy(update=unknown)
+
     return replace(
         found,
-        metrics=found.metrics.model_copy(update=unknown),
+        metrics=known_of(found.metrics),
         paths=tuple(path.model_copy(update=of_path) for path in found.paths),
+        connections=tuple(
+            each.model_copy(update={"metrics": known_of(each.metrics)})
+            for each in found.connections
+        ),
     )
 
 

@@ -37,6 +37,17 @@ def require(request: Request, kernel: KernelBuild) -> None:
         raise InputError(problems)
 
 
+def lacks(request: Request, kernel: KernelBuild) -> str:
+    """Why the out-of-tree kernel cannot run a request, in words; "" if it can."""
+    kinds = {"--scheduler": "scheduler", "--cc": "congestion control"}
+    return "; ".join(
+        f"the kernel has no {kinds[each.where]} {each.value}"
+        if each.where in kinds
+        else each.message
+        for each in _problems(request, kernel)
+    )
+
+
 def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     stock, base = kernel.stock, request.base
     what = f"{kernel.name} is a distribution's kernel"

@@ -161,8 +161,11 @@ def test_kernels_part_where_a_claim_holds_on_one_and_fails_on_the_other(
     ours: Verdict | None, theirs: Verdict | None, said: str
 ) -> None:
     claim = published().experiment.claim[0]
-    judged = [each and Judged(claim=claim, verdict=each) for each in (ours, theirs)]
-    assert wording.parting(*judged, "v0.95") == said
+
+    def judged(verdict: Verdict | None) -> Judged | None:
+        return Judged(claim=claim, verdict=verdict) if verdict else None
+
+    assert wording.parting(judged(ours), judged(theirs), "v0.95") == said
 
 
 def test_the_data_has_a_line_per_run_and_explains_its_columns() -> None:

@@ -82,7 +82,7 @@ SHELL_FILES = $(shell find scripts guest examples checks -name '*.sh' 2>/dev/nul
 .DEFAULT_GOAL := help
 # Set-up comes before what needs it, also with --jobs.
 .NOTPARALLEL:
-.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all interop cost-test sweep-test systems-test selftests oracle cases papers-check advise-check fit-check bisect-check cpu-test leaderboard earliest-evaluation earliest-cases lint checkpatch shellcheck lock wheel wheel-test deb clean
+.PHONY: help setup setup-lint setup-test setup-bench setup-selftests setup-stock setup-smp setup-vm setup-kernels setup-deb venv venv-dev venv-bench kernel demo picture docs-commands site scheduler-charts site-test test accuracy bench mutants debug-test test-kernels torture fuzz reliability scheduler-changes compilers same-packets bench-against bench-all same-commands stock-check smp-test vm-test vm-test-all interop cost-test sweep-test systems-test selftests oracle cases papers-check papers-v095 advise-check fit-check bisect-check cpu-test leaderboard earliest-evaluation earliest-cases lint checkpatch shellcheck lock wheel wheel-test deb clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -230,6 +230,10 @@ oracle: setup venv ## at every decision of many runs, is it what the published s
 cases: venv kernel ## run every public report again with every scheduler; into docs/cases (2 hours)
 	$(MPTCPLAB) case run $(or $(CASES),all) $(if $(findstring command,$(origin KERNEL)),--kernel $(KERNEL))
 	$(if $(findstring command,$(origin KERNEL)),,$(MPTCPLAB) case publish docs/cases)
+
+# KERNEL is a name of mptcplab kernel list; PAPERS names experiments, instead of all.
+papers-v095: venv ## run the papers' experiments on their own kernel, docs/out-of-tree.md: PAPERS="paasch2014" (hours)
+	$(MPTCPLAB) papers run $(or $(PAPERS),all) --kernel $(if $(findstring command,$(origin KERNEL)),$(KERNEL),v0.95) $(PAPERS_ARGS)
 
 papers-check: venv ## is what docs/results says still what experiments/ and the kernel are? PAPERS_ARGS=--strict (2 min)
 	$(BIN)/python -m checks.papers_check $(PAPERS_ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +62,51 @@ def test_each_scheduler_repeats_every_byte(
     (tmp_path / "third").mkdir()
     single.run(request.base.with_(seed=2), rig, tmp_path / "third")
     assert files(tmp_path / "third")["client.pcapng"] != files(tmp_path / "one")["client.pcapng"]
+
+
+@pytest.mark.parametrize("parameter", ["rp=off", "v089=on"])
+def test_a_parameter_changes_what_is_sent(
+    v095: KernelBuild, tmp_path: Path, parameter: str
+) -> None:
+    # the receive window limits, and the slow path holds the oldest segment
+    paths = ["fast:50mbit,5ms", "slow:2mbit,50ms,queue=100"]
+    both = f"minrtt,minrtt:{parameter}"
+    flags = Flags(path=paths, scheduler=both, duration="10s", receive_buffer="256KiB", repeat="1")
+    request = replace(resolve.from_flags(flags), kernels=(v095.name,))
+    made = experiment.compare(request, [Rig(v095, guest.build())], Runner(tmp_path), baseline=False)
+    repeats, other = (run.metrics.goodput_bps for run in made.runs)
+    assert repeats is not None
+    assert other is not None
+    assert repeats != other
+    if parameter == "rp=off":
+        assert other < repeats / 2
+
+
+def test_each_of_several_connections_has_samples_of_its_own(
+    v095: KernelBuild, lab_kernel: KernelBuild, tmp_path: Path
+) -> None:
+    table = tomllib.loads("""
+        scheduler = "minrtt"
+        repeat = 1
+        link = [{ name = "cable", rate = "20mbit", delay = "10ms" }]
+        path = [{ name = "one", link = "cable" }, { name = "other", link = "cable" }]
+        connection = [
+            { name = "first", paths = ["one"] },
+            { name = "second", paths = ["other"], start = "3s", workload = { duration = "2s" } },
+        ]
+        workload = { duration = "8s" }
+    """)
+    request = resolve.from_table(table, "two.toml", folder=tmp_path)
+    request = replace(request, kernels=("current", v095.name))
+    rigs = [Rig(each, guest.build()) for each in (lab_kernel, v095)]
+    made = experiment.compare(request, rigs, Runner(tmp_path), baseline=False)
+    ours, theirs = made.runs
+    assert theirs.metrics.goodput_bps == pytest.approx(ours.metrics.goodput_bps, rel=0.03)
+    for here, there in zip(ours.connections, theirs.connections, strict=True):
+        assert there.name == here.name
+        assert there.goodput_bps == pytest.approx(here.goodput_bps, rel=0.25)
+        assert here.metrics.ofo_bytes_mean is not None
+        assert there.metrics.ofo_bytes_mean is not None
 
 
 def test_it_fills_both_paths_beside_a_kernel_that_has_other_schedulers(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.formulas.formula import Formula, FormulaError, MissingError
 from mptcplab.formulas.space import Design, RangeTable
 from mptcplab.metrics.definitions import PathFigures, RunFigures
-from mptcplab.papers import claims, samples
+from mptcplab.papers import claims, samples, wording
 from mptcplab.papers.catalogue import (
     PUBLISHED,
     QUICK,
@@ -403,6 +404,29 @@ ALGORITHM = Assumed(name="algorithm", value="reno", because="none is given", ran
 BOTH = {**VARY, "cc": "{algorithm}"}
 #: A quick part that is no part of all runs.
 OWN_QUICK: dict[str, Any] = {"assumed": [LIMIT], "quick": Quick(scenario={"cc": "reno"}, says="s")}
+
+
+def test_a_claim_that_needs_what_the_kernel_lacks_is_not_testable_and_has_the_rest() -> None:
+    claim = {
+        "holds": "blest > minrtt",
+        "figures": {
+            "blest": ClaimFigure(value="median(goodput, scheduler='blest')"),
+            "minrtt": ClaimFigure(value="median(goodput, scheduler='minrtt')"),
+        },
+    }
+    blank = [
+        replace(row, figures={"goodput": None}, lacks="the kernel has no scheduler blest")
+        for row in seeds(*[0] * 5, scheduler="blest")
+    ]
+    found = judged(claim, [*FIVE, *blank])
+    assert (found.verdict, found.ours) == (Verdict.NOT_TESTABLE, {"minrtt": 3})
+    assert found.reasons == ["no goodput: the kernel has no scheduler blest"]
+    assert wording.verdict(found) == "not testable"
+    # all schedulers are not those that were run
+    assert judged(POSITIVE, [*FIVE, *blank]).verdict is Verdict.NOT_TESTABLE
+    # a figure that is missing for no such reason is an error
+    with pytest.raises(MptcplabError, match="has no goodput"):
+        judged(claim, [*FIVE, *(replace(row, lacks="") for row in blank)])
 
 
 def test_a_claim_about_what_a_value_was_fitted_to_is_not_judged() -> None:

@@ -6,6 +6,7 @@ The build is one with a `make` that pretends; engine/test_out_of_tree.py has run
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,42 @@ def test_its_plan_differs_in_mptcp_alone() -> None:
     assert sum("tcp_congestion_control=olia" in line for line in its_own) == 2
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "settings"),
+    [
+        ("minrtt:rp=off", "default net.mptcp.mptcp_rp=0"),
+        ("minrtt:v089=on:rp=off", "default net.mptcp.mptcp_rp=0 net.mptcp.mptcp_v089=1"),
+        ("blest", "blest"),
+    ],
+)
+def test_its_plan_has_the_parameters_of_minrtt(scheduler: str, settings: str) -> None:
+    (scenario,) = request(scheduler=scheduler).runs()
+    assert f"mptcp_scheduler={settings} net.mptcp.mptcp_checksum" in out_of_tree.plan_text(scenario)
+
+
+def test_several_connections_share_the_scheduler_that_it_has(tmp_path: Path) -> None:
+    shared = """
+        scheduler = "blest"
+        link = [{ name = "cable", rate = "20mbit", delay = "10ms" }]
+        path = [{ name = "one", link = "cable" }, { name = "other", link = "cable" }]
+        connection = [{ name = "first", paths = ["one"] }, { name = "second", paths = ["other"]%s }]
+    """
+
+    def able(of_second: str) -> str:
+        table = tomllib.loads(shared % of_second)
+        wanted = resolve.from_table(table, "two.toml", folder=tmp_path)
+        experiment.require_able(wanted, THERE)
+        return out_of_tree.plan_text(wanted.base)
+
+    assert able("").count("net.mptcp.mptcp_scheduler=blest ") == 1
+    able(', cc = "olia"')
+    for other in (', scheduler = "minrtt"', ', transport = "tcp"'):
+        with pytest.raises(InputError, match="whose scheduler holds for all connections"):
+            able(other)
+    with pytest.raises(InputError, match=r"lia:exact=on: .* lacks it"):
+        able(', cc = "lia:exact=on"')
+
+
 def test_the_plan_of_each_kernel_is_shown_without_a_build(source: Repository) -> None:
     kernel_names.keep(Named("v0.95", source.source))
     words = [word for path in PATHS for word in ("--path", path)]
@@ -145,6 +182,7 @@ def test_plain_tcp_is_without_mptcp() -> None:
         {"transport": "tcp", "path": PATHS[:1]},
         {"scheduler": "minrtt", "workload": "requests", "event": ["1s:lte:down,lasts=1s"]},
         {"scheduler": "minrtt", "endpoints": "fullmesh"},
+        {"scheduler": "minrtt:v089=on:rp=off"},
     ],
 )
 def test_it_runs(flags: dict[str, Any]) -> None:
@@ -156,7 +194,9 @@ def test_it_runs(flags: dict[str, Any]) -> None:
     [
         ({"scheduler": "default,minrtt"}, "default: .* is upstream's; accepted is .*minrtt"),
         ({"scheduler": "earliest"}, "earliest: .* accepted is .*minrtt"),
-        ({"scheduler": "minrtt:rp=off"}, "minrtt:rp=off: .* without these"),
+        ({"scheduler": "minrtt:bm=on"}, "minrtt:bm=on: .* without these"),
+        ({"scheduler": "blest:paper=on"}, "blest:paper=on: .* without these"),
+        ({"scheduler": "minrtt", "workload": "bulk:connections=2"}, "leave out connections"),
         ({"scheduler": "minrtt", "cc": "lia:exact=on"}, "lia:exact=on: .* lacks it; accepted"),
         ({"scheduler": "minrtt", "decisions": True}, "keeps no decisions"),
         ({"scheduler": "minrtt", "endpoints": "subflow"}, "meshes all addresses"),

@@ -18,8 +18,9 @@ import pytest
 from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel import Parts
 from mptcplab.metrics.series import Panel, RunSeries, Series
-from mptcplab.papers import chart, data, publish, reproduce, samples, stale
+from mptcplab.papers import chart, data, publish, reproduce, samples, stale, wording
 from mptcplab.papers.catalogue import PUBLISHED, TODAY, Published
+from mptcplab.papers.claims import Judged, Verdict
 from mptcplab.papers.reproduce import Ran
 from mptcplab.papers.samples import Row
 from mptcplab.papers.stale import Equal, Now
@@ -103,6 +104,70 @@ def test_without_runs_the_data_gives_the_same(runs: dict[str, Ran], tmp_path: Pa
     assert "Not run yet" not in later["README.md"]
 
 
+def test_a_kernel_beside_has_a_column_and_pages_say_where_they_part(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    of = published()
+    out, pages = tmp_path / "out", tmp_path / "pages"
+    place = out / data.KERNELS / "v0.95"
+    place.mkdir(parents=True)
+    theirs = ran(of, more=10, kernel="k2")
+    lacking = [
+        dataclasses.replace(row, figures={"goodput": None}, lacks="the kernel has no blest")
+        if row.point["scheduler"] == "blest"
+        else row
+        for row in theirs.results.rows
+    ]
+    theirs = Ran(samples.results(of.experiment, lacking), theirs.provenance)
+    there = {out: {PUBLISHED: ran(of, more=-10)}, place: {PUBLISHED: theirs}}
+    monkeypatch.setattr(reproduce, "read_parts", lambda _published, where: there.get(where, {}))
+
+    def publish_now() -> dict[str, str]:
+        files = publish.publish(pages, out, NOW, [of])
+        return {str(file.relative_to(pages)): file.read_text() for file in files}
+
+    files = publish_now()
+    page, summary = files["paper2020.md"], files["README.md"]
+    # -3.167 is neither more than 11 nor than 5, 16.83 is more
+    parted = "holds on v0.95, not on today's"
+    assert f"### more: contradicted (provisional); {parted}\n" in page
+    assert "| figure | claim | published | today | v0.95 | where they part |" in page
+    assert f"| contradicted (provisional) | not run | reproduced (provisional) | {parted} |" in page
+    assert "|  | the paper | published | v0.95 |" in page
+    assert "| v0.95, published | 12 | 6 | `k2` |" in page
+    assert f"| [fig1:more](paper2020.md#fig1-more) | more is more | {parted} |" in summary
+    assert "| with runs on v0.95 | 2 | 1 | 0 | 0 | 0 | 1 |" in summary
+    (claim,) = (json.loads(files["claims.json"])["paper2020/fig1:more"]["kernels"].values(),)
+    assert [each["verdict"] for each in claim] == ["reproduced"]
+    # from the data alone, where nobody has that kernel
+    assert files["data/kernels/v0.95/paper2020-fig1.csv"].count("the kernel has no blest") == 12
+    there.clear()
+    assert publish_now() == files
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        (Verdict.CONTRADICTED, Verdict.DIRECTION, "holds on v0.95, not on today's"),
+        (Verdict.REPRODUCED, Verdict.CONTRADICTED, "holds on today's, not on v0.95"),
+        (Verdict.DIRECTION, Verdict.REPRODUCED, ""),
+        (Verdict.CONTRADICTED, Verdict.INCONCLUSIVE, ""),
+        (Verdict.NOT_TESTABLE, Verdict.REPRODUCED, ""),
+        (None, Verdict.REPRODUCED, ""),
+        (Verdict.CONTRADICTED, None, ""),
+    ],
+)
+def test_kernels_part_where_a_claim_holds_on_one_and_fails_on_the_other(
+    ours: Verdict | None, theirs: Verdict | None, said: str
+) -> None:
+    claim = published().experiment.claim[0]
+
+    def judged(verdict: Verdict | None) -> Judged | None:
+        return Judged(claim=claim, verdict=verdict) if verdict else None
+
+    assert wording.parting(judged(ours), judged(theirs), "v0.95") == said
+
+
 def test_the_data_has_a_line_per_run_and_explains_its_columns() -> None:
     of = published()
     lines = list(csv.DictReader(io.StringIO(data.rows_csv(of.experiment, {PUBLISHED: ran(of)}))))
@@ -114,7 +179,7 @@ def test_the_data_has_a_line_per_run_and_explains_its_columns() -> None:
         "seed": "1",
         "goodput": "4.333333333",
     }
-    columns = list(csv.DictReader(io.StringIO(data.columns_csv(of.experiment))))
+    columns = list(csv.DictReader(io.StringIO(data.columns_csv(of.experiment, {}))))
     assert [line["column"] for line in columns] == list(lines[0])
     assert columns[-1]["unit"] == "Mbit/s"
     assert columns[2]["title"] == "queue, packets"
@@ -125,13 +190,13 @@ def test_what_is_read_has_the_types_of_the_file() -> None:
     own = of.experiment
     made = {PUBLISHED: provenance(of, PUBLISHED)}
     text = data.rows_csv(own, {PUBLISHED: ran(of)})
-    found = data.parsed(of, text, data.columns_csv(own), made)[PUBLISHED]
+    found = data.parsed(of, text, data.columns_csv(own, {}), made)[PUBLISHED]
     assert found.results.rows[0] == Row(
         {"scheduler": "minrtt", "queue": 300}, 1, {"goodput": 4.333333333}
     )
     assert found.provenance == made[PUBLISHED]
     # a figure by another formula is not the same figure
-    other = data.columns_csv(own).replace("1e6", "1e3")
+    other = data.columns_csv(own, {}).replace("1e6", "1e3")
     found = data.parsed(of, text, other, made)[PUBLISHED]
     assert found.results.rows[0].figures == {"goodput": None}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.kernel import Parts
-from mptcplab.papers import catalogue, reproduce, samples
+from mptcplab.papers import catalogue, reproduce, results, samples
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
 from mptcplab.papers.stale import Now
 from mptcplab.runs import experiment, store
@@ -78,6 +79,41 @@ def test_more_seeds_run_only_what_is_new(fake: FakeKernel, tmp_path: Path) -> No
     assert len(fake.ran) == 20
     assert found.own.provenance.repeat == 5
     assert reproduce.read(published, tmp_path / "out", quick=True).own.provenance.repeat == 5
+
+
+def test_what_the_out_of_tree_kernel_lacks_is_left_out_with_the_reason(
+    fake: FakeKernel, tmp_path: Path
+) -> None:
+    text = FIGURE.replace('["minrtt", "blest"]', '["musher", "minrtt", "blest"]')
+    published, out = load(tmp_path, text), tmp_path / "out"
+    there = replace(KERNEL, variant=kernel.OUT_OF_TREE, name="v0.95")
+
+    def run_there(*leave_out: str) -> reproduce.Reproduced:
+        wanted: dict[str, Any] = {"parts": [PUBLISHED], "repeat": None, "leave_out": leave_out}
+        return reproduce.run(published, there, GUEST, Runner(out), **wanted)
+
+    found = run_there("blest")
+    assert {scenario.scheduler.name for scenario in fake.ran} == {"minrtt"}
+    assert {row.point["scheduler"]: row.lacks for row in found.results.rows} == {
+        "musher": "the kernel has no scheduler musher",
+        "minrtt": "the kernel does not tell it",
+        "blest": "blest was left out",
+    }
+    assert found.results.axes["scheduler"] == ["musher", "minrtt", "blest"]
+    assert len(found.results.rows) == 3 * len(fake.ran)
+    assert found.own.provenance.command.endswith("--kernel v0.95 --leave-out blest")
+    assert "left out: 12 runs, since blest was left out" in results.text(found)
+    # it is run later, and nothing else is run again
+    before = len(fake.ran)
+    run_there()
+    assert {scenario.scheduler.name for scenario in fake.ran[before:]} == {"blest"}
+
+
+def test_an_unknown_scheduler_cannot_be_left_out() -> None:
+    words = ["papers", "run", "yang2014", "--leave-out", "minrt"]
+    result = CliRunner().invoke(cli, words)
+    assert isinstance(result.exception, InputError)
+    assert 'minrt: no such scheduler; did you mean "minrtt"?' in str(result.exception)
 
 
 def test_a_baseline_is_run_once_for_all_schedulers(fake: FakeKernel, tmp_path: Path) -> None:

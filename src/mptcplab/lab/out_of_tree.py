@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from mptcplab.plan import plan
 from mptcplab.scenario.model import Scenario
-from mptcplab.scenario.scheduler import RECOVERY, Choice
+from mptcplab.scenario.scheduler import Choice
 
 #: Its modules of the lab's schedulers. Its `default` is what the lab calls minrtt.
 SCHEDULERS: Mapping[str, str] = {
@@ -23,6 +23,10 @@ SCHEDULERS: Mapping[str, str] = {
     "roundrobin": "roundrobin",
     "redundant": "redundant",
 }
+#: Parameters of the lab's schedulers that mean the same there, and the sysctl of each.
+PARAMETERS: Mapping[str, Mapping[str, str]] = {
+    "minrtt": {"rp": "net.mptcp.mptcp_rp", "v089": "net.mptcp.mptcp_v089"}
+}
 CCS = ("cubic", "reno", "bbr", "vegas", "lia", "olia", "wvegas", "balia")
 
 _UPSTREAMS = re.compile(r" net\.mptcp\.\S+")
@@ -31,17 +35,23 @@ _PARAMETERS = "# kernel parameters\n"
 
 def runs(choice: Choice) -> bool:
     """Whether it has a scheduler, with these settings."""
-    settings = choice.changed or choice.changes(RECOVERY) or choice.digest is not None
-    return choice.name in SCHEDULERS and not settings
+    there = PARAMETERS.get(choice.name, {})
+    settings = all(each.name in there for each in choice.changed)
+    return choice.name in SCHEDULERS and settings and choice.digest is None
 
 
 def plan_text(scenario: Scenario) -> str:
-    """The plan of a run with it: as the lab's, but for the commands of MPTCP."""
+    """The plan of a run with it: as the lab's, but for the commands of MPTCP.
+
+    All connections have the same scheduler, or all are of plain TCP.
+    """
     settings = "net.mptcp.mptcp_enabled=0"
-    if scenario.transport == "mptcp":
+    for choice in scenario.choices():
+        parameters = PARAMETERS.get(choice.name, {})
+        changed = [f" {parameters[each.name]}={each.value}" for each in choice.changed]
         settings = (
             "net.mptcp.mptcp_enabled=1 net.mptcp.mptcp_path_manager=fullmesh"
-            f" net.mptcp.mptcp_scheduler={SCHEDULERS[scenario.scheduler.name]}"
+            f" net.mptcp.mptcp_scheduler={SCHEDULERS[choice.name]}{''.join(changed)}"
             " net.mptcp.mptcp_checksum=0"
         )
     lines = [

@@ -37,6 +37,17 @@ def require(request: Request, kernel: KernelBuild) -> None:
         raise InputError(problems)
 
 
+def lacks(request: Request, kernel: KernelBuild) -> str:
+    """Why the out-of-tree kernel cannot run a request, in words; "" if it can."""
+    kinds = {"--scheduler": "scheduler", "--cc": "congestion control"}
+    return "; ".join(
+        f"the kernel has no {kinds[each.where]} {each.value}"
+        if each.where in kinds
+        else each.message
+        for each in _problems(request, kernel)
+    )
+
+
 def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     stock, base = kernel.stock, request.base
     what = f"{kernel.name} is a distribution's kernel"
@@ -52,14 +63,24 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
         message = f"{what}, whose runs have one connection; leave out connections"
         yield Problem("--workload", "workload.connections", "", message)
         return
-    if base.connections:
+    if base.connections and stock is not None:
         names = ", ".join(connection.name for connection in base.connections)
         message = f"{what}, whose runs have one connection; leave out connection"
         yield Problem("--connection", "", names, message)
         return
-    if base.transport == "mptcp":
+    choices = dict.fromkeys(
+        choice
+        for pair in base.pairs()
+        if pair.connection.transport == "mptcp"
+        for choice in (
+            request.schedulers
+            if pair.connection.scheduler is None
+            else (pair.connection.scheduler,)
+        )
+    )
+    if choices:
         known = schedulers(kernel)
-        if ours := [each.label for each in request.schedulers if not runs_there(each, kernel)]:
+        if ours := [each.label for each in choices if not runs_there(each, kernel)]:
             without = "with some of our schedulers" if len(known) > 1 else "without our schedulers"
             if stock is None:
                 without = f"without these; {scheduler.DEFAULT} is upstream's"
@@ -76,9 +97,9 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
             )
             yield Problem("--kernel", "", kernel.name, message)
     ccs = out_of_tree.CCS if stock is None else stock.ccs
+    asked = dict.fromkeys((*request.ccs, *(each.cc for each in base.connections if each.cc)))
     # a distribution's kernel takes the module with its settings
-    known_ccs = [congestion.name_of(cc) if stock else cc for cc in request.ccs]
-    if lacking := [cc for cc, name in zip(request.ccs, known_ccs, strict=True) if name not in ccs]:
+    if lacking := [cc for cc in asked if (congestion.name_of(cc) if stock else cc) not in ccs]:
         message = f"{what}, which lacks it; accepted is one of {', '.join(ccs)}"
         yield Problem("--cc", "", ", ".join(lacking), message)
     for link in (*base.paths, *base.links):
@@ -98,6 +119,12 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
 
 def _lacking(request: Request, name: str, what: str) -> Iterator[Problem]:
     """The parts of a scenario whose commands the out-of-tree kernel lacks."""
+    kinds = {(p.connection.transport, p.connection.scheduler) for p in request.base.pairs()}
+    if len(kinds) > 1:
+        message = (
+            f"{what}, whose scheduler holds for all connections, which are all of MPTCP or TCP"
+        )
+        yield Problem("--connection", "", "", message)
     if request.base.endpoints == "subflow":
         message = f"{what}, which meshes all addresses; accepted is signal or fullmesh"
         yield Problem("--endpoints", "endpoints", "subflow", message)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from mptcplab.metrics.compute import RunMetrics
-from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS
+from mptcplab.metrics.definitions import PATH_METRICS, RUN_METRICS, RunFigures
 from mptcplab.metrics.records import Records, Samples, select
 from mptcplab.metrics.schema import Metric, Trait
 from mptcplab.scenario.model import Scenario
@@ -32,10 +32,18 @@ UNKNOWN = names(RUN_METRICS)
 def known(found: RunMetrics, lacking: Collection[Trait] = _LACKING) -> RunMetrics:
     """The same figures without those that have a `lacking` trait."""
     run, path = (dict.fromkeys(names(metrics, lacking)) for metrics in (RUN_METRICS, PATH_METRICS))
+
+    def known_of(each: RunFigures) -> RunFigures:
+        return each.model_copy(update=run)
+
     return replace(
         found,
-        metrics=found.metrics.model_copy(update=run),
+        metrics=known_of(found.metrics),
         paths=tuple(each.model_copy(update=path) for each in found.paths),
+        connections=tuple(
+            each.model_copy(update={"metrics": known_of(each.metrics)})
+            for each in found.connections
+        ),
     )
 
 

@@ -14,6 +14,7 @@ division by zero, which the figures cause, makes the claim inconclusive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -30,7 +31,15 @@ from mptcplab.papers.catalogue import (
     Experiment,
     Published,
 )
-from mptcplab.papers.samples import NotRunError, Resamples, Results, Scope, resamples, results
+from mptcplab.papers.samples import (
+    LackingError,
+    NotRunError,
+    Resamples,
+    Results,
+    Scope,
+    resamples,
+    results,
+)
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
@@ -242,6 +251,9 @@ class _Judge:
             # a test without a value, or with another one than true or false, ends here
             for name, test in self.tests.items():
                 self._is_true(name, test, scope, ours)
+        except LackingError as error:
+            found = self._unknown(str(error), why or str(error))
+            return replace(found, ours=self._known(scope))
         except NotRunError as error:
             return self._unknown(str(error), why)
         except FormulaError as error:
@@ -302,6 +314,14 @@ class _Judge:
         ours: dict[str, Any] = {}
         for name, formula in formulas.items():
             ours[name] = self._value(f"{key}figures.{name}", formula, scope, {**names, **ours})
+        return ours
+
+    def _known(self, scope: Scope) -> dict[str, Any]:
+        """The figures of a claim that have a value, where some lack one."""
+        ours: dict[str, Any] = {}
+        for name, formula in self.figures.items():
+            with suppress(FormulaError):
+                ours[name] = self._value(f"figures.{name}", formula, scope, ours)
         return ours
 
     def _is_true(self, key: str, formula: Formula, scope: Scope, ours: Mapping[str, Any]) -> bool:

@@ -10,7 +10,8 @@ Of each figure:
   each panel, it is the run with the first seed;
 - NAME-paper.csv: the paper's own numbers.
 
-provenance.json has the builds and files of each part's runs. A figure whose formula has changed
+provenance.json has the builds and files of each part's runs. kernels/NAME has the first two and the
+provenance of runs with another kernel. A figure whose formula has changed
 is not read from a CSV: it would have to be computed from the runs.
 """
 
@@ -38,12 +39,14 @@ from mptcplab.units import NS_PER_S
 
 #: The folder of the data, below that of the pages.
 DATA = "data"
+#: Of runs, and of data: a folder for each kernel beside the lab's.
+KERNELS = "kernels"
 PROVENANCE = "provenance.json"
 
 GOODPUT, CAPACITY = "goodput", "capacity"
 
 _PROVENANCES = documents.Kind("the provenance of published data", dict[str, dict[str, Provenance]])
-_VARIANT, _SEED = "variant", "seed"
+_VARIANT, _SEED, _LACKS = "variant", "seed", "lacks"
 _DIGITS = 10  # more than any figure has, and the same for every reader
 _MEAN_OF_BINS = 3  # of a run's series, which are made for pictures as wide as a page
 _SERIES_DIGITS = 4
@@ -77,21 +80,25 @@ def file_name(published: Published) -> str:
 def rows_csv(own: Experiment, ran: Mapping[str, Ran]) -> str:
     """A line per run of each part."""
     axes, metrics = own.axes(), [metric.name for metric in own.metric]
-    lines: list[Sequence[Any]] = [(_VARIANT, *axes, _SEED, *metrics)]
+    last = [_LACKS] if _lack(ran) else []
+    lines: list[Sequence[Any]] = [(_VARIANT, *axes, _SEED, *metrics, *last)]
     for part in _ordered(own, ran):
         for row in ran[part].results.rows:
+            place = (row.point.get(name, "") for name in axes)
             figures = [_number(row.figures[name]) for name in metrics]
-            lines.append((part, *(row.point.get(name, "") for name in axes), row.seed, *figures))
+            lines.append((part, *place, row.seed, *figures, *([row.lacks] if last else [])))
     return _csv(lines)
 
 
-def columns_csv(own: Experiment) -> str:
+def columns_csv(own: Experiment, ran: Mapping[str, Ran]) -> str:
     """The meanings of the columns of the rows."""
     lines: list[Sequence[str]] = [("column", "title", "unit", "formula")]
     lines.append((_VARIANT, "the part of the experiment", "", ""))
     lines += [(name, own.axis.get(name, name), "", "") for name in own.axes()]
     lines.append((_SEED, "the number that sets all randomness of the run", "", ""))
     lines += [(each.name, each.title, each.unit, each.value) for each in own.metric]
+    if _lack(ran):
+        lines.append((_LACKS, "why figures are empty that cannot be had with the kernel", "", ""))
     return _csv(lines)
 
 
@@ -180,7 +187,8 @@ def parsed(
             }
             figures: dict[str, float | None] = {each.name: None for each in own.metric}
             figures |= {name: float(line[name]) for name in same if line[name]}
-            found.setdefault(line[_VARIANT], []).append(Row(point, int(line[_SEED]), figures))
+            row = Row(point, int(line[_SEED]), figures, line.get(_LACKS, ""))
+            found.setdefault(line[_VARIANT], []).append(row)
     except (KeyError, TypeError, ValueError) as error:
         raise MptcplabError(f"{where}: not the data of {published.name}: {error!r}") from None
     return {
@@ -246,6 +254,10 @@ def _of_run(drawn: RunSeries, series: str, panel: str, run: str) -> Iterable[Tra
 def _short(values: Any) -> tuple[float, ...]:
     """With a few digits, those that the file has."""
     return tuple(float(f"{value:.{_SERIES_DIGITS}g}") for value in np.asarray(values).tolist())
+
+
+def _lack(ran: Mapping[str, Ran]) -> bool:
+    return any(row.lacks for each in ran.values() for row in each.results.rows)
 
 
 def _ordered(own: Experiment, parts: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ The template is paper.md.j2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,8 @@ class Section:
     """An experiment on the page of its paper.
 
     `found` is None if it was not run, or is to be run again. `stale` lists by part what has changed
-    since it was run; `tracks` are the lines of a chart over time.
+    since it was run; `tracks` are the lines of a chart over time. `beside` has the results with
+    other kernels, by their names.
     """
 
     published: Published
@@ -37,6 +38,7 @@ class Section:
     outdated: Sequence[str] = ()
     stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tracks: Sequence[Track] = ()
+    beside: Mapping[str, Reproduced] = field(default_factory=dict)
 
     @property
     def figure(self) -> str:
@@ -53,6 +55,16 @@ class Section:
         there = found.judged if found else [None] * len(own)
         today = found.judged_today if found and found.judged_today else [None] * len(own)
         return list(zip(own, there, today, strict=True))
+
+    def judged_by(self, kernel: str, claim: Claim) -> Judged | None:
+        """A claim with another kernel; None if it has no runs."""
+        every = self.beside[kernel].judged if kernel in self.beside else ()
+        return next((each for each in every if each.claim is claim), None)
+
+    def partings(self, claim: Claim, judged: Judged | None) -> list[str]:
+        """Where the lab's kernel and another one part over a claim."""
+        theirs = ((kernel, self.judged_by(kernel, claim)) for kernel in self.beside)
+        return [*filter(None, (wording.parting(judged, each, name) for name, each in theirs))]
 
     def anchor(self, claim: Claim) -> str:
         """The anchor of a claim on its page."""
@@ -80,6 +92,9 @@ class Section:
                 f"**To be run again:** {part}, since the experiment has changed; its runs are not "
                 f"judged. `{again}`"
             )
+        for kernel, found in self.beside.items():
+            if found.quick and not self.found.quick:
+                lines.append(f"**Quick runs only on {kernel}.**")
         for part, changed in self.stale.items():
             lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
         if left := [part for part in self.found.missing if part not in self.outdated]:
@@ -87,6 +102,11 @@ class Section:
             again = f"mptcplab papers run {self.published.name} --variants"
             lines.append(f"Not run yet: {', '.join(left)}; {runs}. `{again}`")
         return lines
+
+
+def kernels(sections: Iterable[Section]) -> list[str]:
+    """The names of the other kernels of some experiments."""
+    return sorted({kernel for section in sections for kernel in section.beside})
 
 
 def by_paper(sections: Sequence[Section]) -> dict[str, list[Section]]:
@@ -106,6 +126,8 @@ def page(sections: Sequence[Section]) -> str:
         tables=tables,
         wording=wording,
         contents=_contents,
+        kernels=kernels(sections),
+        reasons=_reasons,
         runs=_runs,
         data_links=_data_links,
         settings=_settings,
@@ -127,16 +149,20 @@ def rendered(template: str, folder: Path = Path(__file__).parent, **names: Any) 
 
 
 def _contents(sections: Sequence[Section]) -> Table:
+    others = kernels(sections)
     rows = [
         (
             f"[{section.figure}](#{section.figure})",
             f"[{claim.name}](#{section.anchor(claim)})",
             *map(wording.verdict, (judged, today)),
+            *(wording.verdict(section.judged_by(kernel, claim)) for kernel in others),
+            *(["; ".join(section.partings(claim, judged))] if others else []),
         )
         for section in sections
         for claim, judged, today in section.claims()
     ]
-    return Table("", ("figure", "claim", "published", "today"), tuple(rows))
+    parted = ["where they part"] if others else []
+    return Table("", ("figure", "claim", "published", "today", *others, *parted), tuple(rows))
 
 
 def _data_links(section: Section) -> list[str]:
@@ -145,27 +171,45 @@ def _data_links(section: Section) -> list[str]:
     ends += ["-pairs.csv"] * bool(found and data.pairs_csv(found))
     ends += ["-paper.csv"] * bool(data.paper_csv(own))
     ends += ["-series.csv"] * bool(section.tracks)
-    files = [f"{data.DATA}/{data.file_name(section.published)}{end}" for end in ends]
+    name = data.file_name(section.published)
+    files = [f"{data.DATA}/{name}{end}" for end in ends]
+    files += [f"{data.DATA}/{data.KERNELS}/{kernel}/{name}.csv" for kernel in section.beside]
     return [f"[{file}]({file})" for file in files]
 
 
-def _runs(found: Reproduced) -> Table:
+def _runs(found: Reproduced, beside: Mapping[str, Reproduced]) -> Table:
+    every = {"": found, **beside}
     rows = tuple(
         (
-            part,
-            str(len(ran.results.rows)),
+            ", ".join(filter(None, (kernel, part))),
+            str(sum(not row.is_left_out for row in ran.results.rows)),
             str(len({ran.results.seed(row) for row in ran.results.rows})),
             f"`{ran.provenance.kernel}`",
             f"`{ran.provenance.command}`",
         )
-        for part, ran in found.ran.items()
+        for kernel, of in every.items()
+        for part, ran in of.ran.items()
     )
     return Table("", ("part", "runs", "seeds", "kernel", "command"), rows)
 
 
+def _reasons(section: Section, claim: Claim, judged: Judged) -> list[str]:
+    """Why the verdict is not a clearer one, and why that with another kernel is not."""
+    found = [*wording.reasons(judged)]
+    for kernel in section.beside:
+        there = section.judged_by(kernel, claim)
+        own = map(wording.sentence, there.reasons if there else ())
+        found += [f"On {kernel}: {each[:1].lower()}{each[1:]}" for each in own if each not in found]
+    return found
+
+
 def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | None) -> Table:
-    """A row for each figure: the paper's, ours as published, ours today; and how sure it is."""
+    """A row for each figure: the paper's, ours as published, ours today, and with each other
+    kernel; and how sure it is.
+    """
+    others = {kernel: section.judged_by(kernel, claim) for kernel in section.beside}
     outcomes: list[ClaimOutcome] = [judged, *([today] if today else [])]
+    outcomes += filter(None, others.values())
     rows = []
     for name, figure in claim.figures.items():
         ours = [wording.quantity(name, figure, each) for each in outcomes]
@@ -175,12 +219,17 @@ def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | No
         ("share of resamples in which it holds", "p_holds"),
         ("share in which its direction holds", "p_direction"),
     ):
-        if getattr(judged, name) is not None:
+        if any(getattr(each, name) is not None for each in outcomes):
             shares = (wording.probability(getattr(each, name)) for each in outcomes)
             rows.append((says, "", *shares))
     rows.append(("independent samples", "", *(str(each.samples) for each in outcomes)))
-    of = "published, quick runs" if section.found and section.found.quick else "published"
-    head = ("", "the paper", of, *(["today"] if today else []))
+
+    def title(of: str, found: Reproduced | None) -> str:
+        return f"{of}, quick runs" if found and found.quick else of
+
+    theirs = (title(kernel, section.beside[kernel]) for kernel in others)
+    of_us = title("published", section.found), *(["today"] if today else [])
+    head = ("", "the paper", *of_us, *theirs)
     return Table("", head, tuple(rows))
 
 

@@ -36,10 +36,23 @@ def gathered(published: Published, directory: Path, out: Path | None) -> dict[st
     return data.rounded(published.experiment, ran)
 
 
+def kernels(directory: Path, out: Path | None) -> list[str]:
+    """The names of the kernels beside the lab's that have runs in `out`, or data."""
+    places = [directory / data.DATA, *([out] if out else [])]
+    return sorted({each.name for place in places for each in place.glob(f"{data.KERNELS}/*/")})
+
+
 def section(
-    published: Published, ran: Mapping[str, Ran], now: Now | None, tracks: Sequence[Track] = ()
+    published: Published,
+    ran: Mapping[str, Ran],
+    now: Now | None,
+    tracks: Sequence[Track] = (),
+    beside: Mapping[str, Mapping[str, Ran]] | None = None,
 ) -> Section:
-    """An experiment as its data shows it; without `now` nothing is marked as stale."""
+    """An experiment as its data shows it, and `beside` that of other kernels, by their names.
+
+    Without `now` nothing is marked as stale.
+    """
     outdated = [name for name in ran if not reproduce.is_current(published, name, ran[name])]
     if not {catalogue.PUBLISHED, catalogue.QUICK} & ran.keys() - {*outdated}:
         return Section(published, None, outdated)
@@ -49,7 +62,12 @@ def section(
         for name, each in found.ran.items()
         if now is not None and (what := now.changed(each.provenance))
     }
-    return Section(published, found, outdated, changed, tracks)
+    others = {
+        kernel: reproduce.assembled(published, parts)
+        for kernel, parts in (beside or {}).items()
+        if any(reproduce.is_current(published, name, of) for name, of in parts.items())
+    }
+    return Section(published, found, outdated, changed, tracks, others)
 
 
 def publish(
@@ -63,6 +81,7 @@ def publish(
     every = [(published, gathered(published, directory, out)) for published in everything]
     if not any(ran for _, ran in every):
         raise MptcplabError(f"{out}: no experiment has been run; see mptcplab papers run --help")
+    beside = {published.name: _beside(published, directory, out) for published, _ in every}
     files: dict[str, str | bytes] = {}
     sections = []
     for published, ran in every:
@@ -71,9 +90,14 @@ def publish(
         files[f"{name}-paper.csv"] = data.paper_csv(own)
         if ran:
             files[f"{name}.csv"] = data.rows_csv(own, ran)
-            files[f"{name}.columns.csv"] = data.columns_csv(own)
+            files[f"{name}.columns.csv"] = data.columns_csv(own, ran)
         files[f"{name}-series.csv"] = data.series_csv(tracks) if tracks else ""
-        sections.append(section(published, ran, now, tracks))
+        of_kernels = {kernel: of for kernel, of in beside[published.name].items() if of}
+        for kernel, of in of_kernels.items():
+            name = f"{data.DATA}/{data.KERNELS}/{kernel}/{data.file_name(published)}"
+            files[f"{name}.csv"] = data.rows_csv(own, of)
+            files[f"{name}.columns.csv"] = data.columns_csv(own, of)
+        sections.append(section(published, ran, now, tracks, of_kernels))
     styles = chart.styles(each.experiment for each in everything)
     papers = markdown_page.by_paper(sections)
     for each in sections:
@@ -85,9 +109,24 @@ def publish(
             files[f"{data.DATA}/{name}-pairs.csv"] = data.pairs_csv(each.found)
     files |= {f"{paper}.md": markdown_page.page(group) for paper, group in papers.items()}
     files[f"{data.DATA}/{data.PROVENANCE}"] = data.provenance_json(every)
+    for kernel in kernels(directory, out):
+        name = f"{data.DATA}/{data.KERNELS}/{kernel}/{data.PROVENANCE}"
+        of_it = ((published, beside[published.name][kernel]) for published in everything)
+        files[name] = data.provenance_json(of_it)
     files[summary.CLAIMS] = summary.claims_json(papers)
     files["README.md"] = summary.readme(papers)
     return [write(directory / name, content) for name, content in files.items() if content]
+
+
+def _beside(published: Published, directory: Path, out: Path | None) -> dict[str, dict[str, Ran]]:
+    """The runs of an experiment with each other kernel, as `gathered` has those of the lab's."""
+    found = {}
+    for kernel in kernels(directory, out):
+        place = Path(data.KERNELS, kernel)
+        there = reproduce.read_parts(published, out / place) if out else {}
+        ran = {**data.read(published, directory / data.DATA / place), **there}
+        found[kernel] = data.rounded(published.experiment, ran)
+    return found
 
 
 def _tracks(published: Published, ran: Mapping[str, Ran], stored: Path) -> list[Track]:

@@ -12,7 +12,7 @@ import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from mptcplab import __version__, extras
 from mptcplab.errors import MptcplabError
 from mptcplab.formulas.formula import FormulaError
 from mptcplab.lab import kernel as lab_kernel
+from mptcplab.lab import stock_scenario
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
@@ -36,6 +37,8 @@ from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
 
 _DRIVES = "drives"
+# Of the runs of the out-of-tree kernel, whose samples come from sockets.
+_UNTOLD = "the kernel does not tell it"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
 
@@ -110,9 +113,12 @@ def run(
     *,
     parts: Sequence[str],
     repeat: int | None,
+    leave_out: Sequence[str] = (),
 ) -> Reproduced:
     """Run the missing runs of some parts of an experiment, and read its result.
 
+    Settings with the schedulers `leave_out` are not run, and those that the out-of-tree kernel
+    cannot run: their figures are unknown, and the claims that need them not testable.
     Raises MachineError without the packages that it needs, and MptcplabError, after all other runs
     have ended, if a run failed; whatever part is complete can be read.
     """
@@ -122,21 +128,21 @@ def run(
     made_of = lab_kernel.parts(kernel)
     build = {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__}
     key = partial(store.run_key, kernel=kernel, guest=guest)
+    sockets = kernel.is_out_of_tree
     planned: list[_Planned] = []
     taken: set[str] = set()
     for name in parts:
         settings = catalogue.settings(published, known, out / _DRIVES, part=name, repeat=repeat)
-        for setting in settings:
-            experiment.require_able(setting.request, kernel)
+        lacks = [_lacks(setting, kernel, leave_out) for setting in settings]
         every: dict[str, tuple[SeededPoint, Scenario]] = {}
-        for setting in settings:
-            for item in (setting.scenario, *setting.alone.values()):
+        for setting, why in zip(settings, lacks, strict=True):
+            for item in () if why else (setting.scenario, *setting.alone.values()):
                 every.setdefault(key(item), (setting, item))
         new = {own: each for own, each in every.items() if own not in taken}
         missing = {own: each for own, each in new.items() if not runs.has(own)}
         taken.update(missing)
         count = repeat or published.experiment.repeat
-        planned.append(_Planned(name, count, settings, key, every, missing))
+        planned.append(_Planned(name, count, settings, lacks, sockets, key, every, missing))
     limits = Limits(wall_s=_WALL_LIMIT_S)
     tasks = [
         runner.task(item, Rig(kernel, guest, traces=setting.request.traces, limits=limits))
@@ -151,7 +157,8 @@ def run(
                     failed.append((item, str(entry.reason)))
             # with the runs that other parts made
             if all(map(runs.has, each.all)):
-                _write(published, each, made_of, build, out)
+                again = command(published, each.part, each.repeat, kernel.name, leave_out)
+                _write(published, each, made_of, again, build, out)
     if failed:
         item, reason = failed[0]
         raise MptcplabError(
@@ -229,20 +236,37 @@ def is_current(published: Published, part: str, ran: Ran) -> bool:
 
 @dataclass(frozen=True)
 class _Planned:
-    """The runs of a part, by their keys, and the missing ones, but for those of an earlier part."""
+    """The runs of a part, by their keys, and the missing ones, but for those of an earlier part.
+
+    `lacks` says of each setting why it is not run, if so. `of_sockets`: the kernel does not tell
+    all figures.
+    """
 
     part: str
     repeat: int
     settings: Sequence[SeededPoint]
+    lacks: Sequence[str]
+    of_sockets: bool
     key: Callable[[Scenario], str]
     all: Mapping[str, tuple[SeededPoint, Scenario]]
     missing: Mapping[str, tuple[SeededPoint, Scenario]]
+
+
+def _lacks(setting: SeededPoint, kernel: KernelBuild, leave_out: Sequence[str]) -> str:
+    """Why a setting is not run, "" if it is. Raises InputError for what other kernels refuse."""
+    if left := [each.name for each in setting.scenario.choices() if each.name in leave_out]:
+        return f"{', '.join(left)} was left out"
+    if kernel.is_out_of_tree:
+        return stock_scenario.lacks(setting.request, kernel)
+    experiment.require_able(setting.request, kernel)
+    return ""
 
 
 def _write(
     published: Published,
     each: _Planned,
     made_of: lab_kernel.Parts,
+    command: str,
     build: Mapping[str, str],
     out: Path,
 ) -> None:
@@ -263,22 +287,37 @@ def _write(
         "build": build,
         "base": made_of.base,
         "files": {name: made_of.files[name] for name in used if name in made_of.files},
-        "command": command(published, each.part, each.repeat),
+        "command": command,
         "runs": [
             {
                 "point": setting.point,
                 "seed": setting.seed,
                 "directory": directory(setting.scenario),
                 "alone": {name: directory(item) for name, item in setting.alone.items()},
+                **({"lacks": _UNTOLD} if each.of_sockets else {}),
             }
-            for setting in each.settings
+            for setting, why in zip(each.settings, each.lacks, strict=True)
+            if not why
         ],
     }
+    left_out = [
+        {"number": number, "point": setting.point, "seed": setting.seed, "lacks": why}
+        for number, (setting, why) in enumerate(zip(each.settings, each.lacks, strict=True))
+        if why
+    ]
+    if left_out:
+        document["left_out"] = left_out
     store.write_json(file, document)
 
 
-def command(published: Published, part: str, repeat: int | None = None) -> str:
-    """The command that runs a part."""
+def command(
+    published: Published,
+    part: str,
+    repeat: int | None = None,
+    kernel: str | None = None,
+    leave_out: Sequence[str] = (),
+) -> str:
+    """The command that runs a part, with the kernel of a name and without some schedulers."""
     words = ["mptcplab", published.command, "run", published.name]
     if part == QUICK:
         words.append("--quick")
@@ -286,6 +325,10 @@ def command(published: Published, part: str, repeat: int | None = None) -> str:
         words += ["--variant", part]
     if repeat not in (None, published.experiment.repeat):
         words += ["--repeat", str(repeat)]
+    if kernel:
+        words += ["--kernel", kernel]
+    if leave_out:
+        words += ["--leave-out", ",".join(leave_out)]
     return shlex.join(words)
 
 
@@ -327,10 +370,13 @@ def _read_part(published: Published, file: Path, out: Path, entry: Callable[[str
     try:
         for each in document.runs:
             alone = {name: entry(place) for name, place in each.alone.items()}
-            run = entry(each.directory)
-            rows.append(samples.row(own.metric, each.point, each.seed, run, alone))
+            row = samples.row(own.metric, each.point, each.seed, entry(each.directory), alone)
+            rows.append(replace(row, lacks=each.lacks))
     except FormulaError as error:
         raise MptcplabError(f"{published.file}: {error}") from None
+    for left_out in document.left_out:
+        row = samples.without_run(own.metric, left_out.point, left_out.seed, left_out.lacks)
+        rows.insert(left_out.number, row)
     places = {place for each in document.runs for place in (each.directory, *each.alone.values())}
     costs_s = [_cpu_s(out / place) for place in places]
     known_s = [cpu_s for cpu_s in costs_s if cpu_s is not None]
@@ -346,7 +392,8 @@ def _read_part(published: Published, file: Path, out: Path, entry: Callable[[str
         # the same in any order
         cpu_s=math.fsum(known_s) if len(known_s) == len(costs_s) else None,
     )
-    directories = [out / each.directory for each in document.runs]
+    every = [] if document.left_out else document.runs
+    directories = [out / each.directory for each in every]
     return Ran(samples.results(own, rows), provenance, directories)
 
 

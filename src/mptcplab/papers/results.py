@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from mptcplab.papers import tables, wording
@@ -32,8 +33,11 @@ def _how(found: Reproduced) -> Iterator[str]:
     results = found.results
     seeds = counted(len({results.seed(row) for row in results.rows}), "seed")
     what = {PUBLISHED: "published setting", QUICK: "quick runs"}.get(found.part, found.part)
-    runs = counted(len(results.rows), "run")
+    runs = counted(sum(not row.is_left_out for row in results.rows), "run")
     yield f"{what}, {runs}, {seeds}; kernel {found.own.provenance.kernel}"
+    left_out = Counter(row.lacks for row in results.rows if row.is_left_out)
+    for why, count in left_out.items():
+        yield f"left out: {counted(count, 'run')}, since {why}"
     if found.part == QUICK and found.published.experiment.quick.says:
         yield f"quick: {found.published.experiment.quick.says}"
 

@@ -38,13 +38,26 @@ class NotRunError(MissingError):
     """A formula needs the runs of a part that are not there."""
 
 
+class LackingError(NotRunError):
+    """A formula needs a figure that cannot be had with the kernel."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """The figures of a run, by the name of the metric; None where the run has none."""
+    """The figures of a run, by the name of the metric; None where the run has none.
+
+    `lacks` says why such a figure cannot be had with the kernel, if so.
+    """
 
     point: Point
     seed: int
     figures: Mapping[str, float | None]
+    lacks: str = ""
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the setting was not run."""
+        return bool(self.lacks) and all(value is None for value in self.figures.values())
 
 
 @dataclass(frozen=True)
@@ -125,6 +138,8 @@ class Results:
         groups: dict[SameSetting, dict[int, list[float]]] = {}
         for row in rows:
             value = row.figures[column.name]
+            if value is None and row.lacks:
+                raise LackingError(f"no {column.name}: {row.lacks}")
             if value is None:
                 at = ", ".join(f"{name}={each!r}" for name, each in row.point.items())
                 raise MissingError(f"the run with {at}, seed={row.seed} has no {column.name}")
@@ -288,6 +303,11 @@ def row(
             raise FormulaError(f"metric {metric.name}: {metric.value}: {error}") from None
         figures[metric.name] = value if value is None else float(value)
     return Row(point, seed, figures)
+
+
+def without_run(metrics: Sequence[Metric], point: Point, seed: int, lacks: str) -> Row:
+    """The row of a setting that the kernel cannot run."""
+    return Row(point, seed, dict.fromkeys(metric.name for metric in metrics), lacks)
 
 
 def results(own: Experiment, rows: Sequence[Row]) -> Results:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mptcplab.formulas.formula import Formula, FormulaError
 from mptcplab.papers import markdown_page, wording
-from mptcplab.papers.catalogue import Headline
+from mptcplab.papers.catalogue import Claim, Headline
 from mptcplab.papers.claims import ClaimOutcome, Judged, Verdict
 from mptcplab.papers.markdown_page import Section
 from mptcplab.papers.samples import Scope
@@ -50,6 +50,8 @@ def readme(papers: Mapping[str, Sequence[Section]]) -> str:
         verdicts=_table,
         headlines=[each for each in every if not each.why][:_MOST_HEADLINES],
         figures=_figures,
+        kernels=markdown_page.kernels(sections),
+        partings=_partings(papers),
         notes=[(section, mark) for section in sections for mark in section.marks()],
     )
 
@@ -110,12 +112,35 @@ def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
             "runs": _runs(section),
             "published": _outcome(judged, claim.figures) if judged else None,
             "today": _outcome(today, claim.figures) if today else None,
+            **_of_kernels(section, claim),
         }
         for group in papers.values()
         for section in group
         for claim, judged, today in section.claims()
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _of_kernels(section: Section, claim: Claim) -> dict[str, Any]:
+    """The same with each other kernel that has runs of it."""
+    found = {
+        kernel: {"runs": of.part, **_outcome(judged, claim.figures)}
+        for kernel, of in section.beside.items()
+        if (judged := section.judged_by(kernel, claim))
+    }
+    return {"kernels": found} if found else {}
+
+
+def _partings(papers: Mapping[str, Sequence[Section]]) -> Table:
+    """The claims that hold on one kernel alone."""
+    rows = tuple(
+        (f"[{section.figure}:{claim.name}]({paper}.md#{section.anchor(claim)})", claim.quote, word)
+        for paper, group in papers.items()
+        for section in group
+        for claim, judged, _ in section.claims()
+        for word in section.partings(claim, judged)
+    )
+    return Table("", ("claim", "the paper", "where it holds"), rows)
 
 
 def _table(papers: Mapping[str, Sequence[Section]]) -> Table:
@@ -126,28 +151,37 @@ def _table(papers: Mapping[str, Sequence[Section]]) -> Table:
     for name, group in (groups | {"all": every}).items():
         counts = _count(group)
         rows.append((name, str(sum(counts.values())), *(str(counts[each]) for each in verdicts)))
+    for kernel in markdown_page.kernels(every):
+        counts = _count([each for each in every if kernel in each.beside], kernel)
+        name = f"with runs on {kernel}"
+        rows.append((name, str(sum(counts.values())), *(str(counts[each]) for each in verdicts)))
     return Table("", ("paper", "claims", *verdicts), tuple(rows))
 
 
 def _figures(paper: str, group: Sequence[Section]) -> Table:
-    """A row for each figure of a paper: its verdicts, and today's if they were judged."""
-    rows = []
+    """A row for each figure of a paper: its verdicts, today's if they were judged, and those with
+    each other kernel.
+    """
+    rows, kernels = [], markdown_page.kernels(group)
     for section in group:
         of_today = Counter(today.verdict for *_, today in section.claims() if today)
         today = wording.counts({verdict: of_today[verdict] for verdict in Verdict}) or "-"
         quick = " (quick runs)" if section.found and section.found.quick else ""
         place = f"[{section.figure}]({paper}.md#{section.figure})"
         title = section.published.experiment.title
-        rows.append((place, title + quick, wording.counts(_count([section])), today))
-    return Table("", ("figure", "what", "published setting", "today"), tuple(rows))
+        others = (wording.counts(_count([section], kernel)) for kernel in kernels)
+        rows.append((place, title + quick, wording.counts(_count([section])), today, *others))
+    head = ("figure", "what", "published setting", "today", *kernels)
+    return Table("", head, tuple(rows))
 
 
-def _count(sections: Sequence[Section]) -> dict[str, int]:
-    """How many claims have each verdict, or none."""
+def _count(sections: Sequence[Section], kernel: str = "") -> dict[str, int]:
+    """How many claims have each verdict, or none, with the lab's kernel or another one."""
     found = Counter(
-        str(judged.verdict) if judged else wording.NOT_RUN
+        str(each.verdict) if each else wording.NOT_RUN
         for section in sections
-        for _, judged, _ in section.claims()
+        for claim, judged, _ in section.claims()
+        for each in [section.judged_by(kernel, claim) if kernel else judged]
     )
     return {name: found[name] for name in (*Verdict, wording.NOT_RUN)}
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from mptcplab.papers.catalogue import ClaimFigure, Metric
-from mptcplab.papers.claims import ClaimOutcome, Judged
+from mptcplab.papers.claims import ClaimOutcome, Judged, Verdict
 from mptcplab.units import counted
 
 #: The verdict on a claim without runs.
 NOT_RUN = "not run"
 
 _DIGITS = 4
+# Whether a claim with this verdict holds, if it says so.
+_SIDES = {Verdict.REPRODUCED: True, Verdict.DIRECTION: True, Verdict.CONTRADICTED: False}
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,17 @@ def verdict(outcome: ClaimOutcome | None) -> str:
     if outcome is None:
         return NOT_RUN
     provisional = isinstance(outcome, Judged) and outcome.provisional
-    if outcome.unknown:
+    if outcome.unknown and outcome.verdict is not Verdict.NOT_TESTABLE:
         return "not known"
     return f"{outcome.verdict}{' (provisional)' if provisional else ''}"
+
+
+def parting(ours: Judged | None, theirs: Judged | None, kernel: str) -> str:
+    """Where a claim holds on one of two kernels alone, today's and that of this name; else ""."""
+    sides = [None if each is None else _SIDES.get(each.verdict) for each in (ours, theirs)]
+    if sides == [False, True]:
+        return f"holds on {kernel}, not on today's"
+    return f"holds on today's, not on {kernel}" if sides == [True, False] else ""
 
 
 def reasons(judged: Judged) -> Iterator[str]:

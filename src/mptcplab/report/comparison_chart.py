@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mptcplab.metrics import run_files, series
-from mptcplab.metrics.recorded import data_directions
-from mptcplab.metrics.records import Samples, read_links, read_samples
+from mptcplab.metrics.recorded import data_directions, sample_times
+from mptcplab.metrics.records import Samples, read_samples
 from mptcplab.metrics.series import Floats
 from mptcplab.plan import timeline
 from mptcplab.plan.bottlenecks import capacity_together
@@ -117,7 +117,7 @@ def _recorded(scenario: Scenario, directory: Path) -> tuple[tuple[int, int], Map
     """When the records of a run begin and end, and the samples of each receiver."""
     if scenario.connections:
         samples = run_files.read_samples(scenario, directory)
-        times = read_links(directory / run_files.LINKS_SAMPLES)["time_ns"]
+        times = sample_times(samples.values(), None)
     else:
         receivers = ["server" if one == "up" else "client" for one in data_directions(scenario)]
         samples = {each: read_samples(directory / f"{each}.samples") for each in receivers}

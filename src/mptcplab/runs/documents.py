@@ -213,6 +213,16 @@ class _Swept(Stored):
 
 class _Seeded(_Setting):
     seed: Count
+    lacks: str = ""
+
+
+class _LeftOut(Stored):
+    """A setting that the kernel could not run, and its place among all."""
+
+    number: int
+    point: dict[str, str | _Number]
+    seed: Count
+    lacks: str
 
 
 class _Reproduced(Stored):
@@ -225,6 +235,7 @@ class _Reproduced(Stored):
     repeat: Count
     build: dict[str, str]
     runs: tuple[_Seeded, ...]
+    left_out: tuple[_LeftOut, ...] = ()
 
 
 class _Address(Stored):

@@ -90,7 +90,8 @@ def figures(scenario: Scenario, outcome: RunOutcome) -> RunMetrics:
     if scenario.connections:
         assert messages is not None, "only programs have none"
         assert queues is not None, "a distribution's kernel runs one connection"
-        return connections.figures(scenario, samples, outcome.guest, queues, messages)
+        found = connections.figures(scenario, samples, outcome.guest, queues, messages)
+        return found if outcome.decisions else sockets.known(found, {Trait.DECISIONS})
     found = run_metrics(scenario, samples["client"], samples["server"], outcome.guest, queues)
     seen = dict(application_figures(scenario, messages, start_ns))
     (pair,) = scenario.pairs()

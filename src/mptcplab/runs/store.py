@@ -253,7 +253,8 @@ class StoredRun:
     def series(self) -> RunSeries:
         """What happened over time. Raises MptcplabError."""
         if self.scenario.connections:
-            return series.shared_series(self.scenario, self.samples, self.queues())
+            queues = self.queues() if has_probe(self.directory) else None
+            return series.shared_series(self.scenario, self.samples, queues)
         return series.run_series(
             self.scenario,
             self.client,

@@ -23,14 +23,27 @@ from mptcplab.papers import publish as publishing
 from mptcplab.papers.catalogue import PUBLISHED, QUICK, Published
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.runs import experiment
+from mptcplab.scenario import scheduler
 from mptcplab.scenario.fields import read_kernels
 from mptcplab.units import counted
 
 
 def run(names: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Run experiments and judge the claims by them; if one fails, the others go on."""
+    """Run experiments and judge the claims by them; if one fails, the others go on.
+
+    Raises InputError with every unknown scheduler that is to be left out.
+    """
     everything = [catalogue.load(name) for name in catalogue.chosen(names)]
-    perform(everything, _parts(everything, options), options, results.text)
+    leave_out = [name.strip() for name in options["leave_out"].split(",") if name.strip()]
+    known = list(scheduler.known())
+    problems = [
+        Problem("--leave-out", "", name, f"no such scheduler{suggestion(name, known)}")
+        for name in leave_out
+        if name not in known
+    ]
+    if problems:
+        raise InputError(problems)
+    perform(everything, _parts(everything, options), options, results.text, leave_out)
 
 
 def perform(
@@ -38,9 +51,10 @@ def perform(
     parts: Mapping[str, Sequence[str]],
     options: Mapping[str, Any],
     text: Callable[[Reproduced], str],
+    leave_out: Sequence[str] = (),
 ) -> None:
-    """Run these parts of experiments with each kernel, and show each result as its `text`; if one
-    fails, the others go on.
+    """Run these parts of experiments with each kernel, without some schedulers, and show each
+    result as its `text`; if one fails, the others go on.
     """
     kernels, lab_guest = _builds(options["kernel"], options["cluster"])
     failed = False
@@ -62,6 +76,7 @@ def perform(
                     own,
                     parts=parts[published.name],
                     repeat=options["repeat"],
+                    leave_out=leave_out,
                 )
             except RunCancelledError:
                 raise

@@ -57,6 +57,13 @@ def papers_list() -> None:
 @_quick_option
 @_variants_option
 @_variant_option
+@click.option(
+    "--leave-out",
+    "leave_out",
+    metavar="NAME,...",
+    default="",
+    help="Schedulers that are not run; claims that need their runs are not testable.",
+)
 @options.experiment_options
 @_papers_out
 def papers_run(names: tuple[str, ...], **options: Any) -> None:

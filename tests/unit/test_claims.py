@@ -377,9 +377,13 @@ def test_few_samples_and_seeds_that_vary_nothing_are_inconclusive() -> None:
     found = judged(POSITIVE, seeds(1, 2, 3, 4))
     assert (found.verdict, found.p_holds, found.samples) == (Verdict.INCONCLUSIVE, 1, 4)
     assert list(found.reasons) == ["too few samples: 4, where at least 5 are needed"]
-    found = judged(POSITIVE, ABOVE, scenario={})
+    found = judged(POSITIVE, ABOVE, TODAY, scenario={}, **WITH_TODAY)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert list(found.reasons) == ["nothing was varied: the seeds are no independent samples"]
+    # in the published setting one run says it all
+    for rows, verdict in ((ABOVE, Verdict.REPRODUCED), (BELOW, Verdict.CONTRADICTED)):
+        found = judged(POSITIVE, rows[:1], scenario={})
+        assert (found.verdict, found.reasons) == (verdict, [])
 
 
 def test_a_claim_that_is_not_testable_has_its_figures() -> None:

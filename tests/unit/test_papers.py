@@ -230,6 +230,7 @@ name = "loss"
 value = 1
 because = "the paper gives none"
 range = [0, 2]
+source = "a common one"
 [[variant]]
 name = "today"
 says = "today's defaults"
@@ -246,6 +247,7 @@ name = "receive_buffer"
 value = "auto"
 because = "the paper left it"
 range = ["5MB"]
+fixed_by = "the default"
 """
 BECAUSE = """
 [[claim.because]]
@@ -264,12 +266,12 @@ VARIED = (
 def test_a_variant_is_the_quick_part_with_other_settings(tmp_path: Path) -> None:
     published = load(tmp_path, VARIED)
     own = published.experiment
-    variants = ["today", "Buffer: 1 MB", "loss=0", "loss=2"]
+    variants = ["today", "Buffer: 1 MB", "loss=0", "loss=2", "draws"]
     assert own.parts() == ["published", "published-quick", *variants]
     assert own.variants() == variants
     assert own.sensitivity() == {"loss": ["loss=0", "loss=2"]}
-    # 2 schedulers, a queue, 2 delays, 3 seeds
-    assert [own.part(name).runs() for name in own.parts()] == [24, 12, 12, 12, 12, 12]
+    # 2 schedulers, a queue, 2 delays, 3 seeds; 60 draws
+    assert [own.part(name).runs() for name in own.parts()] == [24, 12, 12, 12, 12, 12, 240]
     today = settings(published, tmp_path, part="today")
     assert {each.point["scheduler"] for each in today} == {"default", "minrtt"}
     assert {each.point["queue"] for each in today} == {40}
@@ -452,7 +454,7 @@ def test_the_example_of_the_page_can_be_read_and_run(tmp_path: Path) -> None:
     example += '[scenario.workload]\nduration = "60s"\n'
     published = load(tmp_path, example)
     own = published.experiment
-    assert own.parts() == [PUBLISHED, QUICK, "today", "buffer 1 MB", "loss=0.1%"]
+    assert own.parts() == [PUBLISHED, QUICK, "today", "buffer 1 MB", "loss=0.1%", "draws"]
     for part in own.parts():
         assert settings(published, tmp_path, part=part)
 

@@ -15,7 +15,7 @@ from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.kernel import Parts
 from mptcplab.papers import catalogue, reproduce, samples
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
+from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, TODAY
 from mptcplab.papers.stale import Now
 from mptcplab.runs import experiment, store
 from mptcplab.runs.runner import Runner
@@ -97,7 +97,8 @@ def test_the_figures_are_those_of_the_runs(tmp_path: Path) -> None:
     assert {row.figures["goodput"] for row in found.results.where(queue=20)} == {20}
     # the goodputs of both schedulers are the same, and no seed changes anything
     (judged,) = found.judged
-    assert (judged.verdict, judged.p_holds) == ("inconclusive", 0)
+    # nothing is random here, and one run says it all
+    assert (judged.verdict, judged.p_holds) == ("contradicted", 0)
 
 
 def test_a_failed_run_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +142,7 @@ name = "wait"
 value = 1
 because = "the paper gives none"
 range = [2]
+source = "a common one"
 [[variant]]
 name = "today"
 says = "today's"
@@ -160,7 +162,7 @@ def test_variants_are_run_with_the_published_setting(fake: FakeKernel, tmp_path:
     assert len(fake.ran) == 24 + 12 + 12
     assert list(found.ran) == parts
     assert found.part == PUBLISHED
-    assert not found.missing
+    assert found.missing == [DRAWS]
     documents = {file.name for file in (tmp_path / "out" / "paper2020").iterdir()}
     assert documents == {"fig1.json", "fig1-today.json", "fig1-wait=2.json"}
     # queues of 20 and 40 packets, the quick part has 40
@@ -177,7 +179,7 @@ def test_a_variant_alone_is_judged_by_itself(fake: FakeKernel, tmp_path: Path) -
     found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[TODAY])
     assert len(fake.ran) == 12
     assert (found.part, found.quick, list(found.ran)) == (TODAY, True, [TODAY])
-    assert found.missing == [PUBLISHED, "wait=2"]
+    assert found.missing == [PUBLISHED, "wait=2", DRAWS]
 
 
 def test_a_quick_part_that_is_no_part_of_all_runs_is_run_too(
@@ -187,8 +189,13 @@ def test_a_quick_part_that_is_no_part_of_all_runs_is_run_too(
     published = load(tmp_path, text)
     out = tmp_path / "out"
     run(published, out, parts=[TODAY])
-    assert reproduce.read(published, out, quick=None).missing == [PUBLISHED, QUICK, "wait=2"]
-    run(published, out, parts=[PUBLISHED, QUICK, *published.experiment.variants()])
+    assert reproduce.read(published, out, quick=None).missing == [
+        PUBLISHED,
+        QUICK,
+        "wait=2",
+        DRAWS,
+    ]
+    run(published, out, parts=[PUBLISHED, QUICK, TODAY, "wait=2"])
     assert len(fake.ran) == 24 + 12 + 12 + 12
 
 
@@ -225,7 +232,7 @@ def test_a_part_that_changed_is_not_judged(tmp_path: Path) -> None:
     found = reproduce.read(changed, out, quick=False)
     assert list(found.ran) == [PUBLISHED, "wait=2"]
     assert list(found.outdated) == [TODAY]
-    assert found.missing == [TODAY]
+    assert found.missing == [TODAY, DRAWS]
     assert found.judged_today == ()
     assert TODAY not in found.judged[0].by_variant
 
@@ -307,8 +314,8 @@ def test_the_list_tells_the_number_of_runs() -> None:
     assert result.exit_code == 0
     (line,) = [each for each in result.output.splitlines() if each.startswith("yang2014/table1")]
     # 3 schedulers, 9 buffers, 10 seeds; quick 2 schedulers, 5 buffers; of the variants one has a
-    # scheduler more
-    assert line.endswith("270 runs, quick 100, 12 variants 1250")
+    # scheduler more; 60 draws of 10
+    assert line.endswith("270 runs, quick 100, 13 variants 1850")
 
 
 def test_an_unknown_variant_is_reported_with_the_known_ones() -> None:

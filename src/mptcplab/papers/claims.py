@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The claims of a paper, judged by runs: formulas over the figures of all runs of an experiment.
 
-A claim is tested by the bootstrap: its formulas are evaluated over resamples of the independent
-samples (`samples.py`), and the verdict follows from the share of these in which they are true. It
-is found again over every other part of the experiment that has been run. If an assumed value,
-which the paper does not give, changes it, the claim is inconclusive; if that changes the size of
-the effect alone, it is the direction that is reproduced.
+Draws judge a claim: all values that the paper does not give, and a seed for each (`wald.py`). The
+published runs then have to agree.
+
+Without draws the bootstrap does, as in variants and cases: the formulas are evaluated over
+resamples of the independent samples (`samples.py`), and the verdict follows from the share of these
+in which they are true. If an assumed value, one at a time, changes it, the claim is inconclusive;
+if that changes the size of the effect alone, it is the direction that is reproduced.
 
 A formula that cannot be evaluated over the published setting is an error, never a verdict. A
 division by zero, which the figures cause, makes the claim inconclusive.
@@ -20,7 +22,9 @@ from typing import Any
 
 from mptcplab.errors import MptcplabError
 from mptcplab.formulas.formula import Formula, FormulaError, UndefinedError
+from mptcplab.papers import wald
 from mptcplab.papers.catalogue import (
+    DRAWS,
     MIN_SAMPLES,
     OF_VARIANT,
     PUBLISHED,
@@ -31,12 +35,13 @@ from mptcplab.papers.catalogue import (
     Published,
 )
 from mptcplab.papers.samples import NotRunError, Resamples, Results, Scope, resamples, results
+from mptcplab.papers.wald import LOOKS, MOST
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
 # The part of the resamples below a 95 % interval, and above it.
 _TAIL = 0.025
-#: With more resamples over which a formula has no value there is no verdict.
+#: With more resamples, or draws, over which a formula has no value there is no verdict.
 _MOST_WITHOUT = 0.05
 # Shares of resamples are sums of products of fractions.
 _EXACT = 1e-9
@@ -46,6 +51,8 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     DIRECTION = "direction only"
     INCONCLUSIVE = "inconclusive"
+    DEPENDS = "depends"
+    OPEN = "open"
     CONTRADICTED = "contradicted"
     NOT_TESTABLE = "not testable"
 
@@ -71,6 +78,27 @@ class ClaimOutcome:
 
 
 @dataclass(frozen=True)
+class Tested:
+    """What draws say of a formula: true in `true` of `of`, and what is `decided`, if anything.
+
+    `depends` is the unstated value that decides instead. `last` is whether more draws change
+    nothing.
+    """
+
+    true: int
+    of: int
+    decided: bool | None
+    depends: wald.Separation | None = None
+    last: bool = True
+
+    def __str__(self) -> str:
+        says = {True: "it is true", False: "it is false", None: "not decided"}[self.decided]
+        if self.depends:
+            says = f"depends on {self.depends}"
+        return f"true in {self.true} of {self.of}, {says}"
+
+
+@dataclass(frozen=True)
 class Explained:
     """An explanation with its figures, and whether it is shown; `why` says why it is not."""
 
@@ -84,10 +112,12 @@ class Explained:
 class Judged(ClaimOutcome):
     """A judged claim: over one part, and, `by_variant`, over each other that has been run.
 
-    `not_varied` are the assumed values whose ranges have not been run, or not in full.
+    `draws` has what these say of `holds` and `direction`; without draws, `not_varied` has the
+    assumed values whose ranges have not been run, or not in full.
     """
 
     claim: Claim
+    draws: Mapping[str, Tested] = field(default_factory=dict)
     explained: Sequence[Explained] = ()
     by_variant: Mapping[str, ClaimOutcome] = field(default_factory=dict)
     not_varied: Sequence[str] = ()
@@ -101,6 +131,11 @@ class Judged(ClaimOutcome):
     def provisional(self) -> bool:
         """Whether a verdict may change when all assumed values have been varied."""
         return bool(self.not_varied) and self.verdict in _DEFINITE
+
+    @property
+    def settled(self) -> bool:
+        """Whether more draws change nothing."""
+        return all(each.last for each in self.draws.values())
 
 
 _DEFINITE = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.CONTRADICTED)
@@ -119,10 +154,16 @@ def judge(published: Published, by_part: Mapping[str, Results], part: str) -> li
     judged = []
     for claim, judge_of in _judges(published, by_part):
         outcome = judge_of.outcome(part, must_be_known=part in (PUBLISHED, QUICK))
-        others = {name: judge_of.outcome(name) for name in by_part if name != part}
+        others = {name: judge_of.outcome(name) for name in by_part if name not in (part, DRAWS)}
         found = _judged(claim, outcome, judge_of.explained(part, outcome.ours), others)
-        if part in (PUBLISHED, QUICK) and found.verdict is not Verdict.NOT_TESTABLE:
-            found = _varied(own, found, outcome if part == QUICK else others.get(QUICK))
+        if part in (PUBLISHED, QUICK, DRAWS) and found.verdict is not Verdict.NOT_TESTABLE:
+            if DRAWS in by_part and not found.unknown:
+                found = judge_of.drawn(found, part)
+            elif own.DRAWN and not found.unknown and not own.varies():
+                # one run says it all
+                found = replace(found, verdict=judge_of.over(part, found.ours), reasons=[])
+            elif part != DRAWS:
+                found = _varied(own, found, outcome if part == QUICK else others.get(QUICK))
         judged.append(found)
     return judged
 
@@ -249,6 +290,72 @@ class _Judge:
                 raise MptcplabError(str(error)) from None
             return self._unknown(str(error).removeprefix(f"{self.place}."), why)
         return self._bootstrapped(part, scope, ours)
+
+    def over(self, part: str, ours: Mapping[str, Any]) -> Verdict:
+        """What the runs of a part say together, with these values of the figures."""
+        scope = Scope(self.by_part, part)
+        true = [name for name, each in self.tests.items() if self._is_true(name, each, scope, ours)]
+        if "holds" in true:
+            return Verdict.REPRODUCED
+        return Verdict.DIRECTION if true else Verdict.CONTRADICTED
+
+    def drawn(self, found: Judged, part: str) -> Judged:
+        """A claim judged by draws, and by the runs of a part at our values, if it is one."""
+        own = self.by_part[DRAWS]
+        tested = dict(self._of_all(own) if self.own.design else self._of_each(own))
+        says = "; ".join(f"{name}: {each}" for name, each in tested.items())
+        reasons = [f"{len(own.units)} of {MOST} draws; {says}"]
+        verdict, said = _by_draws(tested), self.over(part, found.ours)
+        if part != DRAWS and verdict in _DEFINITE and said is not verdict:
+            reasons.append(f"the draws say {verdict}, the runs at our values {said}")
+            same = {said, verdict} <= _SAME_DIRECTION
+            verdict = Verdict.DIRECTION if same else Verdict.OPEN
+        return replace(found, verdict=verdict, reasons=reasons, draws=tested)
+
+    def _of_each(self, own: Results) -> Iterator[tuple[str, Tested]]:
+        """What the tests say, given their truth in each draw."""
+        count = len(own.units)
+        single = ([int(n == draw) for n in range(count)] for draw in range(count))
+        one_by_one = Resamples(((1, {DRAWS: draw}) for draw in single), count)
+        formulas = {**self.figures, **self.tests}
+        every = [each for _, each in _resampled(Scope({DRAWS: own}, DRAWS), one_by_one, formulas)]
+        draws = self.own.part(DRAWS).draws
+        kept = [draw for draw, each in zip(draws, every, strict=False) if each is not None]
+        names = [each.name for each in self.own.drawn()]
+        places = {name: [(draw.place[name], draw.assumed[name]) for draw in kept] for name in names}
+        for name in self.tests:
+            truths = [bool(each[name]) for each in every if each is not None]
+            true, of = sum(truths), len(truths)
+            depends = decided = None
+            if (count >= MOST or not names) and count - of <= _MOST_WITHOUT * count:
+                if names and wald.EXCEPTIONS < true < of - wald.EXCEPTIONS:
+                    depends = wald.separation(truths, places)
+                if depends is None:
+                    decided = wald.decided(truths, of if names else 1)
+            yield name, Tested(true, of, decided, depends, count >= MOST or decided is not None)
+
+    def _of_all(self, own: Results) -> Iterator[tuple[str, Tested]]:
+        """What the tests say, whose truth is about all draws of a design together."""
+        for name in self.tests:
+            found = Tested(0, 0, None, last=False)
+            for look in (each for each in LOOKS if each <= len(own.units)):
+                if found.decided is None:
+                    units = {*own.units[:look]}
+                    some = results(self.own, [row for row in own.rows if own.unit(row) in units])
+                    found = self._of_look(name, some)
+            yield name, found
+
+    def _of_look(self, name: str, some: Results) -> Tested:
+        drawn = resamples({DRAWS: some}, [DRAWS])
+        formulas = {**self.figures, name: self.tests[name]}
+        found = list(_resampled(Scope({DRAWS: some}, DRAWS), drawn, formulas))
+        known = sum(weight for weight, each in found if each is not None)
+        true = sum(weight for weight, each in found if each is not None and each[name])
+        error = wald.ERROR / len(LOOKS)
+        sure = known >= (1 - _MOST_WITHOUT) * drawn.total
+        sure = sure and min(true, known - true) <= error * known
+        last = sure or len(some.units) >= MOST
+        return Tested(true, known, true * 2 > known if sure else None, last=last)
 
     def explained(self, part: str, ours: Mapping[str, Any]) -> list[Explained]:
         """The explanations that are certain over a part, as a claim has to be, and the others.
@@ -381,6 +488,17 @@ def _resampled(
             yield weight, None
         else:
             yield weight, {name: names[name] for name in formulas}
+
+
+def _by_draws(tested: Mapping[str, Tested]) -> Verdict:
+    if tested["holds"].decided:
+        return Verdict.REPRODUCED
+    if "direction" in tested and tested["direction"].decided:
+        return Verdict.DIRECTION
+    if any(each.depends for each in tested.values()):
+        return Verdict.DEPENDS
+    every = all(each.decided is False for each in tested.values())
+    return Verdict.CONTRADICTED if every else Verdict.OPEN
 
 
 def _verdict(p_holds: float | None, p_direction: float | None) -> Verdict:

@@ -62,6 +62,7 @@ def perform(
                     own,
                     parts=parts[published.name],
                     repeat=options["repeat"],
+                    say=common.say,
                 )
             except RunCancelledError:
                 raise

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.kernel import Parts
-from mptcplab.papers import catalogue, reproduce, samples
+from mptcplab.papers import catalogue, reproduce, samples, wald
 from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, TODAY
 from mptcplab.papers.stale import Now
 from mptcplab.runs import experiment, store
+from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
+from mptcplab.runs.tasks import Task
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
@@ -197,6 +199,57 @@ def test_a_quick_part_that_is_no_part_of_all_runs_is_run_too(
     ]
     run(published, out, parts=[PUBLISHED, QUICK, TODAY, "wait=2"])
     assert len(fake.ran) == 24 + 12 + 12 + 12
+
+
+class Backwards(FakeKernel):
+    """Ends the runs in the other order, as some of many processes may."""
+
+    def perform(self, runner: Runner, tasks: Sequence[Task]) -> Iterator[Entry]:
+        yield from reversed([*super().perform(runner, tasks[::-1])])
+
+
+def test_draws_go_on_until_no_claim_needs_more_and_resume(
+    fake: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = VARIED.replace("range = [2]", "range = [9]")
+    published = load(tmp_path, text)
+    said: list[str] = []
+
+    # blest has more than minrtt with a long wait alone
+    def gives(scenario: Scenario) -> Given:
+        return Given(200, 0, 0) if scenario.scheduler.name == "minrtt" else by_queue(scenario)
+
+    once = FakeKernel(gives)
+    pretend(once, monkeypatch)
+    first = run(published, tmp_path / "once", parts=[PUBLISHED, DRAWS], say=said.append)
+    # 2 schedulers, 1 queue, 2 delays
+    assert len(once.ran) == 24 + 60 * 4
+    assert said == [f"{n} of 60 draws: {n < 60:d} of 1 claim need more" for n in wald.LOOKS]
+    seeds = {scenario.seed: scenario.paths[0].up.queue_packets for scenario in once.ran[24:]}
+    assert list(seeds) == list(range(1, 61))
+    assert {round((queue or 0) / 40) for queue in seeds.values()} == {*range(1, 10)}
+    # in two goes, and with runs that end in another order
+    pretend(Backwards(gives), monkeypatch)
+    out = tmp_path / "twice"
+    found = run(published, out, parts=[DRAWS], repeat=7)
+    assert len(found.results.rows) == 7 * 4
+    resumed = Backwards(gives)
+    pretend(resumed, monkeypatch)
+    again = run(published, out, parts=[PUBLISHED, DRAWS])
+    assert len(resumed.ran) == 24 + 53 * 4
+    assert again.judged == first.judged
+    assert again.ran[DRAWS].results.rows == first.ran[DRAWS].results.rows
+    depends = again.judged[0].draws["holds"].depends
+    assert depends is not None
+    # with a wait of 5 both have 200, within what seeds vary
+    assert {depends.low, depends.high} & {4, 5, 6}
+    assert again.ran[DRAWS].provenance.command == (
+        "mptcplab papers run paper2020/fig1 --variant draws"
+    )
+    assert not fake.ran
+    # what a range is belongs to the draws
+    other = load(tmp_path, text.replace("range = [9]", "range = [8]"))
+    assert reproduce.read(other, out, quick=False).missing == [TODAY, "wait=8", DRAWS]
 
 
 def test_what_it_was_made_with_is_kept(parts: Parts, tmp_path: Path) -> None:

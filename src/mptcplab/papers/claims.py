@@ -34,8 +34,17 @@ from mptcplab.papers.catalogue import (
     Experiment,
     Published,
 )
-from mptcplab.papers.samples import NotRunError, Resamples, Results, Scope, resamples, results
-from mptcplab.papers.wald import LOOKS, MOST
+from mptcplab.papers.samples import (
+    NotRunError,
+    Resamples,
+    Results,
+    Row,
+    Scope,
+    Unit,
+    resamples,
+    results,
+)
+from mptcplab.papers.wald import MOST
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
@@ -315,10 +324,12 @@ class _Judge:
     def _of_each(self, own: Results) -> Iterator[tuple[str, Tested]]:
         """What the tests say, given their truth in each draw."""
         count = len(own.units)
-        single = ([int(n == draw) for n in range(count)] for draw in range(count))
-        one_by_one = Resamples(((1, {DRAWS: draw}) for draw in single), count)
         formulas = {**self.figures, **self.tests}
-        every = [each for _, each in _resampled(Scope({DRAWS: own}, DRAWS), one_by_one, formulas)]
+        rows: dict[Unit, list[Row]] = {unit: [] for unit in own.units}
+        for row in own.rows:
+            rows[own.unit(row)].append(row)
+        alone = ({DRAWS: results(self.own, of)} for of in rows.values())
+        every = [_values(Scope(each, DRAWS), formulas) for each in alone]
         draws = self.own.part(DRAWS).draws
         kept = [draw for draw, each in zip(draws, every, strict=False) if each is not None]
         names = [each.name for each in self.own.drawn()]
@@ -335,27 +346,17 @@ class _Judge:
             yield name, Tested(true, of, decided, depends, count >= MOST or decided is not None)
 
     def _of_all(self, own: Results) -> Iterator[tuple[str, Tested]]:
-        """What the tests say, whose truth is about all draws of a design together."""
+        """What the tests say, whose truth is about all draws of a design together: in resamples."""
+        formulas, scope = {**self.figures, **self.tests}, Scope({DRAWS: own}, DRAWS)
+        found = list(_resampled(scope, resamples({DRAWS: own}, [DRAWS]), formulas))
+        known = [(weight, each) for weight, each in found if each is not None]
+        of = sum(weight for weight, _ in known)
+        last = len(own.units) >= MOST
+        sure = last and of >= (1 - _MOST_WITHOUT) * sum(weight for weight, _ in found)
         for name in self.tests:
-            found = Tested(0, 0, None, last=False)
-            for look in (each for each in LOOKS if each <= len(own.units)):
-                if found.decided is None:
-                    units = {*own.units[:look]}
-                    some = results(self.own, [row for row in own.rows if own.unit(row) in units])
-                    found = self._of_look(name, some)
-            yield name, found
-
-    def _of_look(self, name: str, some: Results) -> Tested:
-        drawn = resamples({DRAWS: some}, [DRAWS])
-        formulas = {**self.figures, name: self.tests[name]}
-        found = list(_resampled(Scope({DRAWS: some}, DRAWS), drawn, formulas))
-        known = sum(weight for weight, each in found if each is not None)
-        true = sum(weight for weight, each in found if each is not None and each[name])
-        error = wald.ERROR / len(LOOKS)
-        sure = known >= (1 - _MOST_WITHOUT) * drawn.total
-        sure = sure and min(true, known - true) <= error * known
-        last = sure or len(some.units) >= MOST
-        return Tested(true, known, true * 2 > known if sure else None, last=last)
+            true = sum(weight for weight, each in known if each[name])
+            decided = 2 * true > of if sure and min(true, of - true) <= wald.ERROR * of else None
+            yield name, Tested(true, of, decided, last=last)
 
     def explained(self, part: str, ours: Mapping[str, Any]) -> list[Explained]:
         """The explanations that are certain over a part, as a claim has to be, and the others.
@@ -475,19 +476,21 @@ class _Judge:
 def _resampled(
     scope: Scope, drawn: Resamples, formulas: Mapping[str, Formula]
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """The weight of each resample, and the values of formulas over it, each of which can name those
-    before it; None if one has no value there.
-    """
+    """The weight of each resample, and the values of formulas over it, as in `_values`."""
     for weight, draws in drawn.draws:
         scope.take(draws)
-        names = dict(scope.names)
-        try:
-            for name, formula in formulas.items():
-                names[name] = formula.value(names, scope.functions)
-        except FormulaError:
-            yield weight, None
-        else:
-            yield weight, {name: names[name] for name in formulas}
+        yield weight, _values(scope, formulas)
+
+
+def _values(scope: Scope, formulas: Mapping[str, Formula]) -> dict[str, Any] | None:
+    """The values of formulas, each of which can name those before it; None if one has none."""
+    names = dict(scope.names)
+    try:
+        for name, formula in formulas.items():
+            names[name] = formula.value(names, scope.functions)
+    except FormulaError:
+        return None
+    return {name: names[name] for name in formulas}
 
 
 def _by_draws(tested: Mapping[str, Tested]) -> Verdict:

@@ -164,10 +164,15 @@ class Assumed(Table):
         between, quantity = self.between()
         if between is None:
             return values[min(int(share * len(values)), len(values) - 1)]
-        found = float(f"{between.at(share):.4g}")
+        found = between.at(share)
         if quantity:
-            return quantity.format(round(found))
-        return round(found) if all(isinstance(each, int) for each in values) else found
+            return quantity.format(round(float(f"{found:.4g}")))
+        # exact in binary, so that a formula's difference is a whole number of bits, too
+        return (
+            round(found)
+            if all(isinstance(each, int) for each in values)
+            else round(found * 64) / 64
+        )
 
     def between(self) -> tuple[Range | None, units.Quantity | None]:
         """The range, in the smallest unit of a quantity; None if the values are kinds."""

@@ -40,7 +40,7 @@ def published(name: str = "paper2020/fig1", **chart: Any) -> Published:
         scenario={"vary": "2%", "path": [{"name": "a", "rate": "{rate}mbit"}]},
         axis={"queue": "queue, packets"},
         grid={"scheduler": ["minrtt", "blest"], "queue": [300, 1000]},
-        assumed=[Assumed(name="rate", value=10, because="the usual one", range=[5])],
+        assumed=[Assumed(name="rate", value=10, because="the usual one", range=[5], source="s")],
         metric=[Metric(name="goodput", title="Goodput", unit="Mbit/s", value="goodput_bps / 1e6")],
         chart=Chart(**({"kind": "lines", "x": "queue", "y": ["goodput"]} | chart)),
         variant=[Variant(name=TODAY, says="today's defaults", scenario={"initial_window": 10})],

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from mptcplab.formulas.space import Design, RangeTable
 from mptcplab.metrics.definitions import PathFigures, RunFigures
 from mptcplab.papers import claims, samples, wording
 from mptcplab.papers.catalogue import (
+    DRAWS,
     PUBLISHED,
     QUICK,
     TODAY,
@@ -25,6 +26,7 @@ from mptcplab.papers.catalogue import (
     Chart,
     Claim,
     ClaimFigure,
+    Draw,
     Drive,
     Experiment,
     Metric,
@@ -378,9 +380,13 @@ def test_few_samples_and_seeds_that_vary_nothing_are_inconclusive() -> None:
     found = judged(POSITIVE, seeds(1, 2, 3, 4))
     assert (found.verdict, found.p_holds, found.samples) == (Verdict.INCONCLUSIVE, 1, 4)
     assert list(found.reasons) == ["too few samples: 4, where at least 5 are needed"]
-    found = judged(POSITIVE, ABOVE, scenario={})
+    found = judged(POSITIVE, ABOVE, TODAY, scenario={}, **WITH_TODAY)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert list(found.reasons) == ["nothing was varied: the seeds are no independent samples"]
+    # in the published setting one run says it all
+    for rows, verdict in ((ABOVE, Verdict.REPRODUCED), (BELOW, Verdict.CONTRADICTED)):
+        found = judged(POSITIVE, rows[:1], scenario={})
+        assert (found.verdict, found.reasons) == (verdict, [])
 
 
 def test_a_claim_that_is_not_testable_has_its_figures() -> None:
@@ -620,6 +626,135 @@ def test_resamples_without_what_a_formula_needs_do_not_count() -> None:
     found = judged(claim, seeds(*(2**power for power in range(20))))
     assert (found.p_holds, found.p_direction) == (None, None)
     assert list(found.reasons) == ["over 100% of the resamples it cannot be evaluated"]
+
+
+# Draws
+
+
+RANGE = LIMIT.model_copy(update={"range": [101], "source": "s"})
+KIND = ALGORITHM.model_copy(update={"source": "s"})
+RANGES: dict[str, Any] = {"assumed": [RANGE, KIND], "scenario": BOTH}
+SIZED = {"holds": "median(goodput) > 3", "direction": "median(goodput) > 0"}
+
+
+def by_draws(
+    mbps: Callable[[Draw, int], float | None], count: int = 60, **keys: Any
+) -> Callable[[dict[str, Any], list[samples.Row]], Judged]:
+    """Judges claims, given the goodput of each draw, by what it draws and its number."""
+    keys = {**RANGES, **keys}
+    own = published(Claim(name="c", quote="q", says="s", place="p", holds="True"), **keys)
+    draws = own.experiment.part(DRAWS).draws[:count]
+    rows = [
+        samples.Row(point, seed, {"goodput": mbps(draw, seed)})
+        for seed, draw in enumerate(draws, 1)
+        for point in draw.points[:1]
+    ]
+
+    def found(claim: dict[str, Any], rows_: list[samples.Row]) -> Judged:
+        return judged(claim, rows_, others={DRAWS: rows}, **keys)
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("high", "verdict"),
+    [
+        (60, Verdict.REPRODUCED),
+        (47, Verdict.REPRODUCED),
+        (46, Verdict.OPEN),
+        (42, Verdict.OPEN),
+        (41, Verdict.CONTRADICTED),
+        (0, Verdict.CONTRADICTED),
+    ],
+)
+def test_draws_that_no_value_separates_are_seeds(high: int, verdict: Verdict) -> None:
+    order = np.random.default_rng(5).permutation(60).tolist()
+    judge = by_draws(lambda _, seed: 1 if order[seed - 1] < high else -1)
+    whole = ABOVE if high > 41 else BELOW
+    found = judge(POSITIVE, whole)
+    assert (found.verdict, found.draws["holds"].true, found.settled) == (verdict, high, True)
+    # in the first rule's words nothing is left
+    assert (*found.not_varied, found.provisional) == (False,)
+
+
+@pytest.mark.parametrize("name", ["limit", "algorithm"])
+def test_a_claim_that_a_value_decides_depends_on_it(name: str) -> None:
+    def mbps(draw: Draw, _seed: int) -> float:
+        return (
+            1
+            if {"limit": draw.assumed["limit"] > 51}.get(name, draw.assumed[name] == "cubic")
+            else -1
+        )
+
+    found = by_draws(mbps)(POSITIVE, ABOVE)
+    assert found.verdict is Verdict.DEPENDS
+    depends = found.draws["holds"].depends
+    assert depends is not None
+    assert depends.name == name
+    sides = sorted((depends.inside, depends.outside))
+    assert (sides[0][0], *sides[1]) == (0, found.draws["holds"].true, found.draws["holds"].true)
+    assert f"depends on {name}: true in " in found.reasons[0]
+    # three exceptions are a twentieth, and no value matters
+    few = by_draws(lambda draw, _: -1 if draw.place[name] < 3 / 60 else 1)(POSITIVE, ABOVE)
+    assert few.draws["holds"].true == 57
+    assert few.verdict is Verdict.REPRODUCED
+    # where the size depends on it, and the direction does not
+    found = by_draws(lambda draw, _: 5 if draw.place[name] > 0.5 else 1)(SIZED, ABOVE)
+    assert found.verdict is Verdict.DIRECTION
+
+
+def test_the_runs_at_our_values_have_to_agree() -> None:
+    judge = by_draws(lambda *_: 5)
+    assert judge(SIZED, seeds(*[5] * 5)).verdict is Verdict.REPRODUCED
+    found = judge(SIZED, ABOVE)
+    assert found.verdict is Verdict.DIRECTION
+    assert "the draws say reproduced, the runs at our values direction only" in found.reasons
+    assert judge(SIZED, BELOW).verdict is Verdict.OPEN
+    assert by_draws(lambda *_: -1)(SIZED, ABOVE).verdict is Verdict.OPEN
+
+
+def test_with_ranges_a_claim_is_open_until_the_last_draw() -> None:
+    found = by_draws(lambda *_: 5, count=30)(SIZED, seeds(*[5] * 5))
+    assert (found.verdict, found.settled) == (Verdict.OPEN, False)
+    assert found.reasons[0].startswith("30 of 60 draws; ")
+
+
+@pytest.mark.parametrize(("mbps", "last"), [(1, 10), (-1, 4)])
+def test_seeds_alone_stop_where_wald_does(mbps: int, last: int) -> None:
+    keys: dict[str, Any] = {"assumed": [], "scenario": {"vary": "2%"}}
+    for count in (last - 1, last, 60):
+        found = by_draws(lambda *_: mbps, count, **keys)(POSITIVE, ABOVE if mbps > 0 else BELOW)
+        assert found.settled is (count >= last)
+        assert (found.verdict is Verdict.OPEN) is (count < last)
+    # what seeds say after the decision changes nothing
+    late = by_draws(lambda _, seed: mbps if seed <= last else -mbps, **keys)
+    assert late(POSITIVE, ABOVE if mbps > 0 else BELOW).verdict is found.verdict
+
+
+@pytest.mark.parametrize(("missing", "verdict"), [(3, Verdict.REPRODUCED), (4, Verdict.OPEN)])
+def test_draws_without_a_value_are_left_out(missing: int, verdict: Verdict) -> None:
+    found = by_draws(lambda _, seed: None if seed <= missing else 1)(POSITIVE, ABOVE)
+    assert (found.verdict, found.draws["holds"].of) == (verdict, 60 - missing)
+
+
+def test_a_claim_about_a_design_is_judged_by_all_of_its_points_at_once() -> None:
+    design = Design(points=200, ranges={"rate": RangeTable(low=0, high=9)})
+    keys: dict[str, Any] = {"assumed": [], "scenario": {}, "design": design}
+    claim = {"holds": "len([1 for v in values(goodput) if v < 0]) >= 3"}
+    rows = [
+        samples.Row({"scheduler": "minrtt", "queue": 300, "rate": n / 9}, 1, {"goodput": n - 9.0})
+        for n in range(40)
+    ]
+
+    def behind(points: int, of: int = 60) -> Judged:
+        return by_draws(lambda _, seed: -1 if seed <= points else 1, of, **keys)(claim, rows)
+
+    # 2 of 60 are behind, and more in some of the resamples
+    verdicts = [behind(points).verdict for points in (60, 9, 8, 1)]
+    assert verdicts == [Verdict.REPRODUCED, Verdict.REPRODUCED, Verdict.OPEN, Verdict.OPEN]
+    assert behind(0).draws["holds"].decided is False
+    # fewer points say the same in every resample
+    assert (behind(5, of=5).verdict, behind(5, of=5).settled) == (Verdict.OPEN, False)
 
 
 def test_an_explanation_is_shown_while_it_is_true() -> None:

@@ -73,10 +73,10 @@ def test_pages_and_data_are_written(runs: dict[str, Ran], tmp_path: Path) -> Non
     assert "| -51 % |" in page
     summary = files["README.md"]
     assert "2 claims, 1 direction only, 1 not testable" in summary
-    assert "| [paper2020](paper2020.md) | 2 | 0 | 1 | 0 | 0 | 1 |" in summary
+    assert "| [paper2020](paper2020.md) | 2 | 0 | 1 | 0 | 0 | 0 | 0 | 1 |" in summary
     said = "- minRTT has 6.83 Mbit/s. [direction only](paper2020.md#fig1-more)\n"
     assert summary.count("minRTT has") == summary.count(said) == 1
-    assert "missing or stale" not in summary
+    assert "Not run yet: draws; 240 runs." in summary
     claim = json.loads(files["claims.json"])["paper2020/fig1:more"]
     assert claim["published"]["verdict"] == "direction only"
     assert claim["published"]["figures"]["minrtt"]["ours"] == pytest.approx(6.5 + 1 / 3)
@@ -100,8 +100,8 @@ def test_without_runs_the_data_gives_the_same(runs: dict[str, Ran], tmp_path: Pa
         line["variant"] for line in csv.DictReader(io.StringIO(later["data/paper2020-fig1.csv"]))
     ]
     assert dict.fromkeys(parts) == dict.fromkeys([PUBLISHED, TODAY, "rate=5"])
-    assert "Not run yet: rate=5" in first["README.md"]
-    assert "Not run yet" not in later["README.md"]
+    assert "Not run yet: rate=5, draws" in first["README.md"]
+    assert "Not run yet: draws" in later["README.md"]
 
 
 def test_a_kernel_beside_has_a_column_and_pages_say_where_they_part(

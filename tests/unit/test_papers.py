@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.papers import catalogue
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, SeededPoint
+from mptcplab.papers import catalogue, wald
+from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, Assumed, SeededPoint
 from mptcplab.scenario import scheduler
 from mptcplab.traces import radio
 
@@ -230,6 +230,7 @@ name = "loss"
 value = 1
 because = "the paper gives none"
 range = [0, 2]
+source = "a common one"
 [[variant]]
 name = "today"
 says = "today's defaults"
@@ -246,6 +247,7 @@ name = "receive_buffer"
 value = "auto"
 because = "the paper left it"
 range = ["5MB"]
+fixed_by = "the default"
 """
 BECAUSE = """
 [[claim.because]]
@@ -264,12 +266,12 @@ VARIED = (
 def test_a_variant_is_the_quick_part_with_other_settings(tmp_path: Path) -> None:
     published = load(tmp_path, VARIED)
     own = published.experiment
-    variants = ["today", "Buffer: 1 MB", "loss=0", "loss=2"]
+    variants = ["today", "Buffer: 1 MB", "loss=0", "loss=2", "draws"]
     assert own.parts() == ["published", "published-quick", *variants]
     assert own.variants() == variants
     assert own.sensitivity() == {"loss": ["loss=0", "loss=2"]}
-    # 2 schedulers, a queue, 2 delays, 3 seeds
-    assert [own.part(name).runs() for name in own.parts()] == [24, 12, 12, 12, 12, 12]
+    # 2 schedulers, a queue, 2 delays, 3 seeds; 60 draws
+    assert [own.part(name).runs() for name in own.parts()] == [24, 12, 12, 12, 12, 12, 240]
     today = settings(published, tmp_path, part="today")
     assert {each.point["scheduler"] for each in today} == {"default", "minrtt"}
     assert {each.point["queue"] for each in today} == {40}
@@ -452,7 +454,7 @@ def test_the_example_of_the_page_can_be_read_and_run(tmp_path: Path) -> None:
     example += '[scenario.workload]\nduration = "60s"\n'
     published = load(tmp_path, example)
     own = published.experiment
-    assert own.parts() == [PUBLISHED, QUICK, "today", "buffer 1 MB", "loss=0.1%"]
+    assert own.parts() == [PUBLISHED, QUICK, "today", "buffer 1 MB", "loss=0.1%", "draws"]
     for part in own.parts():
         assert settings(published, tmp_path, part=part)
 
@@ -503,6 +505,38 @@ def test_every_variant_is_a_scenario(name: str, tmp_path: Path) -> None:
     for part in published.experiment.variants():
         # what differs is in its scenarios, too
         assert not runs(part) <= quick, part
+
+
+@pytest.mark.parametrize("name", ["paasch2014/pooling", "yang2014/fig3"])
+def test_every_draw_is_a_scenario_of_its_own(name: str, tmp_path: Path) -> None:
+    published = catalogue.load(name)
+    every = settings(published, tmp_path, part=DRAWS, repeat=wald.MOST)
+    assert len({each.scenario.key_text() for each in every}) == len(every)
+    # fewer draws are the first ones
+    few = settings(published, tmp_path, part=DRAWS, repeat=2)
+    assert [each.point for each in few] == [each.point for each in every][: len(few)]
+    assert [each.scenario for each in few] == [each.scenario for each in every][: len(few)]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "drawn"),
+    [
+        (["200us", "50us", "10ms"], "linear", ["50us", "5025us", "10ms"]),
+        (["200us", "50us", "800us"], "log", ["50us", "200us", "800us"]),
+        (["256KiB", "1MiB"], "linear", ["262100B", "655400B", "1049KB"]),
+        ([10, 4, 16], "log", [4, 8, 16]),
+        ([6.5, 3], "linear", [3.0, 4.75, 6.5]),
+        ([300, 1000], "kinds", [300, 1000, 1000]),
+        (["router", "host"], "linear", ["router", "host", "host"]),
+    ],
+)
+def test_a_draw_has_any_value_of_a_range(values: list[Any], scale: Any, drawn: list[Any]) -> None:
+    own = Assumed(name="x", value=values[0], because="b", range=values[1:], scale=scale)
+    assert [own.at(share) for share in (0.0, 0.5, 1.0)] == drawn
+    assert all(
+        isinstance(one, type(other))
+        for one, other in zip(drawn, map(own.at, (0, 0.5, 1)), strict=True)
+    )
 
 
 def test_each_part_of_each_figure_has_a_file_of_its_own() -> None:

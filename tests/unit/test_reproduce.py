@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.kernel import Parts
-from mptcplab.papers import catalogue, reproduce, results, samples
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY
+from mptcplab.papers import catalogue, reproduce, results, samples, wald
+from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, TODAY
 from mptcplab.papers.stale import Now
 from mptcplab.runs import experiment, store
+from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
+from mptcplab.runs.tasks import Task
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.resolve import from_flags
@@ -133,7 +135,8 @@ def test_the_figures_are_those_of_the_runs(tmp_path: Path) -> None:
     assert {row.figures["goodput"] for row in found.results.where(queue=20)} == {20}
     # the goodputs of both schedulers are the same, and no seed changes anything
     (judged,) = found.judged
-    assert (judged.verdict, judged.p_holds) == ("inconclusive", 0)
+    # nothing is random here, and one run says it all
+    assert (judged.verdict, judged.p_holds) == ("contradicted", 0)
 
 
 def test_a_failed_run_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,6 +180,7 @@ name = "wait"
 value = 1
 because = "the paper gives none"
 range = [2]
+source = "a common one"
 [[variant]]
 name = "today"
 says = "today's"
@@ -196,7 +200,7 @@ def test_variants_are_run_with_the_published_setting(fake: FakeKernel, tmp_path:
     assert len(fake.ran) == 24 + 12 + 12
     assert list(found.ran) == parts
     assert found.part == PUBLISHED
-    assert not found.missing
+    assert found.missing == [DRAWS]
     documents = {file.name for file in (tmp_path / "out" / "paper2020").iterdir()}
     assert documents == {"fig1.json", "fig1-today.json", "fig1-wait=2.json"}
     # queues of 20 and 40 packets, the quick part has 40
@@ -213,7 +217,7 @@ def test_a_variant_alone_is_judged_by_itself(fake: FakeKernel, tmp_path: Path) -
     found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[TODAY])
     assert len(fake.ran) == 12
     assert (found.part, found.quick, list(found.ran)) == (TODAY, True, [TODAY])
-    assert found.missing == [PUBLISHED, "wait=2"]
+    assert found.missing == [PUBLISHED, "wait=2", DRAWS]
 
 
 def test_a_quick_part_that_is_no_part_of_all_runs_is_run_too(
@@ -223,9 +227,65 @@ def test_a_quick_part_that_is_no_part_of_all_runs_is_run_too(
     published = load(tmp_path, text)
     out = tmp_path / "out"
     run(published, out, parts=[TODAY])
-    assert reproduce.read(published, out, quick=None).missing == [PUBLISHED, QUICK, "wait=2"]
-    run(published, out, parts=[PUBLISHED, QUICK, *published.experiment.variants()])
+    assert reproduce.read(published, out, quick=None).missing == [
+        PUBLISHED,
+        QUICK,
+        "wait=2",
+        DRAWS,
+    ]
+    run(published, out, parts=[PUBLISHED, QUICK, TODAY, "wait=2"])
     assert len(fake.ran) == 24 + 12 + 12 + 12
+
+
+class Backwards(FakeKernel):
+    """Ends the runs in the other order, as some of many processes may."""
+
+    def perform(self, runner: Runner, tasks: Sequence[Task]) -> Iterator[Entry]:
+        yield from reversed([*super().perform(runner, tasks[::-1])])
+
+
+def test_draws_go_on_until_no_claim_needs_more_and_resume(
+    fake: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = VARIED.replace("range = [2]", "range = [9]")
+    published = load(tmp_path, text)
+    said: list[str] = []
+
+    # blest has more than minrtt with a long wait alone
+    def gives(scenario: Scenario) -> Given:
+        return Given(200, 0, 0) if scenario.scheduler.name == "minrtt" else by_queue(scenario)
+
+    once = FakeKernel(gives)
+    pretend(once, monkeypatch)
+    first = run(published, tmp_path / "once", parts=[PUBLISHED, DRAWS], say=said.append)
+    # 2 schedulers, 1 queue, 2 delays
+    assert len(once.ran) == 24 + 60 * 4
+    assert said == [f"{n} of 60 draws: {n < 60:d} of 1 claim need more" for n in wald.LOOKS]
+    seeds = {scenario.seed: scenario.paths[0].up.queue_packets for scenario in once.ran[24:]}
+    assert list(seeds) == list(range(1, 61))
+    assert {round((queue or 0) / 40) for queue in seeds.values()} == {*range(1, 10)}
+    # in two goes, and with runs that end in another order
+    pretend(Backwards(gives), monkeypatch)
+    out = tmp_path / "twice"
+    found = run(published, out, parts=[DRAWS], repeat=7)
+    assert len(found.results.rows) == 7 * 4
+    resumed = Backwards(gives)
+    pretend(resumed, monkeypatch)
+    again = run(published, out, parts=[PUBLISHED, DRAWS])
+    assert len(resumed.ran) == 24 + 53 * 4
+    assert again.judged == first.judged
+    assert again.ran[DRAWS].results.rows == first.ran[DRAWS].results.rows
+    depends = again.judged[0].draws["holds"].depends
+    assert depends is not None
+    # with a wait of 5 both have 200, within what seeds vary
+    assert {depends.low, depends.high} & {4, 5, 6}
+    assert again.ran[DRAWS].provenance.command == (
+        "mptcplab papers run paper2020/fig1 --variant draws"
+    )
+    assert not fake.ran
+    # what a range is belongs to the draws
+    other = load(tmp_path, text.replace("range = [9]", "range = [8]"))
+    assert reproduce.read(other, out, quick=False).missing == [TODAY, "wait=8", DRAWS]
 
 
 def test_what_it_was_made_with_is_kept(parts: Parts, tmp_path: Path) -> None:
@@ -261,7 +321,7 @@ def test_a_part_that_changed_is_not_judged(tmp_path: Path) -> None:
     found = reproduce.read(changed, out, quick=False)
     assert list(found.ran) == [PUBLISHED, "wait=2"]
     assert list(found.outdated) == [TODAY]
-    assert found.missing == [TODAY]
+    assert found.missing == [TODAY, DRAWS]
     assert found.judged_today == ()
     assert TODAY not in found.judged[0].by_variant
 
@@ -343,8 +403,8 @@ def test_the_list_tells_the_number_of_runs() -> None:
     assert result.exit_code == 0
     (line,) = [each for each in result.output.splitlines() if each.startswith("yang2014/table1")]
     # 3 schedulers, 9 buffers, 10 seeds; quick 2 schedulers, 5 buffers; of the variants one has a
-    # scheduler more
-    assert line.endswith("270 runs, quick 100, 12 variants 1250")
+    # scheduler more; 60 draws of 10
+    assert line.endswith("270 runs, quick 100, 13 variants 1850")
 
 
 def test_an_unknown_variant_is_reported_with_the_known_ones() -> None:

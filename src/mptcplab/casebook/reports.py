@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -68,6 +68,8 @@ class Reproducible(Experiment, Report):
     chart: Chart
     claim: Sequence[Statement] = Field(min_length=1)
     helps: list[str] = Field(default=[])
+    #: Five seeds judge a case, by the first rule of docs/papers.md.
+    DRAWN: ClassVar[bool] = False
 
     @model_validator(mode="before")
     @classmethod

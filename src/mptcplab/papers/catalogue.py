@@ -12,18 +12,20 @@ import hashlib
 import itertools
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
-from mptcplab import files, resources
+from mptcplab import files, resources, units
 from mptcplab.errors import InputError, MptcplabError, Problem
-from mptcplab.formulas import space
-from mptcplab.formulas.designs import MAX_POINTS, Point
+from mptcplab.formulas import designs, space
+from mptcplab.formulas.designs import MAX_POINTS, Point, Range
 from mptcplab.formulas.formula import Formula, FormulaError, names_in
 from mptcplab.formulas.space import (
     FormulaText,
@@ -40,6 +42,7 @@ from mptcplab.formulas.space import (
     shown_point,
 )
 from mptcplab.mistakes import ABSENT, shown, suggestion
+from mptcplab.papers import wald
 from mptcplab.scenario import toml_file
 
 if TYPE_CHECKING:
@@ -52,6 +55,8 @@ PAPER = "paper.toml"
 
 #: The parts of an experiment that each has; variants and assumed values add parts of their own.
 PUBLISHED, QUICK = "published", "published-quick"
+#: The draws that judge the claims: all unstated values together, and a seed for each.
+DRAWS = "draws"
 #: The variant with today's defaults.
 TODAY = "today"
 #: What is fewer than this is no sample of anything.
@@ -138,15 +143,52 @@ class Quick(Table):
 class Assumed(Table):
     """A value that the paper does not give, by the name that formulas in the scenario use.
 
-    Each value of `range` is a part of the experiment. `fitted` names the result that the value
-    was chosen for: claims about it are `fitted_by` the value, and not judged.
+    Each value of `range` is a part of the experiment. Draws have any value from the least to the
+    largest, on a `scale`, or any kind; `source` says where these are from. `fixed_by` says why
+    draws have `value` alone. `fitted` names the result that the value was chosen for: claims about
+    it are `fitted_by` the value, and not judged.
     """
 
     name: Name
     value: Scalar
     because: Text
     range: list[Scalar] = Field(default=[])
+    scale: Literal["linear", "log", "kinds"] = "linear"
+    source: str = ""
+    fixed_by: str = ""
     fitted: str = ""
+
+    def at(self, share: float) -> Scalar:
+        """The value at a share of the range, from 0 to 1."""
+        values = [self.value, *self.range]
+        between, quantity = self.between()
+        if between is None:
+            return values[min(int(share * len(values)), len(values) - 1)]
+        found = between.at(share)
+        if quantity:
+            return quantity.format(round(float(f"{found:.4g}")))
+        # exact in binary, so that a formula's difference is a whole number of bits, too
+        return (
+            round(found)
+            if all(isinstance(each, int) for each in values)
+            else round(found * 64) / 64
+        )
+
+    def between(self) -> tuple[Range | None, units.Quantity | None]:
+        """The range, in the smallest unit of a quantity; None if the values are kinds."""
+        values = [self.value, *self.range]
+        if self.scale == "kinds":
+            return None, None
+        numbers = [float(each) for each in values if not isinstance(each, str)]
+        if len(numbers) == len(values):
+            return Range(min(numbers), max(numbers), self.scale), None
+        for quantity in (units.TIME, units.SIZE, units.RATE):
+            try:
+                sizes = [quantity.parse(str(each)) for each in values]
+            except ValueError:
+                continue
+            return Range(min(sizes), max(sizes), self.scale), quantity
+        return None, None
 
 
 class Variant(Table):
@@ -223,6 +265,10 @@ class Experiment(Space):
     variant: list[Variant] = Field(default=[])
     claim: Sequence[Claim] = Field(min_length=1)
     reported: list[Reported] = Field(default=[])
+    #: Whether draws judge the claims.
+    DRAWN: ClassVar[bool] = True
+    # PAPER/FIGURE, which scrambles the draws
+    _name: str = PrivateAttr(default="")
 
     def seed_axes(self) -> list[str]:
         """The axes that are seeds (of the drive), not settings."""
@@ -237,10 +283,19 @@ class Experiment(Space):
             if own.range
         }
 
+    def drawn(self) -> list[Assumed]:
+        """The unstated values that draws vary."""
+        return [own for own in self.assumed if own.range and not own.fixed_by]
+
+    def varies(self) -> bool:
+        """Whether draws differ: in unstated values, or in what the seeds draw."""
+        return bool(self.drawn()) or self.part(PUBLISHED).is_random()
+
     def variants(self) -> list[str]:
         """The names of all parts besides the published setting and its quick part."""
         of_assumed = itertools.chain.from_iterable(self.sensitivity().values())
-        return [*(variant.name for variant in self.variant), *of_assumed]
+        tested = self.DRAWN and any(claim.holds for claim in self.claim) and self.varies()
+        return [*(variant.name for variant in self.variant), *of_assumed, *([DRAWS] * tested)]
 
     def parts(self) -> list[str]:
         return [PUBLISHED, QUICK, *self.variants()]
@@ -255,6 +310,11 @@ class Experiment(Space):
         chosen: dict[str, Any] = {"grid": quick.grid, "count": quick.points}
         if name == QUICK:
             return Part(self, name, quick.says, template, assumed, chosen)
+        if name == DRAWS:
+            # a drive is a seed, and each draw has its own; so is a point of a design
+            grid: dict[str, Any] = {**quick.grid, **{axis: [0] for axis in self.seed_axes()}}
+            chosen = {"grid": grid, "count": 1}
+            return Part(self, name, quick.says, template, assumed, chosen)
         for variant in self.variant:
             if variant.name == name:
                 template = overridden(template, variant.scenario)
@@ -268,6 +328,14 @@ class Experiment(Space):
                     return Part(self, name, says, template, assumed, chosen)
         raise KeyError(name)
 
+    def places(self) -> list[Point]:
+        """Where each draw is: its share of each unstated range, and its point of the design."""
+        wanted = self.design.ranges if self.design else {}
+        ranges = {each.name: Range(0.0, 1.0) for each in self.drawn()}
+        ranges |= {name: Range(each.low, each.high, each.scale) for name, each in wanted.items()}
+        seed = zlib.crc32(self._name.encode())
+        return designs.fill("sobol", ranges, wald.MOST, seed) if ranges else [{}] * wald.MOST
+
     def axis_values(self) -> dict[str, dict[str, Any]]:
         """The values of each axis in all parts, by how they are written."""
         found: dict[str, dict[str, Any]] = {name: {} for name in self.axes()}
@@ -276,6 +344,15 @@ class Experiment(Space):
                 for axis, value in point.items():
                     found[axis][str(value)] = value
         return found
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A value for each assumed name, its place, as in `Experiment.places`, and the settings."""
+
+    place: Point
+    assumed: Mapping[str, Any]
+    points: Sequence[Point]
 
 
 @dataclass(frozen=True)
@@ -292,13 +369,40 @@ class Part:
     assumed: Mapping[str, Any]
     chosen: Mapping[str, Any]
 
+    @cached_property
+    def draws(self) -> Sequence[Draw]:
+        """The draws, each with a seed of its own, if it is their part."""
+        if self.name != DRAWS:
+            return ()
+        own = self.experiment
+        points = own.combinations(**self.chosen)
+        found = []
+        for number, place in enumerate(own.places(), 1):
+            assumed = {each.name: each.at(place[each.name]) for each in own.drawn()}
+            axes = {name: value for name, value in place.items() if name not in assumed}
+            axes |= dict.fromkeys(own.seed_axes(), number)
+            found.append(
+                Draw(place, {**self.assumed, **assumed}, [{**point, **axes} for point in points])
+            )
+        return found
+
     def points(self) -> list[Point]:
         """A value for each axis, for each setting that is run."""
+        if self.draws:
+            return [point for draw in self.draws for point in draw.points]
         return self.experiment.combinations(**self.chosen)
+
+    def settings(self, repeat: int) -> Iterator[tuple[Point, Mapping[str, Any], dict[str, int]]]:
+        """Each point with the values of assumed names and the seeds, as keys of a scenario."""
+        if not self.draws:
+            yield from ((point, self.assumed, {"repeat": repeat}) for point in self.points())
+        for seed, draw in enumerate(self.draws[:repeat], 1):
+            yield from ((point, draw.assumed, {"seed": seed, "repeat": 1}) for point in draw.points)
 
     def runs(self) -> int:
         """The number of runs, without baselines."""
-        return self.experiment.size(**self.chosen) * self.experiment.repeat
+        count = wald.MOST if self.name == DRAWS else self.experiment.repeat
+        return self.experiment.size(**self.chosen) * count
 
     def is_random(self) -> bool:
         """Whether seeds, or the points of a design, are independent samples."""
@@ -318,8 +422,11 @@ class Part:
         own = self.experiment
         content: list[Any] = [self.template, self.points(), own.baselines]
         content.append(own.drive.model_dump() if own.drive else None)
-        if assumed := {name: self.assumed[name] for name in self.assumed if name in self._used()}:
+        used = self._used()
+        if assumed := {name: self.assumed[name] for name in self.assumed if name in used}:
             content.append(assumed)
+        if self.draws:
+            content.append([dict(draw.assumed) for draw in self.draws])
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
@@ -405,6 +512,7 @@ def load(name: str, directory: Path = resources.EXPERIMENTS) -> Published:
     file = directory / f"{name}.toml"
     paper = toml_file.model_of(file.parent / PAPER, Paper)
     found = toml_file.model_of(file, Experiment)
+    found._name = name
     check(found, file)
     return Published(name, file, paper, found)
 
@@ -427,15 +535,15 @@ def settings(
     chosen = own.part(part)
     of_part = "" if part in (PUBLISHED, QUICK) else f" of {part}"
     found = []
-    for point in chosen.points():
+    for point, assumed, seeds in chosen.settings(repeat or own.repeat):
         where = f"{published.file}, [scenario]{of_part} with {shown_point(point)}"
-        names = {**chosen.assumed, **point}
+        names = {**assumed, **point}
         try:
-            table = filled(chosen.template, point, chosen.assumed)
+            table = filled(chosen.template, point, assumed)
             place = _drive(own.drive, names, folder) if own.drive else published.file.parent
         except FormulaError as error:
             raise InputError([Problem(where, "", "", str(error))]) from None
-        table["repeat"] = repeat or own.repeat
+        table |= seeds
         request = resolve.from_table(table, where, folder=place, known=known, single=True)
         for item in request.runs():
             alone = {}
@@ -501,6 +609,13 @@ def check(own: Experiment, file: Path) -> None:
     if own.quick.scenario and not own.quick.says:
         message = "missing; quick runs with another scenario must say what they are"
         wrong("quick.says", ABSENT, message)
+    for number, each in enumerate(own.assumed, 1):
+        key = f"assumed[{number}]"
+        if own.DRAWN and each.range and not (each.source or each.fixed_by):
+            wrong(f"{key}.source", ABSENT, 'missing; where the range is from, or "fixed_by"')
+        between, _ = each.between()
+        if each.scale == "log" and (between is None or between.low <= 0):
+            wrong(f"{key}.scale", "log", "a logarithmic range has both ends above 0")
     for number, claim in enumerate(own.claim, 1):
         key = f"claim[{number}]"
         if (claim.holds is None) == (claim.not_testable is None):

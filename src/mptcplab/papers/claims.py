@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The claims of a paper, judged by runs: formulas over the figures of all runs of an experiment.
 
-A claim is tested by the bootstrap: its formulas are evaluated over resamples of the independent
-samples (`samples.py`), and the verdict follows from the share of these in which they are true. It
-is found again over every other part of the experiment that has been run. If an assumed value,
-which the paper does not give, changes it, the claim is inconclusive; if that changes the size of
-the effect alone, it is the direction that is reproduced.
+Draws judge a claim: all values that the paper does not give, and a seed for each (`wald.py`). The
+published runs then have to agree.
+
+Without draws the bootstrap does, as in variants and cases: the formulas are evaluated over
+resamples of the independent samples (`samples.py`), and the verdict follows from the share of these
+in which they are true. If an assumed value, one at a time, changes it, the claim is inconclusive;
+if that changes the size of the effect alone, it is the direction that is reproduced.
 
 A formula that cannot be evaluated over the published setting is an error, never a verdict. A
 division by zero, which the figures cause, makes the claim inconclusive.
@@ -21,7 +23,9 @@ from typing import Any
 
 from mptcplab.errors import MptcplabError
 from mptcplab.formulas.formula import Formula, FormulaError, UndefinedError
+from mptcplab.papers import wald
 from mptcplab.papers.catalogue import (
+    DRAWS,
     MIN_SAMPLES,
     OF_VARIANT,
     PUBLISHED,
@@ -36,16 +40,19 @@ from mptcplab.papers.samples import (
     NotRunError,
     Resamples,
     Results,
+    Row,
     Scope,
+    Unit,
     resamples,
     results,
 )
+from mptcplab.papers.wald import MOST
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
 # The part of the resamples below a 95 % interval, and above it.
 _TAIL = 0.025
-#: With more resamples over which a formula has no value there is no verdict.
+#: With more resamples, or draws, over which a formula has no value there is no verdict.
 _MOST_WITHOUT = 0.05
 # Shares of resamples are sums of products of fractions.
 _EXACT = 1e-9
@@ -55,6 +62,8 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     DIRECTION = "direction only"
     INCONCLUSIVE = "inconclusive"
+    DEPENDS = "depends"
+    OPEN = "open"
     CONTRADICTED = "contradicted"
     NOT_TESTABLE = "not testable"
 
@@ -80,6 +89,27 @@ class ClaimOutcome:
 
 
 @dataclass(frozen=True)
+class Tested:
+    """What draws say of a formula: true in `true` of `of`, and what is `decided`, if anything.
+
+    `depends` is the unstated value that decides instead. `last` is whether more draws change
+    nothing.
+    """
+
+    true: int
+    of: int
+    decided: bool | None
+    depends: wald.Separation | None = None
+    last: bool = True
+
+    def __str__(self) -> str:
+        says = {True: "it is true", False: "it is false", None: "not decided"}[self.decided]
+        if self.depends:
+            says = f"depends on {self.depends}"
+        return f"true in {self.true} of {self.of}, {says}"
+
+
+@dataclass(frozen=True)
 class Explained:
     """An explanation with its figures, and whether it is shown; `why` says why it is not."""
 
@@ -93,10 +123,12 @@ class Explained:
 class Judged(ClaimOutcome):
     """A judged claim: over one part, and, `by_variant`, over each other that has been run.
 
-    `not_varied` are the assumed values whose ranges have not been run, or not in full.
+    `draws` has what these say of `holds` and `direction`; without draws, `not_varied` has the
+    assumed values whose ranges have not been run, or not in full.
     """
 
     claim: Claim
+    draws: Mapping[str, Tested] = field(default_factory=dict)
     explained: Sequence[Explained] = ()
     by_variant: Mapping[str, ClaimOutcome] = field(default_factory=dict)
     not_varied: Sequence[str] = ()
@@ -110,6 +142,11 @@ class Judged(ClaimOutcome):
     def provisional(self) -> bool:
         """Whether a verdict may change when all assumed values have been varied."""
         return bool(self.not_varied) and self.verdict in _DEFINITE
+
+    @property
+    def settled(self) -> bool:
+        """Whether more draws change nothing."""
+        return all(each.last for each in self.draws.values())
 
 
 _DEFINITE = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.CONTRADICTED)
@@ -128,10 +165,16 @@ def judge(published: Published, by_part: Mapping[str, Results], part: str) -> li
     judged = []
     for claim, judge_of in _judges(published, by_part):
         outcome = judge_of.outcome(part, must_be_known=part in (PUBLISHED, QUICK))
-        others = {name: judge_of.outcome(name) for name in by_part if name != part}
+        others = {name: judge_of.outcome(name) for name in by_part if name not in (part, DRAWS)}
         found = _judged(claim, outcome, judge_of.explained(part, outcome.ours), others)
-        if part in (PUBLISHED, QUICK) and found.verdict is not Verdict.NOT_TESTABLE:
-            found = _varied(own, found, outcome if part == QUICK else others.get(QUICK))
+        if part in (PUBLISHED, QUICK, DRAWS) and found.verdict is not Verdict.NOT_TESTABLE:
+            if DRAWS in by_part and not found.unknown:
+                found = judge_of.drawn(found, part)
+            elif own.DRAWN and not found.unknown and not own.varies():
+                # one run says it all
+                found = replace(found, verdict=judge_of.over(part, found.ours), reasons=[])
+            elif part != DRAWS:
+                found = _varied(own, found, outcome if part == QUICK else others.get(QUICK))
         judged.append(found)
     return judged
 
@@ -262,6 +305,64 @@ class _Judge:
             return self._unknown(str(error).removeprefix(f"{self.place}."), why)
         return self._bootstrapped(part, scope, ours)
 
+    def over(self, part: str, ours: Mapping[str, Any]) -> Verdict:
+        """What the runs of a part say together, with these values of the figures."""
+        scope = Scope(self.by_part, part)
+        true = [name for name, each in self.tests.items() if self._is_true(name, each, scope, ours)]
+        if "holds" in true:
+            return Verdict.REPRODUCED
+        return Verdict.DIRECTION if true else Verdict.CONTRADICTED
+
+    def drawn(self, found: Judged, part: str) -> Judged:
+        """A claim judged by draws, and by the runs of a part at our values, if it is one."""
+        own = self.by_part[DRAWS]
+        tested = dict(self._of_all(own) if self.own.design else self._of_each(own))
+        says = "; ".join(f"{name}: {each}" for name, each in tested.items())
+        reasons = [f"{len(own.units)} of {MOST} draws; {says}"]
+        verdict, said = _by_draws(tested), self.over(part, found.ours)
+        if part != DRAWS and verdict in _DEFINITE and said is not verdict:
+            reasons.append(f"the draws say {verdict}, the runs at our values {said}")
+            same = {said, verdict} <= _SAME_DIRECTION
+            verdict = Verdict.DIRECTION if same else Verdict.OPEN
+        return replace(found, verdict=verdict, reasons=reasons, draws=tested)
+
+    def _of_each(self, own: Results) -> Iterator[tuple[str, Tested]]:
+        """What the tests say, given their truth in each draw."""
+        count = len(own.units)
+        formulas = {**self.figures, **self.tests}
+        rows: dict[Unit, list[Row]] = {unit: [] for unit in own.units}
+        for row in own.rows:
+            rows[own.unit(row)].append(row)
+        alone = ({DRAWS: results(self.own, of)} for of in rows.values())
+        every = [_values(Scope(each, DRAWS), formulas) for each in alone]
+        draws = self.own.part(DRAWS).draws
+        kept = [draw for draw, each in zip(draws, every, strict=False) if each is not None]
+        names = [each.name for each in self.own.drawn()]
+        places = {name: [(draw.place[name], draw.assumed[name]) for draw in kept] for name in names}
+        for name in self.tests:
+            truths = [bool(each[name]) for each in every if each is not None]
+            true, of = sum(truths), len(truths)
+            depends = decided = None
+            if (count >= MOST or not names) and count - of <= _MOST_WITHOUT * count:
+                if names and wald.EXCEPTIONS < true < of - wald.EXCEPTIONS:
+                    depends = wald.separation(truths, places)
+                if depends is None:
+                    decided = wald.decided(truths, of if names else 1)
+            yield name, Tested(true, of, decided, depends, count >= MOST or decided is not None)
+
+    def _of_all(self, own: Results) -> Iterator[tuple[str, Tested]]:
+        """What the tests say, whose truth is about all draws of a design together: in resamples."""
+        formulas, scope = {**self.figures, **self.tests}, Scope({DRAWS: own}, DRAWS)
+        found = list(_resampled(scope, resamples({DRAWS: own}, [DRAWS]), formulas))
+        known = [(weight, each) for weight, each in found if each is not None]
+        of = sum(weight for weight, _ in known)
+        last = len(own.units) >= MOST
+        sure = last and of >= (1 - _MOST_WITHOUT) * sum(weight for weight, _ in found)
+        for name in self.tests:
+            true = sum(weight for weight, each in known if each[name])
+            decided = 2 * true > of if sure and min(true, of - true) <= wald.ERROR * of else None
+            yield name, Tested(true, of, decided, last=last)
+
     def explained(self, part: str, ours: Mapping[str, Any]) -> list[Explained]:
         """The explanations that are certain over a part, as a claim has to be, and the others.
 
@@ -388,19 +489,32 @@ class _Judge:
 def _resampled(
     scope: Scope, drawn: Resamples, formulas: Mapping[str, Formula]
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """The weight of each resample, and the values of formulas over it, each of which can name those
-    before it; None if one has no value there.
-    """
+    """The weight of each resample, and the values of formulas over it, as in `_values`."""
     for weight, draws in drawn.draws:
         scope.take(draws)
-        names = dict(scope.names)
-        try:
-            for name, formula in formulas.items():
-                names[name] = formula.value(names, scope.functions)
-        except FormulaError:
-            yield weight, None
-        else:
-            yield weight, {name: names[name] for name in formulas}
+        yield weight, _values(scope, formulas)
+
+
+def _values(scope: Scope, formulas: Mapping[str, Formula]) -> dict[str, Any] | None:
+    """The values of formulas, each of which can name those before it; None if one has none."""
+    names = dict(scope.names)
+    try:
+        for name, formula in formulas.items():
+            names[name] = formula.value(names, scope.functions)
+    except FormulaError:
+        return None
+    return {name: names[name] for name in formulas}
+
+
+def _by_draws(tested: Mapping[str, Tested]) -> Verdict:
+    if tested["holds"].decided:
+        return Verdict.REPRODUCED
+    if "direction" in tested and tested["direction"].decided:
+        return Verdict.DIRECTION
+    if any(each.depends for each in tested.values()):
+        return Verdict.DEPENDS
+    every = all(each.decided is False for each in tested.values())
+    return Verdict.CONTRADICTED if every else Verdict.OPEN
 
 
 def _verdict(p_holds: float | None, p_direction: float | None) -> Verdict:

@@ -26,15 +26,17 @@ from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, claims, samples
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published, SeededPoint
+from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, TODAY, Published, SeededPoint
 from mptcplab.papers.claims import Judged
 from mptcplab.papers.samples import Results
+from mptcplab.papers.wald import LOOKS, MOST
 from mptcplab.runs import documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import Store
 from mptcplab.scenario import scheduler
 from mptcplab.scenario.model import Scenario
+from mptcplab.units import counted
 
 _DRIVES = "drives"
 # Of the runs of the out-of-tree kernel, whose samples come from sockets.
@@ -114,15 +116,43 @@ def run(
     parts: Sequence[str],
     repeat: int | None,
     leave_out: Sequence[str] = (),
+    say: Callable[[str], None] = print,
 ) -> Reproduced:
     """Run the missing runs of some parts of an experiment, and read its result.
 
     Settings with the schedulers `leave_out` are not run, and those that the out-of-tree kernel
-    cannot run: their figures are unknown, and the claims that need them not testable.
+    cannot run: their figures are unknown, and the claims that need them not testable. Draws are run
+    last, and only as many of them as claims need; `say` tells how many these are.
+
     Raises MachineError without the packages that it needs, and MptcplabError, after all other runs
     have ended, if a run failed; whatever part is complete can be read.
     """
     extras.require("papers", "an experiment of a paper")
+    out, quick = runner.out, {PUBLISHED: False, QUICK: True}.get(parts[0])
+    if others := [part for part in parts if part != DRAWS]:
+        _run(published, kernel, guest, runner, others, repeat, leave_out)
+    for look in ([repeat] if repeat else LOOKS) if DRAWS in parts else ():
+        _run(published, kernel, guest, runner, [DRAWS], look, leave_out)
+        judged = read(published, out, quick=quick).judged
+        unsettled = [each for each in judged if not each.settled]
+        say(
+            f"{look} of {MOST} draws: {len(unsettled)} of {counted(len(judged), 'claim')} need more"
+        )
+        if not unsettled:
+            break
+    return read(published, out, quick=quick)
+
+
+def _run(
+    published: Published,
+    kernel: KernelBuild,
+    guest: Guest,
+    runner: Runner,
+    parts: Sequence[str],
+    repeat: int | None,
+    leave_out: Sequence[str],
+) -> None:
+    """Run the missing runs of some parts. Raises MptcplabError if one failed."""
     out, runs = runner.out, Store(runner.out)
     known = scheduler.known()
     made_of = lab_kernel.parts(kernel)
@@ -165,7 +195,6 @@ def run(
             f"{len(failed)} of {len(tasks)} runs failed, the first with "
             f"{item.scheduler.label}, seed {item.seed}: {reason}"
         )
-    return read(published, out, quick={PUBLISHED: False, QUICK: True}.get(parts[0]))
 
 
 def read(published: Published, out: Path, *, quick: bool | None) -> Reproduced:
@@ -323,7 +352,7 @@ def command(
         words.append("--quick")
     elif part != PUBLISHED:
         words += ["--variant", part]
-    if repeat not in (None, published.experiment.repeat):
+    if part != DRAWS and repeat not in (None, published.experiment.repeat):
         words += ["--repeat", str(repeat)]
     if kernel:
         words += ["--kernel", kernel]

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mptcplab.formulas.formula import Formula, FormulaError
@@ -212,6 +212,7 @@ def _outcome(outcome: ClaimOutcome, figures: Mapping[str, Any]) -> dict[str, Any
         "reasons": list(outcome.reasons),
     }
     if isinstance(outcome, Judged):
+        found["draws"] = {name: asdict(each) for name, each in outcome.draws.items()}
         found["provisional"] = outcome.provisional
         found["not_varied"] = list(outcome.not_varied)
         found["because"] = [wording.sentence(each.because.says) for each in outcome.because]

@@ -98,8 +98,8 @@ def probability(value: float | None) -> str:
 
 
 def how_sure(outcome: ClaimOutcome) -> str:
-    """In how many resamples of how many samples a claim holds; "" if it was not judged."""
-    if outcome.p_holds is None:
+    """In how many resamples of how many samples a claim holds; "" if these do not judge it."""
+    if outcome.p_holds is None or (isinstance(outcome, Judged) and outcome.draws):
         return ""
     text = f"holds in {_share(outcome.p_holds)}"
     if outcome.p_direction is not None:

@@ -77,6 +77,7 @@ def perform(
                     parts=parts[published.name],
                     repeat=options["repeat"],
                     leave_out=leave_out,
+                    say=common.say,
                 )
             except RunCancelledError:
                 raise

@@ -21,9 +21,9 @@ from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_names import Named
 from mptcplab.plan import plan
-from mptcplab.runs import experiment
+from mptcplab.runs import experiment, sweep
 from mptcplab.runs.runner import Runner
-from mptcplab.scenario import resolve
+from mptcplab.scenario import resolve, scheduler
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import Request
 from tests.unit.test_kernel import MAKEFILE, Repository, repository
@@ -229,3 +229,27 @@ def test_beside_another_kernel_it_leaves_out_the_schedulers_that_it_lacks(tmp_pa
     # alone, it says that it lacks it
     with pytest.raises(InputError, match="is upstream's"):
         experiment.require_able(replace(wanted, kernels=("v0.95",)), THERE)
+
+
+def test_a_sweep_beside_another_kernel_leaves_them_out_too(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        'scenario.scheduler = ["default", "minrtt"]\n'
+        'scenario.path = [{ name = "a", rate = "{rate}mbit", delay = "1ms" }]\n'
+        "[grid]\nrate = [1, 2]\n"
+    )
+
+    def planned(*kernels: str) -> sweep.Plan:
+        given = sweep.load(file, kernels=kernels)
+        return sweep.plan(
+            given, scheduler.known(), GUEST, {"6.12": NEW, "v0.95": THERE}.__getitem__
+        )
+
+    both = planned("6.12", "v0.95")
+    made = [(run.kernel.id, run.scenario.scheduler.name) for run in both.runs.values()]
+    assert made == 2 * [(NEW.id, "default"), (NEW.id, "minrtt"), ("f1", "minrtt")]
+    assert {name: list(each) for name, each in both.left_out.items() if each} == {
+        "v0.95": ["default"]
+    }
+    with pytest.raises(InputError, match="is upstream's"):
+        planned("v0.95")

@@ -64,7 +64,7 @@ def kernels(
     # kernels that may refuse the request come first: building others takes minutes
     for name in sorted(names, key=stock_package.is_stock, reverse=True):
         found[name] = kernel_by_name(name, kernel_like, cluster)
-        require_able(_runs_there(request, found[name]), found[name])
+        require_able(runs_there(request, found[name]), found[name])
     for name in names:
         same = [each for each in names if found[each].name == found[name].name]
         if found[name].stock and len(same) > 1:
@@ -73,7 +73,7 @@ def kernels(
     return [found[name] for name in names]
 
 
-def _runs_there(request: Request, build: KernelBuild) -> Request:
+def runs_there(request: Request, build: KernelBuild) -> Request:
     """The request without the schedulers that the out-of-tree kernel lacks, if another kernel runs
     them and it runs some.
     """
@@ -232,7 +232,7 @@ def tasks(request: Request, rigs: Sequence[Rig], runner: Runner, *, baseline: bo
     """
     alone = request.baselines() if baseline else []
     of_each = [(rig, alone) for rig in rigs]
-    of_each += [(rig, _runs_there(request, rig.kernel).runs()) for rig in rigs]
+    of_each += [(rig, runs_there(request, rig.kernel).runs()) for rig in rigs]
     return [runner.task(scenario, rig) for rig, scenarios in of_each for scenario in scenarios]
 
 

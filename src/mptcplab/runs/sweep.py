@@ -13,7 +13,7 @@ import errno
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,7 +135,7 @@ def _stored(out: Store, key: str, item: Scenario) -> Entry:
 class Plan:
     """All runs of a sweep, by their keys, and the points they belong to (see `keep_points`).
 
-    `labels` are those of its axes in its file.
+    `labels` are those of its axes in its file, `left_out` the schedulers that a kernel lacks.
     """
 
     runs: Mapping[str, Planned]
@@ -143,6 +143,7 @@ class Plan:
     guest: Guest
     counts: Mapping[str, int]
     labels: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def axes(self) -> list[str]:
         """The names of what varies from point to point."""
@@ -381,6 +382,7 @@ def plan(
     runs: dict[str, Planned] = {}
     points: list[dict[str, Any]] = []
     alone_keys: set[str] = set()
+    left_out: dict[str, dict[str, None]] = {}
 
     def planned(item: Scenario, request: Request, base: Size, build: KernelBuild) -> str:
         key = store.run_key(item, build, guest)
@@ -395,13 +397,16 @@ def plan(
         base = cost.size(request.base)
         values = {name: value for name, value in point.items() if name not in _SAME}
         for build in map(by_name, request.kernels or ("",)):
-            experiment.require_able(request, build)
+            there = experiment.runs_there(request, build)
+            experiment.require_able(there, build)
+            lacking = (each.label for each in request.schedulers if each not in there.schedulers)
+            left_out.setdefault(build.name, {}).update(dict.fromkeys(lacking))
             named = {KERNEL_NAME: build.name} if build.name else {}
             alone: dict[tuple[str, int], list[str]] = {}
             for item in request.baselines() if sweep.baselines else ():
                 key = planned(item, request, base, build)
                 alone.setdefault((item.cc, item.seed), []).append(key)
-            for item in request.runs():
+            for item in there.runs():
                 own = alone.get((item.cc, item.seed), [])
                 key = planned(item, request, base, build)
                 points.append({"key": key, "alone": own, **values, **named})
@@ -410,7 +415,7 @@ def plan(
             raise InputError([Problem(given.source, "", "", f"more than {MAX_RUNS} runs")])
     baselines = len(alone_keys)
     counts = {"points": len(combinations), "runs": len(runs) - baselines, "baselines": baselines}
-    return Plan(runs, points, guest, counts, sweep.axis)
+    return Plan(runs, points, guest, counts, sweep.axis, left_out)
 
 
 def _request(given: Given, point: Point, known: Mapping[str, Scheduler]) -> Request:

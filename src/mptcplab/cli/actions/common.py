@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -116,9 +116,9 @@ def say_losses(request: Request, kernels: Iterable[KernelBuild]) -> None:
     from mptcplab.lab import adapter, out_of_tree
 
     lacking = [each.label for each in request.schedulers if not out_of_tree.runs(each)]
-    for build in (each for each in kernels if each.is_out_of_tree and lacking):
-        if request.base.transport == "mptcp":
-            say(f"{build.name}: has the out-of-tree MPTCP, without {', '.join(lacking)}: no run")
+    for build in kernels:
+        if build.is_out_of_tree and request.base.transport == "mptcp":
+            say_left_out(build.name, lacking)
     carried = adapter.carried()
     names = dict.fromkeys(
         each.name for each in request.schedulers if each.digest is None and each.name in carried
@@ -127,6 +127,12 @@ def say_losses(request: Request, kernels: Iterable[KernelBuild]) -> None:
         for name in names:
             if (described := adapter.described(name)) != name:
                 say(f"{build.name}: {described}")
+
+
+def say_left_out(kernel: str, schedulers: Collection[str]) -> None:
+    """Before runs: the schedulers that the out-of-tree MPTCP lacks."""
+    if schedulers:
+        say(f"{kernel}: has the out-of-tree MPTCP, without {', '.join(schedulers)}: no run")
 
 
 def make_way(file: Path) -> None:

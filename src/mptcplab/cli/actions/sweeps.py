@@ -69,6 +69,8 @@ def _sweep(given: sweep.Given, how: How, options: Mapping[str, Any], *, dry_run:
     like, cluster = options["kernel_like"], options["cluster"]
     by_name = cache(partial(experiment.kernel_by_name, kernel_like=like, cluster=cluster))
     planned = sweep.plan(given, scheduler.known(), guest.build(), by_name)
+    for name, schedulers in planned.left_out.items():
+        common.say_left_out(name, schedulers)
     settings = planned.settings() if options["expect"] else []
     kinds = {repr(each.shape()): each for each in settings}.values()
     wanted = expect_option.read(

@@ -39,7 +39,7 @@ from mptcplab.scenario.model import Scenario
 from mptcplab.units import counted
 
 _DRIVES = "drives"
-# Of the runs of the out-of-tree kernel, whose samples come from sockets.
+# Of the runs of the out-of-tree kernel, which lacks some figures.
 _UNTOLD = "the kernel does not tell it"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
@@ -158,7 +158,7 @@ def _run(
     made_of = lab_kernel.parts(kernel)
     build = {"kernel": kernel.id, "guest": guest.id, "mptcplab": __version__}
     key = partial(store.run_key, kernel=kernel, guest=guest)
-    sockets = kernel.is_out_of_tree
+    lacks_figures = kernel.is_out_of_tree
     planned: list[_Planned] = []
     taken: set[str] = set()
     for name in parts:
@@ -172,7 +172,7 @@ def _run(
         missing = {own: each for own, each in new.items() if not runs.has(own)}
         taken.update(missing)
         count = repeat or published.experiment.repeat
-        planned.append(_Planned(name, count, settings, lacks, sockets, key, every, missing))
+        planned.append(_Planned(name, count, settings, lacks, lacks_figures, key, every, missing))
     limits = Limits(wall_s=_WALL_LIMIT_S)
     tasks = [
         runner.task(item, Rig(kernel, guest, traces=setting.request.traces, limits=limits))
@@ -267,7 +267,7 @@ def is_current(published: Published, part: str, ran: Ran) -> bool:
 class _Planned:
     """The runs of a part, by their keys, and the missing ones, but for those of an earlier part.
 
-    `lacks` says of each setting why it is not run, if so. `of_sockets`: the kernel does not tell
+    `lacks` says of each setting why it is not run, if so. `lacks_figures`: the kernel does not tell
     all figures.
     """
 
@@ -275,7 +275,7 @@ class _Planned:
     repeat: int
     settings: Sequence[SeededPoint]
     lacks: Sequence[str]
-    of_sockets: bool
+    lacks_figures: bool
     key: Callable[[Scenario], str]
     all: Mapping[str, tuple[SeededPoint, Scenario]]
     missing: Mapping[str, tuple[SeededPoint, Scenario]]
@@ -323,7 +323,7 @@ def _write(
                 "seed": setting.seed,
                 "directory": directory(setting.scenario),
                 "alone": {name: directory(item) for name, item in setting.alone.items()},
-                **({"lacks": _UNTOLD} if each.of_sockets else {}),
+                **({"lacks": _UNTOLD} if each.lacks_figures else {}),
             }
             for setting, why in zip(each.settings, each.lacks, strict=True)
             if not why

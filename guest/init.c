@@ -162,6 +162,17 @@ static void start_traces(const struct traffic *t)
 		stream_open(t->ns, t->ns, "states", "states");
 }
 
+static void start_all_traces(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ends[CLIENT].pairs; i++) {
+		if (!programs)
+			start_traces(&ends[SERVER].traffic[i]);
+		start_traces(&ends[CLIENT].traffic[i]);
+	}
+}
+
 static void start_samples(const char *ns, const struct traffic *t, uint64_t start_ns,
 			  uint64_t stop_ns)
 {
@@ -197,11 +208,7 @@ static void start_streams(uint64_t start_ns, uint64_t stop_ns)
 	snprintf(probe, sizeof(probe), "%" PRIu64 " %" PRIu64 " %" PRIu64 " links", start_ns,
 		 clients->sample_interval_ns, stop_ns);
 	stream_open(NULL, "links", "samples", probe);
-	for (i = 0; i < ends[CLIENT].pairs; i++) {
-		if (!programs)
-			start_traces(&servers[i]);
-		start_traces(&clients[i]);
-	}
+	start_all_traces();
 }
 
 /* The same on a kernel without the probe. */
@@ -258,7 +265,9 @@ static void handle_report(int end)
 		outcome.start_ns = m.a;
 		if (ends[CLIENT].traffic->sample_interval_ns && stock_kernel())
 			start_samplers(m.a);
-		else if (ends[CLIENT].traffic->sample_interval_ns && !v0_kernel())
+		else if (v0_kernel())
+			start_all_traces();
+		else if (ends[CLIENT].traffic->sample_interval_ns)
 			start_streams(m.a, m.b);
 		drops_start();
 		events_start(m.a);

@@ -141,6 +141,7 @@ def test_plain_tcp_is_without_mptcp() -> None:
         {"transport": "tcp", "path": PATHS[:1]},
         {"scheduler": "minrtt", "workload": "requests", "event": ["1s:lte:down,lasts=1s"]},
         {"scheduler": "minrtt", "endpoints": "fullmesh"},
+        {"scheduler": "minrtt", "decisions": True, "states": True},
     ],
 )
 def test_it_runs(flags: dict[str, Any]) -> None:
@@ -154,7 +155,6 @@ def test_it_runs(flags: dict[str, Any]) -> None:
         ({"scheduler": "earliest"}, "earliest: .* accepted is .*minrtt"),
         ({"scheduler": "minrtt:rp=off"}, "minrtt:rp=off: .* without these"),
         ({"scheduler": "minrtt", "cc": "lia:exact=on"}, "lia:exact=on: .* lacks it; accepted"),
-        ({"scheduler": "minrtt", "decisions": True}, "keeps no decisions"),
         ({"scheduler": "minrtt", "endpoints": "subflow"}, "meshes all addresses"),
         ({"scheduler": "minrtt", "event": ["1s:lte:backup"]}, "no such thing: an event of endp"),
         (

@@ -135,6 +135,9 @@ class Original(Model):
         #: the windows of all subflows that the last answer left; its time, if it was carried out
         self.left: dict[int, tuple[int, int]] = {}
         self.left_ns = 0
+        #: those that something was sent on at this time: an idle one then begins with less
+        self.busy: set[int] = set()
+        self.busy_ns = 0
         self.penalised = True
         super().__init__({})
         self.default = self._default()
@@ -146,9 +149,12 @@ class Original(Model):
     def choose(self, question: Question) -> Answer:
         self.forms.clear()
         self.default.began(question)
-        windows = {each.id: (each.cwnd, each.ssthresh) for each in question.subflows}
         # after a pick that leaves, the core asks again at once
-        self.penalised = self.left_ns != question.time_ns or self.left == windows
+        self.penalised = self.left_ns != question.time_ns or all(
+            self.left.get(each.id) in (None, (each.cwnd, each.ssthresh))
+            for each in question.subflows
+            if each.id not in self.busy
+        )
         self.left_ns = 0
         if question.one_segment:
             segment = question.reinjection
@@ -160,7 +166,10 @@ class Original(Model):
 
     def done(self, done: Done) -> None:
         super().done(done)
-        self.left_ns = done.time_ns
+        if done.time_ns != self.busy_ns:
+            self.busy.clear()
+        self.busy.add(done.subflow)
+        self.left_ns = self.busy_ns = done.time_ns
 
     def agrees(self, asked: Asked, answer: Answer) -> bool:
         """Has the kernel this answer and the limit, and the windows that the last answer left?"""

@@ -3,12 +3,15 @@
 
 `python -m checks.oracle` makes runs, and compares the scheduler's answer at each decision with that
 of the model. The exit status is 1 if there is a disagreement that is not listed with its reason.
+With --kernel, it is the published schedulers themselves, in the kernel with the out-of-tree MPTCP.
 See docs/oracle.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import lzma
 import shlex
 import signal
 import tempfile
@@ -24,10 +27,12 @@ from checks import many
 from checks.command_line import chosen, natural, parser_of, say
 from checks.oracle.compare import Agreement, judge_file
 from checks.oracle.models import FORMS, params_of
-from checks.oracle.scenarios import SCENARIOS
+from checks.oracle.originals import FILES, ORIGINALS, Room, file_ids, room_of
+from checks.oracle.scenarios import ORIGINALS_SCENARIOS, RECORDED, SCENARIOS
 from checks.tables import markdown as page_table
 from mptcplab import marked
-from mptcplab.errors import MptcplabError, RunCancelledError, RunError, status_of
+from mptcplab.errors import InputError, MptcplabError, RunCancelledError, RunError, status_of
+from mptcplab.lab import guest
 from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
 from mptcplab.runs import experiment, single
@@ -35,8 +40,12 @@ from mptcplab.runs.single import cpus
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import from_flags
 
-_MARK = "oracle"
+_MARK, _ORIGINALS_MARK = "oracle", "originals"
 _COLUMNS = ("scheduler", "runs", "decisions", "agree", "ties", "listed", "differ")
+_ORIGINALS_COLUMNS = ("scheduler", "file", "runs", "decisions", "explained", "differ")
+
+#: Beside recorded decisions: of which files.
+FILE_IDS = "files.json"
 
 #: Compares a file of states with the model of a scheduler.
 Judge = Callable[[Path, str], Agreement]
@@ -44,14 +53,22 @@ Judge = Callable[[Path, str], Agreement]
 
 @dataclass(frozen=True)
 class OracleCase:
-    """A scenario with a scheduler, by their names."""
+    """A scenario with a scheduler, and a kernel but for ours, by their names."""
 
     scenario: str
     scheduler: str
+    kernel: str = ""
 
     @property
     def flags(self) -> Flags:
-        return replace(SCENARIOS[self.scenario], scheduler=self.scheduler)
+        flags = replace(ORIGINALS_SCENARIOS[self.scenario], scheduler=self.scheduler)
+        return replace(flags, kernel=self.kernel) if self.kernel else flags
+
+    @property
+    def states(self) -> str:
+        """The file of states of its run."""
+        down = self.flags.direction == "down"
+        return run_files.SERVER_STATES if down else run_files.CLIENT_STATES
 
     @property
     def command(self) -> str:
@@ -79,9 +96,7 @@ def check(
     scenario = from_flags(case.flags).base
     try:
         single.run(scenario, rig, directory, watch)
-        down = scenario.workload.direction == "down"
-        name = run_files.SERVER_STATES if down else run_files.CLIENT_STATES
-        found = judge(directory / name, case.scheduler)
+        found = judge(directory / case.states, case.scheduler)
     except RunCancelledError:
         raise
     except MptcplabError as error:
@@ -98,29 +113,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     only = "only these schedulers, each as NAME or NAME:PARAM=VALUE (default: all published ones)"
     states = "check this file, of the one scheduler of --only, instead of making runs"
     page = "a page that gets the table between its marks"
+    kernel = "check the schedulers of this kernel itself, which has the out-of-tree MPTCP"
+    record = "with --kernel: keep the states of the recorded scenarios here, for the tests"
     parser.add_argument("--only", default="", metavar="SCHEDULER,...", help=only)
     parser.add_argument("--scenario", default="", metavar="NAME,...", help="only these scenarios")
+    parser.add_argument("--kernel", default="", metavar="NAME", help=kernel)
+    parser.add_argument("--record", type=Path, metavar="DIRECTORY", help=record)
     parser.add_argument("--jobs", type=natural, help="runs at a time (default: one per CPU)")
     parser.add_argument("--docs", type=Path, metavar="FILE", help=page)
     parser.add_argument("--plan", action="store_true", help="print the commands of the runs")
     parser.add_argument("states", nargs="?", type=Path, metavar="FILE.states", help=states)
     options = parser.parse_args(arguments)
-    schedulers = _forms(parser, options.only)
-    scenarios = chosen(parser, "--scenario", options.scenario, list(SCENARIOS))
+    if options.record and not options.kernel:
+        parser.error("--record needs --kernel")
+    known = ORIGINALS if options.kernel else FORMS
+    schedulers = _forms(parser, options.only, tuple(known))
+    names = list(ORIGINALS_SCENARIOS if options.kernel else SCENARIOS)
+    if options.record:
+        names = list(RECORDED)
+    scenarios = chosen(parser, "--scenario", options.scenario, names)
     if options.docs and (options.only or options.scenario or options.states):
         parser.error("--docs is for all schedulers in all scenarios")
     if options.states and len(schedulers) != 1:
         parser.error("a file of states needs --only with its one scheduler")
-    cases = [OracleCase(scenario, name) for name in schedulers for scenario in scenarios]
+    cases = [
+        OracleCase(scenario, name, options.kernel) for name in schedulers for scenario in scenarios
+    ]
     if options.plan:
         print("\n".join(case.command for case in cases))
         return 0
     return status_of(lambda: _check(cases, options))
 
 
-def _forms(parser: argparse.ArgumentParser, text: str) -> tuple[str, ...]:
-    forms = tuple(text.split(",")) if text else FORMS
+def _forms(parser: argparse.ArgumentParser, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    forms = tuple(text.split(",")) if text else known
     for form in forms:
+        if known is not FORMS and form not in known:
+            parser.error(f"--only {form}: with --kernel, accepted is {', '.join(known)}")
         try:
             params_of(form)
         except MptcplabError as error:
@@ -129,23 +158,46 @@ def _forms(parser: argparse.ArgumentParser, text: str) -> tuple[str, ...]:
 
 
 def _check(cases: Sequence[OracleCase], options: argparse.Namespace) -> int:
+    name = options.kernel
+    room = room_of(name) if name else None
     if options.states:
         form = cases[0].scheduler
-        totals = {form: judge_file(options.states, form)}
+        totals = {form: judge_file(options.states, form, room)}
     else:
-        totals = _run(cases, options.jobs)
+        rig = Rig(*experiment.built())
+        if name:
+            rig = Rig(experiment.kernel_by_name(name), guest.build())
+            cases = _able(cases, rig)
+        totals = _run(cases, rig, room, options)
+    if options.record:
+        (options.record / FILE_IDS).write_text(json.dumps(file_ids(name), indent=1) + "\n")
+    page = _originals(totals, file_ids(name)) if name else markdown(totals)
     if options.docs:
-        marked.replace(options.docs, {_MARK: markdown(totals)})
-    _show(totals)
+        marked.replace(options.docs, {_ORIGINALS_MARK if name else _MARK: page})
+    _show(totals, page)
     return 1 if any(total.failures or total.differs for total in totals.values()) else 0
 
 
-def _run(cases: Sequence[OracleCase], jobs: int | None) -> dict[str, Agreement]:
-    rig = Rig(*experiment.built())
+def _able(cases: Sequence[OracleCase], rig: Rig) -> list[OracleCase]:
+    """Those that a kernel can run; says which it cannot."""
+    able = []
+    for case in cases:
+        try:
+            experiment.require_able(from_flags(case.flags), rig.kernel)
+            able.append(case)
+        except InputError as error:
+            reason = str(error).splitlines()[-1].strip()
+            say(f"no run of {case.scheduler} in {case.scenario}: {reason}")
+    return able
+
+
+def _run(
+    cases: Sequence[OracleCase], rig: Rig, room: Room | None, options: argparse.Namespace
+) -> dict[str, Agreement]:
     totals = {case.scheduler: Agreement() for case in cases}
     progress = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="mptcplab-oracle-") as directory:
-        running = _ended(cases, rig, Path(directory), jobs)
+        running = _ended(cases, rig, room, Path(directory), options)
         with closing(running) as ended, progress.status("") as status:
             for count, (case, found) in enumerate(ended, 1):
                 totals[case.scheduler].add(found)
@@ -160,15 +212,21 @@ def _run(cases: Sequence[OracleCase], jobs: int | None) -> dict[str, Agreement]:
 
 
 def _ended(
-    cases: Sequence[OracleCase], rig: Rig, out: Path, jobs: int | None
+    cases: Sequence[OracleCase],
+    rig: Rig,
+    room: Room | None,
+    out: Path,
+    options: argparse.Namespace,
 ) -> Generator[tuple[OracleCase, Agreement]]:
     """Decisions are compared in processes: that is most of the work. An interrupt ends them."""
-    own = get_context("spawn")
+    own, jobs = get_context("spawn"), options.jobs
     with own.Pool(jobs or len(cpus()), signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
 
         def perform(case: OracleCase, directory: Path, watch: Watch) -> Agreement:
             def judge(path: Path, scheduler: str) -> Agreement:
-                judged = pool.apply_async(judge_file, (path, scheduler))
+                if options.record:
+                    record(case, path, options.record)
+                judged = pool.apply_async(judge_file, (path, scheduler, room))
                 while not judged.ready():
                     if watch.cancel.is_set():
                         raise RunCancelledError
@@ -183,6 +241,27 @@ def _ended(
         yield from many.run_all(cases, perform, name, out, jobs)
 
 
+def record(case: OracleCase, states: Path, directory: Path) -> None:
+    """Keeps the states of a run, compressed, for tests."""
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / f"{case.scheduler}-{case.scenario}.states.xz"
+    file.write_bytes(lzma.compress(states.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def _originals(totals: Mapping[str, Agreement], ids: Mapping[str, str]) -> str:
+    """The outcome for originals, with the identity of each file in git."""
+    rows = [
+        (name, f"`{FILES[name]}` {ids[name][:12]}", *total.numbers[:3], total.differs)
+        for name, total in totals.items()
+    ]
+    forms = [
+        f"- {name}, {count} of {total.decisions}: {form}."
+        for name, total in totals.items()
+        for form, count in total.forms.most_common()
+    ]
+    return page_table(_ORIGINALS_COLUMNS, rows) + "\n".join(["", "Forms:", "", *forms, ""])
+
+
 def markdown(totals: Mapping[str, Agreement]) -> str:
     """The outcome as a table of the docs, and what is listed."""
     table = page_table(_COLUMNS, ((name, *total.numbers) for name, total in totals.items()))
@@ -194,8 +273,8 @@ def markdown(totals: Mapping[str, Agreement]) -> str:
     return table + "\n".join(["", "Listed:" if listed else "None is listed.", "", *listed, ""])
 
 
-def _show(totals: Mapping[str, Agreement]) -> None:
-    print(markdown(totals), end="")
+def _show(totals: Mapping[str, Agreement], page: str) -> None:
+    print(page, end="")
     for name, total in totals.items():
         for error in total.failures:
             print(f"{name}: {error}")

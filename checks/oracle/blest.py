@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from checks.oracle.state import INFINITE_SSTHRESH, Answer, Question, Segment, Subflow
-from checks.oracle.v09x import Model, fastest, in_list_order, jiffies, next_segment
+from checks.oracle.v09x import Model, in_list_order, jiffies, next_segment
 
 _U32_MAX = 0xFFFFFFFF
 #: The parameters of the module, in thousandths.
@@ -50,7 +50,7 @@ class Blest(Model):
             self.least[each.id] = min(self.least.get(each.id, _U32_MAX), each.srtt_8us)
             self.most[each.id] = max(self.most.get(each.id, 0), each.srtt_8us)
         slow = self.default.choose(question, segment)
-        fast = fastest(question, slow) if slow else None
+        fast = self.awaited(question, slow) if slow else None
         if not slow or not fast or slow.id == fast.id:
             return slow
         self._update_lambda(question, slow)
@@ -62,13 +62,13 @@ class Blest(Model):
             fast_bytes = int(packets) * fast.mss * self.lambda_1000 // 1000
             slow_bytes = slow.mss * (slow.in_flight + 1)
         else:
-            fast_bytes = self._bytes_in(fast, self._linger_8us(slow))
+            fast_bytes = self.bytes_in(fast, self.linger_8us(slow))
             slow_bytes = (segment.bytes if segment else 0) + slow.outstanding_bytes
         room = max(question.window_bytes - slow_bytes, 0)
         self._why = f"fast {fast.id}: {fast_bytes} bytes, {room} left of the window"
         return None if fast_bytes > room else slow
 
-    def _linger_8us(self, slow: Subflow) -> int:
+    def linger_8us(self, slow: Subflow) -> int:
         """How long the next segment is likely to stay on the way."""
         least, most, in_flight = self.least[slow.id], self.most[slow.id], slow.in_flight + 1
         if in_flight >= slow.cwnd:
@@ -77,7 +77,7 @@ class Blest(Model):
             estimate = least + (most - least) * in_flight // slow.cwnd
         return max(slow.srtt_8us, estimate)
 
-    def _bytes_in(self, fast: Subflow, time_8us: int) -> int:
+    def bytes_in(self, fast: Subflow, time_8us: int) -> int:
         """What the fast subflow can send meanwhile, as Reno would."""
         average = (self.least[fast.id] + self.most[fast.id]) // 2
         rounds = time_8us // average + 1 if average else 1

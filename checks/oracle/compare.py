@@ -10,8 +10,10 @@ from pathlib import Path
 
 from checks.oracle.known import known_reason
 from checks.oracle.models import model_of, params_of
+from checks.oracle.originals import ORIGINALS, Original, Room
 from checks.oracle.state import NEW, WAIT, Answer, Asked, Question, Segment, read
 from checks.oracle.v09x import Model
+from mptcplab.lab import out_of_tree
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def _text(segment: Segment | None) -> str:
 class Agreement:
     """What came of runs of a scheduler. `listed`: disagreements by their reason, known beforehand.
 
-    `failures` say of runs why there was nothing to compare.
+    `forms`: of originals, how many decisions each form of the source took part in. `failures` say
+    of runs why there was nothing to compare.
     """
 
     runs: int = 0
@@ -68,6 +71,7 @@ class Agreement:
     agreed: int = 0
     ties: int = 0
     listed: Counter[str] = field(default_factory=Counter)
+    forms: Counter[str] = field(default_factory=Counter)
     differs: int = 0
     first: Disagreement | None = None
     failures: list[str] = field(default_factory=list)
@@ -90,11 +94,11 @@ def _judge(model: Model, asked: Asked, result: Agreement) -> None:
     That is what our schedulers see; of equal times they may take another subflow, so the list is
     then walked in the source's order and in that of creation.
     """
-    question, kernel = asked
+    question, kernel, _ = asked
     model.sent.forget(question.una_seq)
     source = model.choose(replace(question, subflows=list(question.subflows)))
     result.decisions += 1
-    if _same(question, source, kernel):
+    if _agree(model, asked, source):
         result.agreed += 1
     elif tied := _tied(model, asked):
         result.ties += 1
@@ -106,6 +110,14 @@ def _judge(model: Model, asked: Asked, result: Agreement) -> None:
         if not result.first:
             result.first = Disagreement(question, kernel, source, model.why())
     model.took(asked)
+    if isinstance(model, Original):
+        result.forms.update(model.forms)
+
+
+def _agree(model: Model, asked: Asked, source: Answer) -> bool:
+    if isinstance(model, Original):
+        return model.agrees(asked, source)
+    return _same(asked.question, source, asked.answer)
 
 
 def _tied(model: Model, asked: Asked) -> Model | None:
@@ -145,18 +157,19 @@ def _held(question: Question, answer: Answer) -> Answer:
     return Answer(WAIT) if answer.seq + size > question.window_end_seq else answer
 
 
-def judge_file(path: Path, scheduler: str) -> Agreement:
+def judge_file(path: Path, scheduler: str, room: Room | None = None) -> Agreement:
     """Compares all decisions in a file of states with those of the model, with its parameters.
 
-    Raises MptcplabError as `models.params_of` does, or `state.read`.
+    With `room`, they are those of an original, in a kernel with this rule. Raises MptcplabError as
+    `models.params_of` does, or `state.read`.
     """
     (name, model), params = model_of(scheduler), params_of(scheduler)
     result = Agreement(runs=1)
     models: dict[int, Model] = {}
-    for each in read(path, name):
+    for each in read(path, out_of_tree.SCHEDULERS[name] if room else name):
         number = each.question.connection if isinstance(each, Asked) else each.connection
         if number not in models:
-            models[number] = model(params)
+            models[number] = ORIGINALS[name](room) if room else model(params)
         if isinstance(each, Asked):
             _judge(models[number], each, result)
         else:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from checks.oracle.state import Answer, Asked, Question, Segment, Subflow
-from checks.oracle.v09x import Model, fastest, in_list_order, next_segment
+from checks.oracle.v09x import Model, in_list_order, next_segment
 
 _R_BETA = 4
 
@@ -46,7 +46,7 @@ class Ecf(Model):
         """ecf_get_available_subflow()"""
         alive = [each for each in in_list_order(question) if each.can_send]
         slow = self.default.choose(question, segment)
-        fast = fastest(question, slow) if slow else None
+        fast = self.awaited(question, slow) if slow else None
         if not slow or not fast or slow.id == fast.id:
             return slow
         delta = max(self._spread_us(fast), self._spread_us(slow))
@@ -78,20 +78,29 @@ def queued_bytes(question: Question, alive: list[Subflow]) -> int:
 
 
 def complete_earlier(
-    fast: Subflow, slow: Subflow, queued: int, delta: int, waiting: int, *, at_least_window: bool
+    fast: Subflow,
+    slow: Subflow,
+    queued: int,
+    delta: int,
+    waiting: int,
+    *,
+    at_least_window: bool,
+    bits: int = 128,
 ) -> int | None:
     """1: wait for the fast one; 0: use the slow one; None: use it, and stay as inclined to wait.
 
-    `queued` in bytes, `delta` in us; `at_least_window`: less than a window counts as one.
+    `queued` in bytes, `delta` in us; `at_least_window`: less than a window counts as one; products
+    have so many bits.
     """
-    mss = slow.mss
+    mss, all_bits = slow.mss, (1 << bits) - 1
     fast_us, slow_us = fast.srtt_8us >> 3, slow.srtt_8us >> 3
     fast_window, slow_window = fast.cwnd * mss, slow.cwnd * mss
     of_fast = max(queued, fast_window) if at_least_window else queued
     of_slow = max(queued, slow_window) if at_least_window else queued
-    left = fast_us * (of_fast + fast_window)
-    right = fast_window * (slow_us + delta)
+    left = fast_us * (of_fast + fast_window) & all_bits
+    right = fast_window * (slow_us + delta) & all_bits
     if _R_BETA * left >= (_R_BETA + waiting) * right:
         return 0
-    too_slow = slow_us * of_slow >= slow_window * (2 * fast_us + delta)
+    right = slow_window * (2 * fast_us + delta) & all_bits
+    too_slow = slow_us * of_slow & all_bits >= right
     return 1 if too_slow else None

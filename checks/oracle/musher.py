@@ -175,7 +175,7 @@ class Musher(Turns):
 
     def took(self, asked: Asked) -> None:
         """`quota` grows by the whole buffer, even if not all of it is handed over."""
-        question, answer = asked
+        question, answer, _ = asked
         fresh = new_data(question)
         if answer.what != NEW or not fresh or self._holder(question):
             return

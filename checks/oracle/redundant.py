@@ -9,8 +9,8 @@ A place in the queue is kept as a byte here: the successor of a segment begins w
 
 from __future__ import annotations
 
-from checks.oracle.state import DUPLICATE, NEW, Answer, Asked, Question, Subflow
-from checks.oracle.v09x import Model, available, in_list_order
+from checks.oracle.state import DUPLICATE, NEW, Answer, Asked, Question, Segment, Subflow
+from checks.oracle.v09x import Model, in_list_order
 
 
 class Redundant(Model):
@@ -27,7 +27,7 @@ class Redundant(Model):
         actives = any(each.usable and not each.backup for each in question.subflows)
         for each in self._from_next(question):
             seq = self._candidate(question, each)
-            if seq is None or not available(each):
+            if seq is None or not self.default.available(each, Segment(seq, 0, frozenset())):
                 continue
             is_new = question.head is not None and seq == question.head.seq
             if each.backup and (actives or not is_new):
@@ -36,7 +36,7 @@ class Redundant(Model):
         return Answer()
 
     def took(self, asked: Asked) -> None:
-        question, answer = asked
+        question, answer, _ = asked
         if answer.what not in (NEW, DUPLICATE):
             return
         segment = question.head if answer.what == NEW else self.sent.at(answer.seq)

@@ -8,7 +8,7 @@ of the module: num_segments 1, cwnd_limited on. It looks neither at priorities n
 from __future__ import annotations
 
 from checks.oracle.state import NEW, Answer, Asked, Question, Segment, Subflow
-from checks.oracle.v09x import Model, available, in_list_order, in_loss
+from checks.oracle.v09x import Model, in_list_order, in_loss
 
 
 class Turns(Model):
@@ -27,14 +27,14 @@ class Turns(Model):
             number = asked.answer.subflow
             self.quota[number] = self.quota.get(number, 0) + 1
 
-    def considered(self, subflow: Subflow) -> bool:
+    def considered(self, subflow: Subflow, segment: Segment | None = None) -> bool:
         if not subflow.usable or in_loss(subflow):
             return False
-        return not self.cwnd_limited or available(subflow)
+        return not self.cwnd_limited or self.default.available(subflow, segment)
 
     def reinject(self, question: Question, segment: Segment) -> Answer:
         """rr_get_available_subflow(): the last with room that did not carry it, else that did."""
-        free = [each for each in in_list_order(question) if available(each)]
+        free = [each for each in in_list_order(question) if self.default.available(each, segment)]
         unused = [each for each in free if each.id not in self.default.carried(segment)]
         if free and not unused:
             self.default.cleared[segment.seq] = segment.carried
@@ -48,7 +48,8 @@ class RoundRobin(Turns):
             return self.reinject(question, question.reinjection)
         if not question.head:
             return Answer()
-        considered = [each for each in in_list_order(question) if self.considered(each)]
+        order = in_list_order(question)
+        considered = [each for each in order if self.considered(each, question.head)]
         if all(self.quota.get(each.id) for each in considered):
             self.quota |= {each.id: 0 for each in considered}
         unused = [each for each in considered if not self.quota.get(each.id)]

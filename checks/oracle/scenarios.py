@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from mptcplab.scenario.flags import Flags
 
 _FIRST_SEED = 91_001
 
 
-def _flags(paths: str, **more: str) -> Flags:
+def _flags(paths: str, **more: Any) -> Flags:
     """`paths` and `event` are separated by blanks; it lasts 2 s if nothing else is said."""
     event = tuple(more.pop("event", "").split())
     if "size" not in more:
         more.setdefault("duration", "2s")
-    return replace(Flags(path=tuple(paths.split()), event=event), **more)  # type: ignore[arg-type]
+    return replace(Flags(path=tuple(paths.split()), event=event), **more)
 
 
 _USUAL = "a:20mbit,10ms b:10mbit,40ms"
@@ -101,3 +102,18 @@ SCENARIOS: Mapping[str, Flags] = {
     name: replace(flags, seed=_FIRST_SEED + number, states=True)
     for number, (name, flags) in enumerate(_ALL.items())
 }
+
+#: For the out-of-tree kernel, with a small one: a path goes and returns, and the writer waits.
+ORIGINALS_SCENARIOS: Mapping[str, Flags] = {
+    **SCENARIOS,
+    "returns": _flags(
+        "a:8mbit,10ms b:2mbit,90ms",
+        event="1s:a:down 1400ms:a:up",
+        send_buffer="128KiB",
+        receive_buffer="128KiB",
+        seed=91_101,
+        states=True,
+    ),
+}
+#: Those whose decisions in that kernel are kept for the tests.
+RECORDED = ("size-500k", "thin", "window-16k", "loss-heavy", "returns")

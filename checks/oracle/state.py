@@ -68,6 +68,18 @@ class Subflow:
     carried_head: bool
     carried_oldest: bool
     carried_reinjection: bool
+    #: of the out-of-tree kernel: not fully established, it takes the segment at next_seq and no
+    #: other; it is to answer the peer's DATA_FIN
+    in_order: bool
+    answers_fin: bool
+    next_seq: int
+    mss_cache: int
+    #: its send queue in buffers, and how many packets TCP, or the device, puts into one
+    queued_skbs: int
+    tso_segs: int
+    gso_max_segs: int
+    #: what is queued ends so far beyond the receive window
+    past_window_bytes: int
 
 
 class Segment(NamedTuple):
@@ -109,6 +121,13 @@ class Question:
     newest_first: bool = True
     #: as our schedulers compute: RTTs and halves of them in whole us, their ratios in thousandths
     whole_us: bool = False
+    wmem_queued: int = 0
+    #: of the out-of-tree kernel: get_subflow() is asked, for the reinjection alone, and perhaps to
+    #: look at receive windows; the segment asked for ends with a DATA_FIN, a byte of it
+    packets_out: int = 0
+    one_segment: bool = False
+    window_test: bool = False
+    fin: bool = False
 
     def subflow(self, number: int) -> Subflow | None:
         """The subflow of that number of creation."""
@@ -142,10 +161,11 @@ class Answer(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question and the answer of the scheduler in the kernel."""
+    """A question and the answer of the scheduler in the kernel, with the most bytes to send."""
 
     question: Question
     answer: Answer
+    limit: int = 0
 
 
 class Done(NamedTuple):
@@ -165,6 +185,34 @@ _QUESTION_FIELDS = [each.name for each in fields(Question) if each.name in _OF_Q
 _SUBFLOW_FLAGS = (
     *("usable", "backup", "can_send", "throttled", "memory_full", "stale"),
     *("carried_head", "carried_oldest", "carried_reinjection"),
+)
+# What the out-of-tree kernel has besides, where the lab's has padding: kernel/patches/4.19, 0090.
+_ONE_SEGMENT, _WINDOW_TEST, _FIN = 64, 128, 256
+_IN_ORDER, _ANSWERS_FIN = 512, 1024
+
+
+def _out_of_tree(first: int, **fields: str) -> np.dtype[np.void]:
+    """Fields that follow each other from the byte `first` of a record."""
+    sizes = [np.dtype(each).itemsize for each in fields.values()]
+    layout: Any = {
+        "names": list(fields),
+        "formats": list(fields.values()),
+        "offsets": [first + sum(sizes[:index]) for index in range(len(sizes))],
+        "itemsize": records.STATE_BYTES,
+    }
+    dtype: np.dtype[np.void] = np.dtype(layout)
+    return dtype
+
+
+OUT_OF_TREE_QUESTION = _out_of_tree(124, packets_out="<u4")
+OUT_OF_TREE_SUBFLOW = _out_of_tree(
+    160,
+    next_seq="<u8",
+    mss_cache="<u4",
+    queued_skbs="<u4",
+    tso_segs="<u4",
+    gso_max_segs="<u4",
+    past_window_bytes="<u4",
 )
 
 
@@ -192,7 +240,8 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
     connections = states["connection"].tolist()
     questions = _rows(states, records.QUESTION, _OF_QUESTION, records.QUESTION_DTYPE)
     subflows = _subflows(states)
-    answers = map(Answer._make, _rows(states, records.ANSWER, Answer._fields))
+    answers = _rows(states, records.ANSWER, (*Answer._fields, "bytes"))
+    more = _rows(states, records.QUESTION, ("packets_out",), OUT_OF_TREE_QUESTION)
     done = map(Done._make, _rows(states, records.DONE, Done._fields))
     #: by connection, the question without an answer so far, with its place
     pending: dict[int, tuple[dict[str, Any], list[Subflow], int]] = {}
@@ -200,7 +249,9 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
         if kind == records.DONE:
             yield next(done)
         elif kind == records.QUESTION:
-            pending[number] = (dict(zip(_OF_QUESTION, next(questions), strict=True)), [], place)
+            asked = dict(zip(_OF_QUESTION, next(questions), strict=True))
+            (asked["packets_out"],) = next(more)
+            pending[number] = (asked, [], place)
         elif number not in pending:
             raise MptcplabError(
                 f"{path}: the record at offset {place * records.STATE_BYTES} has no question"
@@ -214,7 +265,8 @@ def _in_order(path: Path, states: records.Records) -> Iterator[Asked | Done]:
                     f"{path}: {len(its)} of {asked['n']} subflows before the answer at offset "
                     f"{place * records.STATE_BYTES}"
                 )
-            yield Asked(_question(asked, its), next(answers))
+            *answer, limit = next(answers)
+            yield Asked(_question(asked, its), Answer._make(answer), limit)
     for _, _, place in pending.values():
         raise MptcplabError(
             f"{path}: the question at offset {place * records.STATE_BYTES} has no answer; the file "
@@ -240,6 +292,10 @@ def _subflows(states: records.Records) -> Iterator[Subflow]:
     columns = {name: chosen[name] for name in dtype.names or ()}
     for name in _SUBFLOW_FLAGS:
         columns[name] = chosen["flags"] & getattr(records, name.upper()) != 0
+    columns["in_order"] = chosen["flags"] & _IN_ORDER != 0
+    columns["answers_fin"] = chosen["flags"] & _ANSWERS_FIN != 0
+    more = chosen.view(OUT_OF_TREE_SUBFLOW)
+    columns |= {name: more[name] for name in OUT_OF_TREE_SUBFLOW.names or ()}
     rtt_8us = chosen["last_rtt_us"].astype(np.int64) << 3
     columns["last_rtt_8us"] = np.where(rtt_8us, rtt_8us, chosen["srtt_8us"])
     columns["index"] = np.zeros(len(chosen), dtype=np.int64)  # until its question is whole
@@ -262,6 +318,10 @@ def _question(asked: dict[str, Any], its: list[Subflow]) -> Question:
         **known | {"scheduler": asked["scheduler"].decode()},
         writer_waits=bool(flags & records.WRITER_WAITS),
         sndbuf_full=bool(flags & records.SNDBUF_FULL),
+        packets_out=asked["packets_out"],
+        one_segment=bool(flags & _ONE_SEGMENT),
+        window_test=bool(flags & _WINDOW_TEST),
+        fin=bool(flags & _FIN),
         head=segment("head", records.HAS_HEAD),
         oldest=segment("oldest", records.HAS_OLDEST),
         reinjection=segment("reinjection", records.HAS_REINJECTION),

@@ -44,7 +44,7 @@ class ThinStream(Model):
         return Answer.new(chosen, question.head)
 
     def took(self, asked: Asked) -> None:
-        question, answer = asked
+        question, answer, _ = asked
         subflow = question.subflow(answer.subflow)
         if subflow and answer.what in (NEW, DUPLICATE):
             rtt_ns = (subflow.srtt_8us >> 3) * 1000

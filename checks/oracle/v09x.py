@@ -245,6 +245,10 @@ class Model(abc.ABC):
         """A pick was carried out."""
         self.sent.done(done)
 
+    def awaited(self, question: Question, slow: Subflow) -> Subflow | None:
+        """The subflow for which BLEST and ECF may wait instead of sending on `slow`."""
+        return fastest(question, slow)
+
     def why(self) -> str:
         """A line on what decided the last choice, for those who look for a difference."""
         return self._why
@@ -262,7 +266,8 @@ Repeat = Callable[[Question, Subflow, bool], Segment | None]
 def next_segment(question: Question, choose: Choice, repeat: Repeat) -> Answer:
     """mptcp_next_segment(): the head of the reinjection queue, else new data, else a repetition.
 
-    Where a segment is longer than a packet, the source also limits it; ours never is.
+    Where a segment is longer than a packet, the source also limits it (originals.py); ours never
+    is.
     """
     if again := question.reinjection:
         return Answer.reinjection(choose(question, again), again)

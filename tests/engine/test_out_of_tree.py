@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import re
 import subprocess
 import tomllib
@@ -12,6 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from checks.oracle.__main__ import FILE_IDS, OracleCase, check
+from checks.oracle.compare import judge_file
+from checks.oracle.originals import ORIGINALS, bytes_room, file_ids
+from checks.oracle.scenarios import RECORDED
+from mptcplab.errors import MptcplabError
 from mptcplab.lab import guest, kernel_names, out_of_tree
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
@@ -25,6 +32,7 @@ from mptcplab.scenario import resolve
 from mptcplab.scenario.flags import Flags
 from tests import pcapng
 
+ORIGINALS_DIRECTORY = Path(__file__).parents[1] / "unit/originals"
 PATHS = ["a:20mbit,10ms", "b:10mbit,30ms"]
 # a packet of plain TCP brings 1448 of its 1514 bytes; one of MPTCP v0 has 20 more of options
 TCP_PAYLOAD, PAYLOAD = 1448 / 1514, 1428 / 1514
@@ -364,3 +372,61 @@ def test_explain_names_the_penalties_of_a_scheduler(v095: KernelBuild, tmp_path:
     assert ("penalties", "b") in why
     assert ("penalties", "a") not in why
     assert abs(found.not_explained_bps) < 0.005 * found.capacity_bps
+
+
+def test_recording_changes_no_packet(v095: KernelBuild, tmp_path: Path) -> None:
+    paths = [f"{path},loss=0.5%" for path in PATHS]
+    flags = Flags(path=paths, event=["1s:a:down,lasts=1s"], scheduler="blest", duration="3s")
+    captures = []
+    for name in ("none", "decisions", "states"):
+        asked = replace(flags, pcap=True, decisions=name == "decisions", states=name == "states")
+        request = resolve.from_flags(asked, single=True)
+        (tmp_path / name).mkdir()
+        outcome = single.run(request.base, Rig(v095, guest.build()), tmp_path / name)
+        captures.append(
+            {file: content for file, content in files(tmp_path / name).items() if "pcapng" in file}
+        )
+    assert len(captures[0]) > 1
+    assert captures[0] == captures[1] == captures[2]
+    decisions = records.read_decisions(tmp_path / "decisions" / "client.decisions")
+    new = decisions[decisions["kind"] == records.DECISIONS.index("new")]
+    # a connection begins with a greeting of 8 bytes
+    assert new["length"].sum() == outcome.guest["bytes_written"] + 8
+    assert {"wait", "new", "reinjection"} <= {records.DECISIONS[kind] for kind in decisions["kind"]}
+    # each decision is an answer, or what was carried out, among the states, too
+    states = records.read_states(tmp_path / "states" / "client.states")
+    what = states.view(records.ANSWER_DTYPE)["what"]
+    kept = ((states["kind"] == records.ANSWER) & (what == 0)) | (states["kind"] == records.DONE)
+    assert what[kept].tolist() == decisions["kind"].tolist()
+
+
+def files_of(name: str) -> dict[str, str]:
+    """The identities of a kernel's schedulers; none if its source is not there."""
+    try:
+        return file_ids(name)
+    except MptcplabError:
+        return {}
+
+
+@pytest.mark.parametrize("scheduler", ORIGINALS)
+def test_its_schedulers_decide_as_recorded(scheduler: str, tmp_path: Path) -> None:
+    """Where a kernel has the sources whose decisions the unit tests have."""
+    ids = json.loads((ORIGINALS_DIRECTORY / FILE_IDS).read_text())
+    built = {name: each.current() for name, each in kernel_names.known().items()}
+    found = (name for name, build in built.items() if build and files_of(name) == ids)
+    if not (name := next(found, "")):
+        pytest.skip("no kernel of these sources of the out-of-tree MPTCP is built: docs/oracle.md")
+    kernel = built[name]
+    assert kernel
+    rig = Rig(kernel, guest.build())
+    for scenario in RECORDED:
+        case = OracleCase(scenario, scheduler, name)
+        out = tmp_path / scenario
+        out.mkdir()
+        agreement = check(
+            case, rig, out, judge=lambda path, form: judge_file(path, form, bytes_room)
+        )
+        assert not agreement.failures
+        assert not agreement.differs
+        recorded = (ORIGINALS_DIRECTORY / f"{scheduler}-{scenario}.states.xz").read_bytes()
+        assert (out / case.states).read_bytes() == lzma.decompress(recorded)

@@ -183,6 +183,7 @@ def test_plain_tcp_is_without_mptcp() -> None:
         {"scheduler": "minrtt", "workload": "requests", "event": ["1s:lte:down,lasts=1s"]},
         {"scheduler": "minrtt", "endpoints": "fullmesh"},
         {"scheduler": "minrtt:v089=on:rp=off"},
+        {"scheduler": "minrtt", "decisions": True, "states": True},
     ],
 )
 def test_it_runs(flags: dict[str, Any]) -> None:
@@ -198,7 +199,6 @@ def test_it_runs(flags: dict[str, Any]) -> None:
         ({"scheduler": "blest:paper=on"}, "blest:paper=on: .* without these"),
         ({"scheduler": "minrtt", "workload": "bulk:connections=2"}, "leave out connections"),
         ({"scheduler": "minrtt", "cc": "lia:exact=on"}, "lia:exact=on: .* lacks it; accepted"),
-        ({"scheduler": "minrtt", "decisions": True}, "keeps no decisions"),
         ({"scheduler": "minrtt", "endpoints": "subflow"}, "meshes all addresses"),
         ({"scheduler": "minrtt", "event": ["1s:lte:backup"]}, "no such thing: an event of endp"),
         (

@@ -86,7 +86,7 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
                 without = f"without these; {scheduler.DEFAULT} is upstream's"
             message = f"{what}, {without}; accepted is {one_of(known)}"
             yield Problem("--scheduler", "", ", ".join(ours), f"{message}, and --transport tcp")
-        if base.trace or base.states:
+        if stock is not None and (base.trace or base.states):
             message = f"{what}, which keeps no decisions; leave out decisions and states"
             yield Problem("--kernel", "", kernel.name, message)
         if stock is not None and stock_package.series(stock) < FIRST_SERIES:

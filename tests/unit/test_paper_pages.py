@@ -136,7 +136,7 @@ def test_a_kernel_beside_has_a_column_and_pages_say_where_they_part(
     assert "|  | the paper | published | v0.95 |" in page
     assert "| v0.95, published | 12 | 6 | `k2` |" in page
     assert f"| [fig1:more](paper2020.md#fig1-more) | more is more | {parted} |" in summary
-    assert "| with runs on v0.95 | 2 | 1 | 0 | 0 | 0 | 1 |" in summary
+    assert "| with runs on v0.95 | 2 | 1 | 0 | 0 | 0 | 0 | 0 | 1 |" in summary
     (claim,) = (json.loads(files["claims.json"])["paper2020/fig1:more"]["kernels"].values(),)
     assert [each["verdict"] for each in claim] == ["reproduced"]
     # from the data alone, where nobody has that kernel

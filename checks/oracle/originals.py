@@ -32,7 +32,7 @@ from checks.oracle.state import (
 )
 from checks.oracle.v09x import Default, Model, in_list_order, in_loss, lowest_rtt
 from mptcplab.errors import MptcplabError
-from mptcplab.lab import kernel_names
+from mptcplab.lab import kernel_names, kernel_tree
 
 _U32 = 0xFFFFFFFF
 #: Before any subflow that was there when recording began had begun.
@@ -376,10 +376,14 @@ FILES: Mapping[str, str] = {
 
 
 def _files(kernel: str) -> dict[str, bytes]:
-    """The files of a kernel by their names. Raises MptcplabError if there are none."""
-    directory = kernel_names.find(kernel).tree / "src/net/mptcp"
+    """The files of a kernel, before our patches, by name. Raises MptcplabError without any."""
+    tree = kernel_names.find(kernel).tree
+    before, now = (tree / each / "net/mptcp" for each in (kernel_tree.ORIGINALS, "src"))
     try:
-        return {name: (directory / name).read_bytes() for name in FILES.values()}
+        return {
+            name: (before if (before / name).exists() else now).joinpath(name).read_bytes()
+            for name in FILES.values()
+        }
     except OSError as error:
         raise MptcplabError(
             f"{kernel}: {error.filename}: {error.strerror}; build the kernel from a source of the "

@@ -253,8 +253,7 @@ class StoredRun:
     def series(self) -> RunSeries:
         """What happened over time. Raises MptcplabError."""
         if self.scenario.connections:
-            queues = self.queues() if has_probe(self.directory) else None
-            return series.shared_series(self.scenario, self.samples, queues)
+            return series.shared_series(self.scenario, self.samples, self.queues())
         return series.run_series(
             self.scenario,
             self.client,

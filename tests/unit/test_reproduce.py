@@ -288,6 +288,15 @@ def test_draws_go_on_until_no_claim_needs_more_and_resume(
     assert reproduce.read(other, out, quick=False).missing == [TODAY, "wait=8", DRAWS]
 
 
+def test_draws_beside_a_variant_alone_judge_the_claims(tmp_path: Path) -> None:
+    published, out = load(tmp_path, VARIED.replace("range = [2]", "range = [9]")), tmp_path / "out"
+    said: list[str] = []
+    run(published, out, parts=[TODAY])
+    found = run(published, out, parts=[DRAWS], repeat=1, say=said.append)
+    assert said == ["1 of 60 draws: 1 of 1 claim need more"]
+    assert found.part == DRAWS
+
+
 def test_what_it_was_made_with_is_kept(parts: Parts, tmp_path: Path) -> None:
     found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[PUBLISHED, TODAY], repeat=2)
     made = found.ran[TODAY].provenance

@@ -283,6 +283,9 @@ def test_draws_go_on_until_no_claim_needs_more_and_resume(
         "mptcplab papers run paper2020/fig1 --variant draws"
     )
     assert not fake.ran
+    # there are no more
+    run(published, out, parts=[DRAWS], repeat=61, say=said.append)
+    assert said[-1] == said[3]
     # what a range is belongs to the draws
     other = load(tmp_path, text.replace("range = [9]", "range = [8]"))
     assert reproduce.read(other, out, quick=False).missing == [TODAY, "wait=8", DRAWS]

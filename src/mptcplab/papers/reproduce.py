@@ -131,7 +131,7 @@ def run(
     out, quick = runner.out, {PUBLISHED: False, QUICK: True}.get(parts[0])
     if others := [part for part in parts if part != DRAWS]:
         _run(published, kernel, guest, runner, others, repeat, leave_out)
-    for look in ([repeat] if repeat else LOOKS) if DRAWS in parts else ():
+    for look in ([min(repeat, MOST)] if repeat else LOOKS) if DRAWS in parts else ():
         _run(published, kernel, guest, runner, [DRAWS], look, leave_out)
         judged = read(published, out, quick=quick).judged
         unsettled = [each for each in judged if not each.settled]

@@ -404,6 +404,31 @@ def test_recording_changes_no_packet(v095: KernelBuild, tmp_path: Path) -> None:
     assert what[kept].tolist() == decisions["kind"].tolist()
 
 
+def test_each_end_has_its_own_decisions_about_the_subflows_of_its_samples(
+    v095: KernelBuild, tmp_path: Path
+) -> None:
+    # c is established before b, and used before it
+    paths = ["a:20mbit,10ms", "b:2mbit,13ms", "c:10mbit,12ms"]
+    flags = Flags(path=paths, scheduler="minrtt", duration="1s", direction="both", decisions=True)
+    request = resolve.from_flags(flags, single=True)
+    outcome = single.run(request.base, Rig(v095, guest.build()), tmp_path)
+    written = []
+    for end in ("client", "server"):
+        decisions = records.read_decisions(tmp_path / f"{end}.decisions")
+        new = decisions["kind"] == records.DECISIONS.index("new")
+        written.append(int(decisions["length"][new].sum()))
+        sent = {
+            int(each["n"]) + 1: int(each["sent_bytes"]) - int(each["retransmitted_bytes"])
+            for each in records.read_samples(tmp_path / f"{end}.samples").subflow
+        }
+        assert set(sent) == {1, 2, 3}
+        for number, count in sent.items():
+            assert count <= decisions["length"][decisions["subflow"] == number].sum()
+    # a connection begins with a greeting of 8 bytes
+    assert written[0] != written[1]
+    assert sum(written) == outcome.guest["bytes_written"] + 8
+
+
 def files_of(name: str) -> dict[str, str]:
     """The identities of a kernel's schedulers; none if its source is not there."""
     try:

@@ -201,6 +201,8 @@ def test_it_runs(flags: dict[str, Any]) -> None:
         ({"scheduler": "minrtt", "cc": "lia:exact=on"}, "lia:exact=on: .* lacks it; accepted"),
         ({"scheduler": "minrtt", "endpoints": "subflow"}, "meshes all addresses"),
         ({"scheduler": "minrtt", "event": ["1s:lte:backup"]}, "no such thing: an event of endp"),
+        ({"scheduler": "minrtt", "event": ["before:lte:backup"]}, "an event of endpoints"),
+        ({"scheduler": "minrtt", "event": ["before:lte:close"]}, "an event of endpoints"),
         (
             {"scheduler": "minrtt", "path": ("a:1mbit,1ms,nat_timeout=30s",)},
             "a router that changes pack",

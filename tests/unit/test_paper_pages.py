@@ -19,7 +19,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel import Parts
 from mptcplab.metrics.series import Panel, RunSeries, Series
 from mptcplab.papers import chart, data, publish, reproduce, samples, stale, wording
-from mptcplab.papers.catalogue import PUBLISHED, TODAY, Published
+from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published
 from mptcplab.papers.claims import Judged, Verdict
 from mptcplab.papers.reproduce import Ran
 from mptcplab.papers.samples import Row
@@ -143,6 +143,19 @@ def test_a_kernel_beside_has_a_column_and_pages_say_where_they_part(
     assert files["data/kernels/v0.95/paper2020-fig1.csv"].count("the kernel has no blest") == 12
     there.clear()
     assert publish_now() == files
+
+
+def test_a_kernel_beside_is_judged_by_no_variant_alone_and_its_old_parts_are_named() -> None:
+    of = published()
+    old = ran(of, kernel="k2")
+    old = Ran(old.results, dataclasses.replace(old.provenance, digest="another"))
+    today = {PUBLISHED: old, TODAY: ran(of, TODAY, kernel="k2")}
+    found = publish.section(of, {PUBLISHED: ran(of)}, NOW, beside={"v0.95": today})
+    assert not found.beside
+    quick = {PUBLISHED: old, QUICK: ran(of, QUICK, kernel="k2")}
+    found = publish.section(of, {PUBLISHED: ran(of)}, NOW, beside={"v0.95": quick})
+    assert found.beside["v0.95"].part == QUICK
+    assert "**To be run again on v0.95:** published; not judged." in found.marks()
 
 
 @pytest.mark.parametrize(

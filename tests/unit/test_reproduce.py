@@ -283,9 +283,21 @@ def test_draws_go_on_until_no_claim_needs_more_and_resume(
         "mptcplab papers run paper2020/fig1 --variant draws"
     )
     assert not fake.ran
+    # there are no more
+    run(published, out, parts=[DRAWS], repeat=61, say=said.append)
+    assert said[-1] == said[3]
     # what a range is belongs to the draws
     other = load(tmp_path, text.replace("range = [9]", "range = [8]"))
     assert reproduce.read(other, out, quick=False).missing == [TODAY, "wait=8", DRAWS]
+
+
+def test_draws_beside_a_variant_alone_judge_the_claims(tmp_path: Path) -> None:
+    published, out = load(tmp_path, VARIED.replace("range = [2]", "range = [9]")), tmp_path / "out"
+    said: list[str] = []
+    run(published, out, parts=[TODAY])
+    found = run(published, out, parts=[DRAWS], repeat=1, say=said.append)
+    assert said == ["1 of 60 draws: 1 of 1 claim need more"]
+    assert found.part == DRAWS
 
 
 def test_what_it_was_made_with_is_kept(parts: Parts, tmp_path: Path) -> None:

@@ -267,25 +267,19 @@ static void probe_fill_meta(struct probe_connection *rec, const struct sock *met
 	put_unaligned_le32(skb_queue_len(&mpcb->reinject_queue), rec->padding);
 }
 
-/* One for each pair of addresses is in the list, the youngest first, also where no route
- * leads. It gets its number once it is established.
- */
+/* In the order of creation, without those that have no number. */
 static int probe_subflows(struct mptcp_cb *mpcb, struct sock **found)
 {
 	struct sock *all[BITS_PER_LONG];
 	struct mptcp_tcp_sock *mptcp;
 	int count = 0, n = 0;
 
+	mptcp_number_subflows(mpcb);
 	mptcp_for_each_sub(mpcb, mptcp)
-		all[count++] = mptcp_to_sock(mptcp);
-	while (count--) {
-		mptcp = tcp_sk(all[count])->mptcp;
-		if (!mptcp->number &&
-		    !((1 << all[count]->sk_state) & (TCPF_SYN_SENT | TCPF_CLOSE)))
-			mptcp->number = ++mpcb->numbers;
-		if (mptcp->number && n < PROBE_SUBFLOWS_MAX)
-			found[n++] = all[count];
-	}
+		if (mptcp->number)
+			all[count++] = mptcp_to_sock(mptcp);
+	while (count-- && n < PROBE_SUBFLOWS_MAX)
+		found[n++] = all[count];
 	return n;
 }
 

@@ -25,7 +25,7 @@ FIRST_SERIES = (6, 6)
 # Commands of a plan that the out-of-tree kernel has nothing for, each with its purpose.
 _LACKING = {
     r"\bnft\b|\bconntrack\b": "a router that changes packets",
-    r"^at .* mptcp endpoint ": "an event of endpoints",
+    r"^at .* mptcp endpoint | mptcp endpoint (change|delete) ": "an event of endpoints",
     r"\baddr add \S*:": "IPv6",
     r"net\.mptcp\.blackhole_timeout": "blackhole_timeout",
 }

@@ -95,6 +95,9 @@ class Section:
         for kernel, found in self.beside.items():
             if found.quick and not self.found.quick:
                 lines.append(f"**Quick runs only on {kernel}.**")
+            if found.outdated:
+                parts = ", ".join(found.outdated)
+                lines.append(f"**To be run again on {kernel}:** {parts}; not judged.")
         for part, changed in self.stale.items():
             lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
         if left := [part for part in self.found.missing if part not in self.outdated]:

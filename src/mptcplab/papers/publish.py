@@ -65,7 +65,11 @@ def section(
     others = {
         kernel: reproduce.assembled(published, parts)
         for kernel, parts in (beside or {}).items()
-        if any(reproduce.is_current(published, name, of) for name, of in parts.items())
+        # a variant alone is another setting
+        if any(
+            name in parts and reproduce.is_current(published, name, parts[name])
+            for name in (catalogue.PUBLISHED, catalogue.QUICK, catalogue.DRAWS)
+        )
     }
     return Section(published, found, outdated, changed, tracks, others)
 

@@ -131,7 +131,7 @@ def run(
     out, quick = runner.out, {PUBLISHED: False, QUICK: True}.get(parts[0])
     if others := [part for part in parts if part != DRAWS]:
         _run(published, kernel, guest, runner, others, repeat, leave_out)
-    for look in ([repeat] if repeat else LOOKS) if DRAWS in parts else ():
+    for look in ([min(repeat, MOST)] if repeat else LOOKS) if DRAWS in parts else ():
         _run(published, kernel, guest, runner, [DRAWS], look, leave_out)
         judged = read(published, out, quick=quick).judged
         unsettled = [each for each in judged if not each.settled]
@@ -200,8 +200,8 @@ def _run(
 def read(published: Published, out: Path, *, quick: bool | None) -> Reproduced:
     """The result of an experiment that was run before, its claims judged anew.
 
-    None as `quick` takes the published setting if it was run, else the quick part, else a variant.
-    Raises MptcplabError if it was not run, or the experiment has changed since.
+    None as `quick` takes the published setting if it was run, else the quick part, the draws, or a
+    variant. Raises MptcplabError if it was not run, or the experiment has changed since.
     """
     ran = read_parts(published, out)
     if quick is not None:
@@ -234,7 +234,7 @@ def assembled(
     own = published.experiment
     there = {part: ran[part] for part in own.parts() if part in ran}
     same = {part: of for part, of in there.items() if is_current(published, part, of)}
-    wanted = [PUBLISHED, QUICK, *same] if quick is None else [QUICK if quick else PUBLISHED]
+    wanted = [PUBLISHED, QUICK, DRAWS, *same] if quick is None else [QUICK if quick else PUBLISHED]
     part = next((name for name in wanted if name in same), None)
     if part is None:
         raise MptcplabError(f"{published.name}: has not been run")

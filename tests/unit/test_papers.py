@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mptcplab.errors import InputError
-from mptcplab.papers import catalogue, wald
+from mptcplab.papers import catalogue
 from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, Assumed, SeededPoint
 from mptcplab.scenario import scheduler
 from mptcplab.traces import radio
@@ -510,7 +510,7 @@ def test_every_variant_is_a_scenario(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["paasch2014/pooling", "yang2014/fig3"])
 def test_every_draw_is_a_scenario_of_its_own(name: str, tmp_path: Path) -> None:
     published = catalogue.load(name)
-    every = settings(published, tmp_path, part=DRAWS, repeat=wald.MOST)
+    every = settings(published, tmp_path, part=DRAWS, repeat=catalogue.MOST_DRAWS)
     assert len({each.scenario.key_text() for each in every}) == len(every)
     # fewer draws are the first ones
     few = settings(published, tmp_path, part=DRAWS, repeat=2)

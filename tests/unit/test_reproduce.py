@@ -15,7 +15,7 @@ from mptcplab.cli import cli
 from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import kernel
 from mptcplab.lab.kernel import Parts
-from mptcplab.papers import catalogue, reproduce, results, samples, wald
+from mptcplab.papers import catalogue, reproduce, results, samples
 from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, TODAY
 from mptcplab.papers.stale import Now
 from mptcplab.runs import experiment, store
@@ -260,7 +260,7 @@ def test_draws_go_on_until_no_claim_needs_more_and_resume(
     first = run(published, tmp_path / "once", parts=[PUBLISHED, DRAWS], say=said.append)
     # 2 schedulers, 1 queue, 2 delays
     assert len(once.ran) == 24 + 60 * 4
-    assert said == [f"{n} of 60 draws: {n < 60:d} of 1 claim need more" for n in wald.LOOKS]
+    assert said == [f"{n} of 60 draws: {n < 60:d} of 1 claim need more" for n in catalogue.LOOKS]
     seeds = {scenario.seed: scenario.paths[0].up.queue_packets for scenario in once.ran[24:]}
     assert list(seeds) == list(range(1, 61))
     assert {round((queue or 0) / 40) for queue in seeds.values()} == {*range(1, 10)}

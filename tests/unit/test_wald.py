@@ -27,7 +27,7 @@ def ends(p: float) -> tuple[float, float, float]:
     """The probabilities that the test decides for true, for false, or not, over all orders."""
     open_: dict[Any, float] = {(0, 0): 1.0}
     ended: dict[Any, float] = {True: 0.0, False: 0.0}
-    for _ in range(wald.MOST):
+    for _ in range(catalogue.MOST_DRAWS):
         after: dict[Any, float] = {}
         for (true, false), weight in open_.items():
             for place, share in (((true + 1, false), p), ((true, false + 1), 1 - p)):
@@ -44,21 +44,21 @@ def test_the_boundaries_are_walds() -> None:
     assert [wald.decided([False] * n) for n in (3, 4)] == [None, False]
     random = np.random.default_rng(1)
     for p in (0.3, 0.5, 0.7, 0.75, 0.9):
-        for draws in random.random((200, wald.MOST)) < p:
+        for draws in random.random((200, catalogue.MOST_DRAWS)) < p:
             at = (
                 by_fractions(int(draws[:n].sum()), int((~draws[:n]).sum()))
-                for n in range(1, wald.MOST + 1)
+                for n in range(1, catalogue.MOST_DRAWS + 1)
             )
             assert wald.decided(draws.tolist()) is next((x for x in at if x is not None), None)
     # after all draws, and not before
-    for true in range(wald.MOST + 1):
-        truths = [False] * (wald.MOST - true) + [True] * true
-        decided = wald.decided(truths, wald.MOST)
+    for true in range(catalogue.MOST_DRAWS + 1):
+        truths = [False] * (catalogue.MOST_DRAWS - true) + [True] * true
+        decided = wald.decided(truths, catalogue.MOST_DRAWS)
         assert decided is (True if true >= 47 else False if true <= 41 else None)
     # the first decision stands, and what comes after the last draw is nothing
     assert wald.decided([False] * 4 + [True] * 56) is False
     undecided = [True] * 42 + [False] * 18
-    assert wald.decided([*undecided, *[True] * 60], wald.MOST) is None
+    assert wald.decided([*undecided, *[True] * 60], catalogue.MOST_DRAWS) is None
 
 
 def test_the_errors_of_the_test_are_exactly_those_of_the_page() -> None:
@@ -89,7 +89,7 @@ def test_at_most_1_2_verdicts_are_wrong() -> None:
 @pytest.mark.parametrize("p", [0.0, 0.5, 0.7, 0.9, 1.0])
 def test_simulated_claims_are_as_often_wrong_as_computed(p: float) -> None:
     count = 20_000
-    drawn = np.random.default_rng(7).random((count, wald.MOST)) < p
+    drawn = np.random.default_rng(7).random((count, catalogue.MOST_DRAWS)) < p
     found = [wald.decided(each) for each in drawn.tolist()]
     for decided, expected in zip((True, False, None), ends(p), strict=True):
         error = 4 * (expected * (1 - expected) / count) ** 0.5

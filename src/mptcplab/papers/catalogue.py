@@ -42,7 +42,6 @@ from mptcplab.formulas.space import (
     shown_point,
 )
 from mptcplab.mistakes import ABSENT, shown, suggestion
-from mptcplab.papers import wald
 from mptcplab.scenario import toml_file
 
 if TYPE_CHECKING:
@@ -57,6 +56,10 @@ PAPER = "paper.toml"
 PUBLISHED, QUICK = "published", "published-quick"
 #: The draws that judge the claims: all unstated values together, and a seed for each.
 DRAWS = "draws"
+#: The most draws of an experiment, and the numbers of draws after which claims are judged, and the
+#: runs may stop.
+MOST_DRAWS = 60
+LOOKS = (5, 15, 30, MOST_DRAWS)
 #: The variant with today's defaults.
 TODAY = "today"
 #: What is fewer than this is no sample of anything.
@@ -334,12 +337,14 @@ class Experiment(Space):
         ranges = {each.name: Range(0.0, 1.0) for each in self.drawn()}
         ranges |= {name: Range(each.low, each.high, each.scale) for name, each in wanted.items()}
         seed = zlib.crc32(self._name.encode())
-        return designs.fill("sobol", ranges, wald.MOST, seed) if ranges else [{}] * wald.MOST
+        return designs.fill("sobol", ranges, MOST_DRAWS, seed) if ranges else [{}] * MOST_DRAWS
 
-    def axis_values(self) -> dict[str, dict[str, Any]]:
-        """The values of each axis in all parts, by how they are written."""
+    def axis_values(self, *, drawn: bool = True) -> dict[str, dict[str, Any]]:
+        """The values of each axis in all parts, by how they are written; those of draws, which take
+        SciPy, only if `drawn`.
+        """
         found: dict[str, dict[str, Any]] = {name: {} for name in self.axes()}
-        for name in self.parts():
+        for name in (each for each in self.parts() if drawn or each != DRAWS):
             for point in self.part(name).points():
                 for axis, value in point.items():
                     found[axis][str(value)] = value
@@ -401,7 +406,7 @@ class Part:
 
     def runs(self) -> int:
         """The number of runs, without baselines."""
-        count = wald.MOST if self.name == DRAWS else self.experiment.repeat
+        count = MOST_DRAWS if self.name == DRAWS else self.experiment.repeat
         return self.experiment.size(**self.chosen) * count
 
     def is_random(self) -> bool:
@@ -638,7 +643,7 @@ def _named(own: Experiment) -> Iterator[tuple[str, Scalar, str, Collection[Any]]
             yield f"chart.{key}", name, "an axis", axes
     for name in chart.y:
         yield "chart.y", name, "a metric", metrics
-    values = own.axis_values() if chart.at else {}
+    values = own.axis_values(drawn=False) if chart.at else {}
     for name, value in chart.at.items():
         yield f"chart.at.{name}", name, "an axis", axes
         yield f"chart.at.{name}", str(value), "on this axis", values.get(name, [str(value)])

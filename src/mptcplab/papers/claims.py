@@ -27,6 +27,7 @@ from mptcplab.papers import wald
 from mptcplab.papers.catalogue import (
     DRAWS,
     MIN_SAMPLES,
+    MOST_DRAWS,
     OF_VARIANT,
     PUBLISHED,
     QUICK,
@@ -46,7 +47,6 @@ from mptcplab.papers.samples import (
     resamples,
     results,
 )
-from mptcplab.papers.wald import MOST
 
 #: A formula holds if it is true in this share of the resamples, and fails if in the rest.
 CERTAIN = 0.95
@@ -318,7 +318,7 @@ class _Judge:
         own = self.by_part[DRAWS]
         tested = dict(self._of_all(own) if self.own.design else self._of_each(own))
         says = "; ".join(f"{name}: {each}" for name, each in tested.items())
-        reasons = [f"{len(own.units)} of {MOST} draws; {says}"]
+        reasons = [f"{len(own.units)} of {MOST_DRAWS} draws; {says}"]
         verdict, said = _by_draws(tested), self.over(part, found.ours)
         if part != DRAWS and verdict in _DEFINITE and said is not verdict:
             reasons.append(f"the draws say {verdict}, the runs at our values {said}")
@@ -343,12 +343,15 @@ class _Judge:
             truths = [bool(each[name]) for each in every if each is not None]
             true, of = sum(truths), len(truths)
             depends = decided = None
-            if (count >= MOST or not names) and count - of <= _MOST_WITHOUT * count:
+            if (count >= MOST_DRAWS or not names) and count - of <= _MOST_WITHOUT * count:
                 if names and wald.EXCEPTIONS < true < of - wald.EXCEPTIONS:
                     depends = wald.separation(truths, places)
                 if depends is None:
                     decided = wald.decided(truths, of if names else 1)
-            yield name, Tested(true, of, decided, depends, count >= MOST or decided is not None)
+            yield (
+                name,
+                Tested(true, of, decided, depends, count >= MOST_DRAWS or decided is not None),
+            )
 
     def _of_all(self, own: Results) -> Iterator[tuple[str, Tested]]:
         """What the tests say, whose truth is about all draws of a design together: in resamples."""
@@ -356,7 +359,7 @@ class _Judge:
         found = list(_resampled(scope, resamples({DRAWS: own}, [DRAWS]), formulas))
         known = [(weight, each) for weight, each in found if each is not None]
         of = sum(weight for weight, _ in known)
-        last = len(own.units) >= MOST
+        last = len(own.units) >= MOST_DRAWS
         sure = last and of >= (1 - _MOST_WITHOUT) * sum(weight for weight, _ in found)
         for name in self.tests:
             true = sum(weight for weight, each in known if each[name])

@@ -26,10 +26,18 @@ from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.papers import catalogue, claims, samples
-from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, TODAY, Published, SeededPoint
+from mptcplab.papers.catalogue import (
+    DRAWS,
+    LOOKS,
+    MOST_DRAWS,
+    PUBLISHED,
+    QUICK,
+    TODAY,
+    Published,
+    SeededPoint,
+)
 from mptcplab.papers.claims import Judged
 from mptcplab.papers.samples import Results
-from mptcplab.papers.wald import LOOKS, MOST
 from mptcplab.runs import documents, experiment, store
 from mptcplab.runs.entries import Entry
 from mptcplab.runs.runner import Runner
@@ -131,13 +139,12 @@ def run(
     out, quick = runner.out, {PUBLISHED: False, QUICK: True}.get(parts[0])
     if others := [part for part in parts if part != DRAWS]:
         _run(published, kernel, guest, runner, others, repeat, leave_out)
-    for look in ([min(repeat, MOST)] if repeat else LOOKS) if DRAWS in parts else ():
+    for look in ([min(repeat, MOST_DRAWS)] if repeat else LOOKS) if DRAWS in parts else ():
         _run(published, kernel, guest, runner, [DRAWS], look, leave_out)
         judged = read(published, out, quick=quick).judged
         unsettled = [each for each in judged if not each.settled]
-        say(
-            f"{look} of {MOST} draws: {len(unsettled)} of {counted(len(judged), 'claim')} need more"
-        )
+        left = f"{len(unsettled)} of {counted(len(judged), 'claim')} need more"
+        say(f"{look} of {MOST_DRAWS} draws: {left}")
         if not unsettled:
             break
     return read(published, out, quick=quick)

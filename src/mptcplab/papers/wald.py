@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: The most draws of an experiment.
-MOST = 60
-#: After these numbers of draws claims are judged, and the runs may stop.
-LOOKS = (5, 15, 30, MOST)
+from mptcplab.papers.catalogue import MOST_DRAWS
+
 #: The probability of a wrong decision, either way.
 ERROR = 0.005
 #: With so many exceptions among all draws a formula is as true, or as false, as without any.
-EXCEPTIONS = MOST // 20
+EXCEPTIONS = MOST_DRAWS // 20
 
 _BOUNDARY = math.log((1 - ERROR) / ERROR)
 _TRUE, _FALSE = math.log(0.9 / 0.5), math.log(0.1 / 0.5)
@@ -55,7 +53,7 @@ def decided(truths: Sequence[bool], least: int = 1) -> bool | None:
     on; None if it does not.
     """
     ratio = 0.0
-    for count, true in enumerate(truths[:MOST], 1):
+    for count, true in enumerate(truths[:MOST_DRAWS], 1):
         ratio += _TRUE if true else _FALSE
         if count >= least and abs(ratio) >= _BOUNDARY:
             return ratio > 0

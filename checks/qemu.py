@@ -1,27 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A virtual machine in real time: QEMU interprets its CPUs, each in a thread of the host."""
+"""A virtual machine in real time: QEMU interprets its CPUs, each in a thread of the host. And the
+build of a kernel for it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mptcplab.lab import doctor, stock_machine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Watch
+from mptcplab.lab.kernel_make import BuildProgress, Make, configure
 from mptcplab.metrics import run_files
 
 _MEMORY_MIB = 1024
 #: What a machine sends over its second serial line.
 LINE = "line"
 _IMAGE = "initramfs"
+_KERNEL = Path("arch/x86/boot/bzImage")
 # Messages say when and by whom; what takes long under an emulator takes longer. A busy host may
 # hold up the timer that a kernel tries out.
 _ARGUMENTS = (
     *("console=ttyS0", "printk.time=1", "panic=-1", "tsc=reliable", "reboot=k", "no_timer_check"),
     *("rcupdate.rcu_cpu_stall_timeout=300", "LAB_OUTCOME=/dev/ttyS1"),
 )
+
+
+def compile_kernel(
+    make: Make, fragments: Mapping[str, bytes], inputs: object, progress: BuildProgress
+) -> Path:
+    """The image of a kernel for x86-64, whose source is there; `inputs` as `configure` takes them.
+
+    Raises MptcplabError if the build fails.
+    """
+    if make.was_killed() or make.is_from_the_future():
+        make.discard_objects()
+    progress.step("configure")
+    configure(make, fragments, {}, inputs)
+    progress.step("compile")
+    make.image(progress, _KERNEL.name)
+    return make.obj / _KERNEL
 
 
 def boot(

@@ -14,11 +14,11 @@ import itertools
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from checks import qemu, tables
+from checks import many, qemu, tables
 from checks.command_line import natural, parser_of, say
 from checks.vm import machine
 from mptcplab.errors import InputError, Problem, RunError, status_of
@@ -26,7 +26,7 @@ from mptcplab.files import new_directory
 from mptcplab.lab import doctor, kernel, kernel_tree, stock_machine
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Watch
-from mptcplab.lab.kernel_make import BuildProgress, Make, configure
+from mptcplab.lab.kernel_make import BuildProgress, Make
 from mptcplab.selftests import scripts
 
 _HERE = Path(__file__).parent
@@ -34,7 +34,7 @@ _CONFIG = _HERE / "kernel.config"
 _PROGRAMS = ("bash", "cat", "cmp", "grep", "insmod", "ip", "mount", "seq", "sleep")
 # In the order in which they load.
 _MODULES = ("failover", "net_failover", "virtio_net")
-_IMAGE = Path("arch/x86/boot/bzImage")
+_IMAGE = "bzImage"
 _NAMES = ("6.12", "v0.95")
 #: Of the two machines.
 ROLES = ("client", "server")
@@ -126,10 +126,9 @@ def row(pair: Mapping[str, str], sent: Mapping[str, Sent]) -> list[str]:
 
 def _perform(images: Mapping[str, Path], given: Mapping[str, bytes]) -> dict[str, Sent]:
     """Two machines, each of whose links is a pair of sockets in their directory."""
-    with tempfile.TemporaryDirectory(prefix="mptcplab-") as name, ThreadPoolExecutor(2) as pool:
-        watch = Watch()
+    with tempfile.TemporaryDirectory(prefix="mptcplab-") as name:
 
-        def boot(role: str) -> Sent:
+        def boot(role: str, watch: Watch) -> Sent:
             directory = Path(name) / role
             directory.mkdir()
             try:
@@ -148,11 +147,9 @@ def _perform(images: Mapping[str, Path], given: Mapping[str, bytes]) -> dict[str
             line = directory / qemu.LINE
             return Sent.read(line.read_text(errors="replace") if line.exists() else "")
 
-        try:
-            return dict(zip(ROLES, pool.map(boot, ROLES), strict=True))
-        except BaseException:
-            watch.cancel.set()
-            raise
+        with closing(many.each(ROLES, boot, len(ROLES))) as ended:
+            sent = dict(ended)
+    return {role: sent[role] for role in ROLES}
 
 
 def links(role: str) -> list[str]:
@@ -187,16 +184,11 @@ def build(source: kernel.Source) -> Path:
                 progress.step("unpack", str(source.path))
                 kernel_tree.unpack(source.path, source.digest, tree, locks, whole=True)
             make = Make(tree / "src", tree / "obj", locks, ("ARCH=x86_64",))
-            if make.was_killed() or make.is_from_the_future():
-                make.discard_objects()
-            progress.step("configure")
-            configure(make, fragments, {}, inputs)
-            progress.step("compile")
-            make.image(progress, _IMAGE.name)
+            built = qemu.compile_kernel(make, fragments, inputs, progress)
             place.parent.mkdir(parents=True, exist_ok=True)
             with new_directory(place) as part:
-                shutil.copyfile(make.obj / _IMAGE, part / _IMAGE.name)
-    return place / _IMAGE.name
+                shutil.copyfile(built, part / _IMAGE)
+    return place / _IMAGE
 
 
 if __name__ == "__main__":

@@ -21,11 +21,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from checks import qemu
 from mptcplab import resources
 from mptcplab.errors import MptcplabError
 from mptcplab.files import new_directory
 from mptcplab.lab import doctor, kernel
-from mptcplab.lab.kernel_make import KCFLAGS, BuildProgress, Make, configure
+from mptcplab.lab.kernel_make import KCFLAGS, BuildProgress, Make
 from mptcplab.lab.kernel_tree import (
     ORIGINALS,
     OWN_DIRECTORY,
@@ -59,7 +60,7 @@ _ARGUMENTS = (
     "KCSAN_SANITIZE=$(if $(filter net/%,$(obj)/),y,n)",
     "KCSAN_INSTRUMENT_BARRIERS=$(if $(filter arch/% kernel/kcsan/%,$(obj)/),n,y)",
 )
-_IMAGE = Path("arch/x86/boot/bzImage")
+_IMAGE = "bzImage"
 _TOUCHED = "touched.json"
 
 
@@ -118,7 +119,7 @@ def build(kind: str, form: str, *, planted: bool = False) -> SmpKernel:
     text = json.dumps([*inputs, _ARGUMENTS], sort_keys=True)
     identity = hashlib.sha256(text.encode()).hexdigest()[:12]
     place = kernel.place() / "smp" / identity
-    found = SmpKernel(identity, kind, form, planted, place / _IMAGE.name, place / "vmlinux")
+    found = SmpKernel(identity, kind, form, planted, place / _IMAGE, place / "vmlinux")
     if found.image.exists():
         return found
     tree = kernel.place() / "trees" / f"{source.digest[:12]}-smp"
@@ -128,15 +129,10 @@ def build(kind: str, form: str, *, planted: bool = False) -> SmpKernel:
         patch(tree, patches, locks)
         synchronise(tree / "src" / OWN_DIRECTORY, own)
         make = Make(tree / "src", tree / kind, locks, _ARGUMENTS)
-        if make.was_killed() or make.is_from_the_future():
-            make.discard_objects()
-        progress.step("configure")
-        configure(make, fragments, {}, inputs)
-        progress.step("compile")
-        make.image(progress, _IMAGE.name)
+        built = qemu.compile_kernel(make, fragments, inputs, progress)
         place.parent.mkdir(parents=True, exist_ok=True)
         with new_directory(place) as part:
-            shutil.copyfile(make.obj / _IMAGE, part / _IMAGE.name)
+            shutil.copyfile(built, part / _IMAGE)
             shutil.copyfile(make.obj / "vmlinux", part / "vmlinux")
             write_json(part / _TOUCHED, touched_lines(tree))
     return found

@@ -71,7 +71,9 @@ class Content:
 def styles(everything: Iterable[Experiment]) -> dict[str, Style]:
     """A style for every scheduler that the charts of some experiments may name, in any part."""
     return paper_styles(
-        own.axis_values()[_SCHEDULER] for own in everything if own.chart.series == _SCHEDULER
+        own.axis_values(drawn=False)[_SCHEDULER]
+        for own in everything
+        if own.chart.series == _SCHEDULER
     )
 
 

@@ -398,8 +398,9 @@ static bool mps_is_orphan(struct mps_segment *seg, u32 trusted)
 }
 
 /* Queues the sent segments that no usable and trusted subflow carries, for another subflow.
- * Without another, TCP's own retransmission has to do. After a subflow has come back, it
- * suffices, and its segments leave the queue.
+ * Without another, TCP's own retransmission has to do. They stay in the queue when a subflow
+ * comes back, as in v0.9x: after its timeout it sends a few packets per round trip, and all
+ * data would wait for them.
  */
 void mps_recover(struct mps_conn *conn)
 {
@@ -411,13 +412,10 @@ void mps_recover(struct mps_conn *conn)
 	if (!trusted)
 		return;
 	list_for_each_entry(seg, &conn_core(conn)->msk->rtx_queue, frag.list) {
-		bool orphan = mps_is_orphan(seg, trusted);
-
-		if (!orphan)
-			list_del_init(&seg->reinject);
-		else if (list_empty(&seg->reinject))
+		/* an unfinished one in the queue may have to begin anew */
+		if (mps_is_orphan(seg, trusted) && list_empty(&seg->reinject))
 			list_add(&seg->reinject, after);
-		if (orphan)
+		if (!list_empty(&seg->reinject))
 			after = &seg->reinject;
 	}
 }

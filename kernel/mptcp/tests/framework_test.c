@@ -795,7 +795,7 @@ static void what_only_a_distrusted_subflow_carries_is_reinjected(struct kunit *t
 	EXPECT_GOOD(test, conn, MPS_DUPLICATE, one, mps_seq(conn, other));
 
 	mps_distrust(one, false);
-	KUNIT_EXPECT_NULL(test, mps_reinjection(conn));
+	EXPECT_REINJECTIONS(test, conn, a);
 	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), one);
 }
 
@@ -823,12 +823,12 @@ static void a_distrusted_subflow_that_is_alone_is_used(struct kunit *test)
 	struct mps_subflow *one = mps_test_subflow(conn);
 	struct mps_subflow *two = mps_test_subflow(conn);
 	struct mps_segment *lost = mps_test_in_flight(conn, MSS, two);
+	struct mps_segment *doubted = mps_test_in_flight(conn, MSS, one);
 
-	mps_test_in_flight(conn, MSS, one);
 	mps_distrust(one, true);
 	mps_test_usable(two, false);
 	KUNIT_EXPECT_PTR_EQ(test, mps_lowest_rtt(conn, NULL), one);
-	EXPECT_REINJECTIONS(test, conn, lost);
+	EXPECT_REINJECTIONS(test, conn, lost, doubted);
 }
 
 static void the_latest_sent_segment_is_the_last_before_the_first_unsent_one(struct kunit *test)
@@ -920,6 +920,28 @@ static u32 leaves(struct mps_conn *conn, struct mps_segment *seg, struct mps_sub
 	else
 		mps_repeated_part(seg, subflow, kind, begin, end - begin);
 	return end - begin;
+}
+
+/* as in v0.9x, where only sending and acknowledging take data out of the queue */
+static void a_reinjection_stays_when_its_subflow_comes_back(struct kunit *test)
+{
+	struct mps_conn *conn = mps_test_conn_of(test, &waits);
+	struct mps_subflow *one = mps_test_subflow(conn);
+	struct mps_subflow *two = mps_test_subflow(conn);
+	struct mps_segment *a = mps_test_in_flight(conn, MSS, one);
+	struct mps_segment *b = mps_test_in_flight(conn, MSS, two);
+	struct mps_segment *c = mps_test_in_flight(conn, MSS, one);
+
+	mps_test_rto(one);
+	EXPECT_REINJECTIONS(test, conn, a, c);
+	KUNIT_EXPECT_EQ(test, leaves(conn, c, two, MPS_REINJECTION, 500, MSS), 500U);
+	mps_test_usable(one, true);
+	EXPECT_REINJECTIONS(test, conn, a, c);
+	/* the other one's data joins it in order, and what it has of a segment leaves anew */
+	mps_test_rto(two);
+	EXPECT_REINJECTIONS(test, conn, a, b, c);
+	KUNIT_EXPECT_EQ(test, leaves(conn, c, one, MPS_REINJECTION, 0, MSS), MSS);
+	EXPECT_REINJECTIONS(test, conn, a, b);
 }
 
 /* Of each field the least value, the greatest, and those beside them: a pick never sends more
@@ -1872,6 +1894,7 @@ static struct kunit_case framework_cases[] = {
 	KUNIT_CASE(numbers_begin_where_the_first_byte_will_be),
 	KUNIT_CASE(a_segment_is_carried_when_it_has_been_sent_again),
 	KUNIT_CASE(a_limit_never_wraps),
+	KUNIT_CASE(a_reinjection_stays_when_its_subflow_comes_back),
 	KUNIT_CASE(a_reinjection_goes_on_where_it_was_cut_short),
 	KUNIT_CASE(a_reinjection_begins_anew_when_a_part_of_it_is_lost),
 	KUNIT_CASE(more_of_a_segment_that_is_reinjected_is_reinjected_too),

@@ -55,7 +55,8 @@ struct probe_connection {
 	__le32	forced_reinjections;	/* for which it named no subflow */
 	__le32	deferred;		/* questions that it provoked, and that had to wait */
 	__le32	refused_calls;		/* its calls with a subflow that is gone */
-	__u8	padding[36];
+	__le32	reinjection_packets;	/* v0: in the reinjection queue */
+	__u8	padding[32];
 };
 
 struct probe_subflow {
@@ -92,7 +93,8 @@ struct probe_subflow {
 	__le64	pacing_rate;		/* bytes/s; all ones: not paced */
 	__le32	rto_us;
 	__le32	timeouts;		/* how often it expired */
-	__u8	padding[40];
+	__le32	penalties;		/* v0: a scheduler halved cwnd */
+	__u8	padding[36];
 };
 
 /* The root queueing discipline of a device that has one. */

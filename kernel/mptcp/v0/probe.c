@@ -3,7 +3,7 @@
  * records are those of upstream's in the directory above, except for these:
  *
  * - START must not be past.
- * - Its connections have two fields more, in what is padding of uapi/probe.h (records.py).
+ * - Two fields have values here alone: `reinjection_packets` and `penalties`.
  * - The counters of decisions, and `timeouts` of subflows, are 0: the kernel has none.
  *
  * There, a connection is a TCP socket, too: the meta socket, whose sequence numbers are those
@@ -264,7 +264,7 @@ static void probe_fill_meta(struct probe_connection *rec, const struct sock *met
 		blocked += now - mpcb->blocked_since_us;
 	rec->blocked_us = cpu_to_le64(blocked);
 	rec->blocks = cpu_to_le32(mpcb->blocks);
-	put_unaligned_le32(skb_queue_len(&mpcb->reinject_queue), rec->padding);
+	rec->reinjection_packets = cpu_to_le32(skb_queue_len(&mpcb->reinject_queue));
 }
 
 /* In the order of creation, without those that have no number. */
@@ -314,7 +314,7 @@ static void probe_sample_meta(struct probe *probe, struct sock *meta_sk, u64 now
 				   probe_head(now, id, PROBE_SUBFLOW, mptcp->number - 1));
 		of->backup = mptcp->low_prio || mptcp->rcv_low_prio;
 		of->blocking_us = cpu_to_le64(mptcp->blocking_us);
-		put_unaligned_le32(mptcp->penalties, of->padding);
+		of->penalties = cpu_to_le32(mptcp->penalties);
 	}
 	stream_put(&probe->stream, rec, offsetof(typeof(*rec), subflow[n]));
 unlock:

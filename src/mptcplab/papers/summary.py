@@ -23,9 +23,6 @@ from mptcplab.papers.tables import Table
 
 #: The file with every claim, below the folder of the pages.
 CLAIMS = "claims.json"
-#: More would not be headlines.
-_MOST_HEADLINES = 10
-
 _FIGURE = re.compile(r"\{(\w+)\}")
 
 
@@ -41,14 +38,18 @@ class Filled:
 def readme(papers: Mapping[str, Sequence[Section]]) -> str:
     """The answer in a minute, and where the details are."""
     sections = [section for group in papers.values() for section in group]
-    every = (each for group in papers.values() for each in headlines(group))
+    shown = {
+        name: found
+        for name, group in papers.items()
+        if (found := [each for each in headlines(group) if not each.why])
+    }
     return markdown_page.rendered(
         "summary.md.j2",
         CLAIMS=CLAIMS,
         papers=papers,
         counts=_count(sections),
         verdicts=_table,
-        headlines=[each for each in every if not each.why][:_MOST_HEADLINES],
+        headlines=shown,
         figures=_figures,
         kernels=markdown_page.kernels(sections),
         partings=_partings(papers),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,22 @@ def test_more_seeds_run_only_what_is_new(fake: FakeKernel, tmp_path: Path) -> No
     assert len(fake.ran) == 20
     assert found.own.provenance.repeat == 5
     assert reproduce.read(published, tmp_path / "out", quick=True).own.provenance.repeat == 5
+
+
+@pytest.mark.parametrize(("fewer", "left"), [({"repeat": 2}, 16), ({"leave_out": ["blest"]}, 12)])
+def test_fewer_runs_lose_no_stored_ones(tmp_path: Path, fewer: dict[str, Any], left: int) -> None:
+    published, out = load(tmp_path, FIGURE), tmp_path / "out"
+    before = run(published, out)
+    assert run(published, out, **fewer).own.directories == before.own.directories
+    # a run that is gone is no result
+    shutil.rmtree(before.own.directories[-1])
+    rows = run(published, out, **fewer).results.rows
+    assert sum(not row.is_left_out for row in rows) == left
+    # nor are the runs of another setting
+    run(published, out)
+    other = load(tmp_path, FIGURE.replace("10mbit", "11mbit"))
+    rows = run(other, out, **fewer).results.rows
+    assert sum(not row.is_left_out for row in rows) == left
 
 
 def test_what_the_out_of_tree_kernel_lacks_is_left_out_with_the_reason(
@@ -283,9 +300,11 @@ def test_draws_go_on_until_no_claim_needs_more_and_resume(
         "mptcplab papers run paper2020/fig1 --variant draws"
     )
     assert not fake.ran
-    # there are no more
-    run(published, out, parts=[DRAWS], repeat=61, say=said.append)
-    assert said[-1] == said[3]
+    # there are no more, and fewer change nothing
+    for repeat in (61, 7):
+        found = run(published, out, parts=[DRAWS], repeat=repeat, say=said.append)
+        assert said[-1] == said[3]
+        assert found.ran[DRAWS].results.rows == first.ran[DRAWS].results.rows
     # what a range is belongs to the draws
     other = load(tmp_path, text.replace("range = [9]", "range = [8]"))
     assert reproduce.read(other, out, quick=False).missing == [TODAY, "wait=8", DRAWS]

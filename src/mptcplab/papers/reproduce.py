@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -141,10 +141,10 @@ def run(
         _run(published, kernel, guest, runner, others, repeat, leave_out)
     for look in ([min(repeat, MOST_DRAWS)] if repeat else LOOKS) if DRAWS in parts else ():
         _run(published, kernel, guest, runner, [DRAWS], look, leave_out)
-        judged = read(published, out, quick=quick).judged
-        unsettled = [each for each in judged if not each.settled]
-        left = f"{len(unsettled)} of {counted(len(judged), 'claim')} need more"
-        say(f"{look} of {MOST_DRAWS} draws: {left}")
+        found = read(published, out, quick=quick)
+        unsettled = [each for each in found.judged if not each.settled]
+        left = f"{len(unsettled)} of {counted(len(found.judged), 'claim')} need more"
+        say(f"{found.ran[DRAWS].provenance.repeat} of {MOST_DRAWS} draws: {left}")
         if not unsettled:
             break
     return read(published, out, quick=quick)
@@ -306,8 +306,14 @@ def _write(
     build: Mapping[str, str],
     out: Path,
 ) -> None:
-    """Write the document of a part, all of whose runs exist."""
+    """Write the document of a part, all of whose runs exist, unless it has these and more."""
     file = file_of(published, out, each.part)
+    digest = published.experiment.part(each.part).digest()
+    with suppress(MptcplabError):  # none, or a damaged one
+        before = documents.read(file, documents.REPRODUCED)
+        more = before.places > {*map(store.place, each.all)}
+        if more and before.digest == digest and all((out / run).exists() for run in before.places):
+            return
 
     def directory(scenario: Scenario) -> str:
         return store.place(each.key(scenario))
@@ -319,7 +325,7 @@ def _write(
         "part": each.part,
         "axis": published.experiment.axis,
         "repeat": each.repeat,
-        "digest": published.experiment.part(each.part).digest(),
+        "digest": digest,
         "build": build,
         "base": made_of.base,
         "files": {name: made_of.files[name] for name in used if name in made_of.files},
@@ -413,8 +419,7 @@ def _read_part(published: Published, file: Path, out: Path, entry: Callable[[str
     for left_out in document.left_out:
         row = samples.without_run(own.metric, left_out.point, left_out.seed, left_out.lacks)
         rows.insert(left_out.number, row)
-    places = {place for each in document.runs for place in (each.directory, *each.alone.values())}
-    costs_s = [_cpu_s(out / place) for place in places]
+    costs_s = [_cpu_s(out / place) for place in document.places]
     known_s = [cpu_s for cpu_s in costs_s if cpu_s is not None]
     provenance = Provenance(
         digest=document.digest,

@@ -19,7 +19,7 @@ from mptcplab.errors import MptcplabError
 from mptcplab.lab.kernel import Parts
 from mptcplab.metrics.series import Panel, RunSeries, Series
 from mptcplab.papers import chart, data, publish, reproduce, samples, stale, wording
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published
+from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, TODAY, Published
 from mptcplab.papers.claims import Judged, Verdict
 from mptcplab.papers.reproduce import Ran
 from mptcplab.papers.samples import Row
@@ -85,6 +85,24 @@ def test_pages_and_data_are_written(runs: dict[str, Ran], tmp_path: Path) -> Non
     assert claim["published"]["not_shown"] == [
         {"says": "The queue is empty.", "why": claim["published"]["not_shown"][0]["why"]}
     ]
+
+
+def test_draws_alone_are_judged_and_shown(runs: dict[str, Ran], tmp_path: Path) -> None:
+    of = published()
+    runs[DRAWS] = ran(of, DRAWS)
+    files = written(tmp_path, of)
+    page = files["paper2020.md"]
+    assert "> **Draws only.**" in page
+    assert "### more: open" in page
+    assert "- 6 of 60 draws; holds: " in page
+    assert "|  | the paper | published, draws |" in page
+    assert "| minrtt | 6.833 (" in page
+    assert (
+        "| [fig1](paper2020.md#fig1) | Queues (draws) | 1 open, 1 not testable |"
+        in (files["README.md"])
+    )
+    assert json.loads(files["claims.json"])["paper2020/fig1:more"]["runs"] == "draws"
+    assert "paper2020-fig1.svg" in files
 
 
 def test_without_runs_the_data_gives_the_same(runs: dict[str, Ran], tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def test_variants_are_run_with_the_published_setting(fake: FakeKernel, tmp_path:
 def test_a_variant_alone_is_judged_by_itself(fake: FakeKernel, tmp_path: Path) -> None:
     found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[TODAY])
     assert len(fake.ran) == 12
-    assert (found.part, found.quick, list(found.ran)) == (TODAY, True, [TODAY])
+    assert (found.part, found.runs, list(found.ran)) == (TODAY, TODAY, [TODAY])
     assert found.missing == [PUBLISHED, "wait=2", DRAWS]
 
 
@@ -244,7 +244,7 @@ def test_a_quick_part_that_is_no_part_of_all_runs_is_run_too(
     published = load(tmp_path, text)
     out = tmp_path / "out"
     run(published, out, parts=[TODAY])
-    assert reproduce.read(published, out, quick=None).missing == [
+    assert reproduce.read(published, out, quick=False).missing == [
         PUBLISHED,
         QUICK,
         "wait=2",
@@ -390,12 +390,19 @@ def test_other_parts_survive_a_failure(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(found.ran) == [PUBLISHED, "wait=2"]
 
 
-def test_only_the_quick_part_is_hinted_at(tmp_path: Path) -> None:
-    published = load(tmp_path, FIGURE)
-    run(published, tmp_path / "out", quick=True)
-    with pytest.raises(MptcplabError, match=r"(?s)fig1\.json: does not exist.*only its quick part"):
-        reproduce.read(published, tmp_path / "out", quick=False)
-    assert reproduce.read(published, tmp_path / "out", quick=None).part == QUICK
+def test_whatever_was_run_is_shown(tmp_path: Path) -> None:
+    published, out = load(tmp_path, VARIED.replace("range = [2]", "range = [9]")), tmp_path / "out"
+    with pytest.raises(MptcplabError, match=r"fig1\.json: does not exist"):
+        reproduce.read(published, out, quick=False)
+    for part in (TODAY, DRAWS, QUICK, PUBLISHED):
+        run(published, out, parts=[part], repeat=1)
+        assert reproduce.read(published, out, quick=False).part == part
+    assert reproduce.read(published, out, quick=True).part == QUICK
+    # of draws alone it says that they are old
+    run(published, tmp_path / "draws", parts=[DRAWS], repeat=1)
+    other = load(tmp_path, VARIED.replace("range = [2]", "range = [8]"))
+    with pytest.raises(MptcplabError, match=r"fig1-draws\.json: .*--variant draws"):
+        reproduce.read(other, tmp_path / "draws", quick=False)
 
 
 def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

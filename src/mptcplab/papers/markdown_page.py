@@ -83,9 +83,9 @@ class Section:
             what = "to be run again, since the experiment has changed" if self.outdated else ""
             again = reproduce.command(self.published, catalogue.PUBLISHED)
             return [f"**{wording.sentence(what or 'not run yet')}** `{again}`"]
-        if self.found.quick:
+        if runs := self.found.runs:
             says = self.published.experiment.quick.says
-            lines.append(f"**Quick runs only.** {says}".rstrip())
+            lines.append(f"**{runs.capitalize()} only.** {says}".rstrip())
         for part in self.outdated:
             again = reproduce.command(self.published, part)
             lines.append(
@@ -93,8 +93,8 @@ class Section:
                 f"judged. `{again}`"
             )
         for kernel, found in self.beside.items():
-            if found.quick and not self.found.quick:
-                lines.append(f"**Quick runs only on {kernel}.**")
+            if found.runs and not self.found.runs:
+                lines.append(f"**{found.runs.capitalize()} only on {kernel}.**")
             if found.outdated:
                 parts = ", ".join(found.outdated)
                 lines.append(f"**To be run again on {kernel}:** {parts}; not judged.")
@@ -228,7 +228,7 @@ def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | No
     rows.append(("independent samples", "", *(str(each.samples) for each in outcomes)))
 
     def title(of: str, found: Reproduced | None) -> str:
-        return f"{of}, quick runs" if found and found.quick else of
+        return f"{of}, {found.runs}" if found and found.runs else of
 
     theirs = (title(kernel, section.beside[kernel]) for kernel in others)
     of_us = title("published", section.found), *(["today"] if today else [])

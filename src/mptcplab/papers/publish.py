@@ -54,7 +54,7 @@ def section(
     Without `now` nothing is marked as stale.
     """
     outdated = [name for name in ran if not reproduce.is_current(published, name, ran[name])]
-    if not {catalogue.PUBLISHED, catalogue.QUICK} & ran.keys() - {*outdated}:
+    if not _can_be_shown(published, ran):
         return Section(published, None, outdated)
     found = reproduce.assembled(published, ran)
     changed = {
@@ -65,13 +65,17 @@ def section(
     others = {
         kernel: reproduce.assembled(published, parts)
         for kernel, parts in (beside or {}).items()
-        # a variant alone is another setting
-        if any(
-            name in parts and reproduce.is_current(published, name, parts[name])
-            for name in (catalogue.PUBLISHED, catalogue.QUICK, catalogue.DRAWS)
-        )
+        if _can_be_shown(published, parts)
     }
     return Section(published, found, outdated, changed, tracks, others)
+
+
+def _can_be_shown(published: Published, ran: Mapping[str, Ran]) -> bool:
+    """Whether there are runs of the setting itself: a variant alone is another one."""
+    return any(
+        name in ran and reproduce.is_current(published, name, ran[name])
+        for name in (catalogue.PUBLISHED, catalogue.QUICK, catalogue.DRAWS)
+    )
 
 
 def publish(

@@ -103,8 +103,9 @@ class Reproduced:
     missing: Sequence[str] = ()
 
     @property
-    def quick(self) -> bool:
-        return self.part != PUBLISHED
+    def runs(self) -> str:
+        """The runs of `part` in words, "" for the published ones."""
+        return {PUBLISHED: "", QUICK: "quick runs"}.get(self.part, self.part)
 
     @property
     def own(self) -> Ran:
@@ -136,7 +137,7 @@ def run(
     have ended, if a run failed; whatever part is complete can be read.
     """
     extras.require("papers", "an experiment of a paper")
-    out, quick = runner.out, {PUBLISHED: False, QUICK: True}.get(parts[0])
+    out, quick = runner.out, parts[0] == QUICK
     if others := [part for part in parts if part != DRAWS]:
         _run(published, kernel, guest, runner, others, repeat, leave_out)
     for look in ([min(repeat, MOST_DRAWS)] if repeat else LOOKS) if DRAWS in parts else ():
@@ -204,15 +205,15 @@ def _run(
         )
 
 
-def read(published: Published, out: Path, *, quick: bool | None) -> Reproduced:
+def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
     """The result of an experiment that was run before, its claims judged anew.
 
-    None as `quick` takes the published setting if it was run, else the quick part, the draws, or a
-    variant. Raises MptcplabError if it was not run, or the experiment has changed since.
+    Without `quick` it is over the published part if that was run, else over the quick part, the
+    draws, or a variant. Raises MptcplabError if no part was run, or all have changed since.
     """
     ran = read_parts(published, out)
-    if quick is not None:
-        _require(published, out, ran, QUICK if quick else PUBLISHED)
+    if quick or not any(is_current(published, part, of) for part, of in ran.items()):
+        _require(published, out, ran, QUICK if quick else next(iter(ran), PUBLISHED))
     return assembled(published, ran, quick=quick)
 
 
@@ -231,9 +232,7 @@ def read_parts(published: Published, out: Path) -> dict[str, Ran]:
     }
 
 
-def assembled(
-    published: Published, ran: Mapping[str, Ran], *, quick: bool | None = None
-) -> Reproduced:
+def assembled(published: Published, ran: Mapping[str, Ran], *, quick: bool = False) -> Reproduced:
     """The result of an experiment from the parts that there are, here or in data.
 
     Raises MptcplabError if there is none that can be judged.
@@ -241,7 +240,7 @@ def assembled(
     own = published.experiment
     there = {part: ran[part] for part in own.parts() if part in ran}
     same = {part: of for part, of in there.items() if is_current(published, part, of)}
-    wanted = [PUBLISHED, QUICK, DRAWS, *same] if quick is None else [QUICK if quick else PUBLISHED]
+    wanted = [QUICK] if quick else [PUBLISHED, QUICK, DRAWS, *same]
     part = next((name for name in wanted if name in same), None)
     if part is None:
         raise MptcplabError(f"{published.name}: has not been run")
@@ -396,10 +395,7 @@ def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str)
     file = file_of(published, out, part)
     again = command(published, part)
     if part not in ran:
-        hint = ""
-        if part == PUBLISHED and QUICK in ran:
-            hint = "\n  only its quick part was run; to show that: --quick"
-        raise MptcplabError(f"{file}: does not exist; to make it: {again}{hint}")
+        raise MptcplabError(f"{file}: does not exist; to make it: {again}")
     if not is_current(published, part, ran[part]):
         raise MptcplabError(f"{file}: {published.file} has changed since; to run it again: {again}")
 

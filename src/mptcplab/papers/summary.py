@@ -166,11 +166,11 @@ def _figures(paper: str, group: Sequence[Section]) -> Table:
     for section in group:
         of_today = Counter(today.verdict for *_, today in section.claims() if today)
         today = wording.counts({verdict: of_today[verdict] for verdict in Verdict}) or "-"
-        quick = " (quick runs)" if section.found and section.found.quick else ""
+        runs = f" ({section.found.runs})" if section.found and section.found.runs else ""
         place = f"[{section.figure}]({paper}.md#{section.figure})"
         title = section.published.experiment.title
         others = (wording.counts(_count([section], kernel)) for kernel in kernels)
-        rows.append((place, title + quick, wording.counts(_count([section])), today, *others))
+        rows.append((place, title + runs, wording.counts(_count([section])), today, *others))
     head = ("figure", "what", "published setting", "today", *kernels)
     return Table("", head, tuple(rows))
 

@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 import types
 from pathlib import Path
 from typing import Any
@@ -163,15 +164,48 @@ def test_a_kernel_beside_has_a_column_and_pages_say_where_they_part(
     assert publish_now() == files
 
 
+def test_runs_on_another_kernel_alone_are_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    of, out = published(), tmp_path / "out"
+    for kernel in ("v0.95", "empty"):
+        (out / data.KERNELS / kernel).mkdir(parents=True)
+    there = {out / data.KERNELS / "v0.95": {PUBLISHED: ran(of, more=10, kernel="k2")}}
+    monkeypatch.setattr(reproduce, "read_parts", lambda _published, where: there.get(where, {}))
+    paths = publish.publish(tmp_path, out, NOW, [of])
+    files = {str(file.relative_to(tmp_path)): file.read_text() for file in paths}
+    page, summary = files["paper2020.md"], files["README.md"]
+    assert "> **Not run yet on today's kernel.** `mptcplab papers run paper2020/fig1`" in page
+    assert "### more: not run; reproduced (provisional) on v0.95\n" in page
+    assert "|  | the paper | v0.95 |\n" in page
+    assert "| minRTT | 11 Mbit/s | 16.83 (" in page
+    assert "All numbers on v0.95" in page
+    assert "| v0.95, published | 24 | 6 | `k2` |" in page
+    assert "| with runs on v0.95 | 2 | 1 |" in summary
+    # what has no runs has no files
+    assert {*files} == {
+        "data/kernels/v0.95/paper2020-fig1.csv",
+        "data/kernels/v0.95/paper2020-fig1.columns.csv",
+        "data/kernels/v0.95/provenance.json",
+        "data/paper2020-fig1-paper.csv",
+        "paper2020.md",
+        "claims.json",
+        "README.md",
+    }
+    links = set(re.findall(r"\((data/[^)]*)\)", page))
+    assert "data/kernels/v0.95/paper2020-fig1.csv" in links
+    assert links <= {*files}
+
+
 def test_a_kernel_beside_is_judged_by_no_variant_alone_and_its_old_parts_are_named() -> None:
     of = published()
     old = ran(of, kernel="k2")
     old = Ran(old.results, dataclasses.replace(old.provenance, digest="another"))
     today = {PUBLISHED: old, TODAY: ran(of, TODAY, kernel="k2")}
-    found = publish.section(of, {PUBLISHED: ran(of)}, NOW, beside={"v0.95": today})
+    found = publish.section(of, {"": {PUBLISHED: ran(of)}, "v0.95": today}, NOW)
     assert not found.beside
     quick = {PUBLISHED: old, QUICK: ran(of, QUICK, kernel="k2")}
-    found = publish.section(of, {PUBLISHED: ran(of)}, NOW, beside={"v0.95": quick})
+    found = publish.section(of, {"": {PUBLISHED: ran(of)}, "v0.95": quick}, NOW)
     assert found.beside["v0.95"].part == QUICK
     assert "**To be run again on v0.95:** published; not judged." in found.marks()
 

@@ -44,7 +44,7 @@ def test_old_data_and_hidden_text_are_reported() -> None:
     of = published()
     parts = {PUBLISHED: ran(of, guest="g0"), TODAY: ran(of, TODAY, digest="other")}
     now = Now(Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1"}), "g1")
-    said = list(papers_check.warnings([publish.section(of, parts, now)]))
+    said = list(papers_check.warnings([publish.section(of, {"": parts}, now)]))
     assert said[:2] == [
         "paper2020/fig1: today: to be run again, since the experiment has changed",
         "paper2020/fig1: published: run with another guest (g0, now g1)",

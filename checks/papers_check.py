@@ -15,7 +15,7 @@ from pathlib import Path
 
 from checks.command_line import parser_of
 from mptcplab.errors import MptcplabError, status_of
-from mptcplab.papers import catalogue, data, publish, stale, summary
+from mptcplab.papers import catalogue, data, publish, stale, summary, wording
 from mptcplab.papers.catalogue import Published
 from mptcplab.papers.markdown_page import Section, by_paper
 from mptcplab.resources import EXPERIMENTS
@@ -43,8 +43,10 @@ def warnings(sections: Sequence[Section]) -> Iterator[str]:
     """What of the published results is not of now, or is not shown."""
     for section in sections:
         name = section.published.name
-        for part in section.outdated:
-            yield f"{name}: {part}: to be run again, since the experiment has changed"
+        for kernel, parts in section.outdated.items():
+            for part in parts:
+                again = "to be run again, since the experiment has changed"
+                yield f"{name}: {part}{wording.on(kernel)}: {again}"
         for part, changed in section.stale.items():
             yield f"{name}: {part}: run with another {'; '.join(changed)}"
         for claim, judged, _ in section.claims():

@@ -28,14 +28,15 @@ HOW_TO = "../papers.md"
 class Section:
     """An experiment on the page of its paper.
 
-    `found` is None if it was not run, or is to be run again. `stale` lists by part what has changed
+    `found` is None if it was not run, or is to be run again. `outdated` has the parts that were run
+    before the file changed, by the kernel, "" for the lab's. `stale` lists by part what has changed
     since it was run; `tracks` are the lines of a chart over time. `beside` has the results with
     other kernels, by their names.
     """
 
     published: Published
     found: Reproduced | None = None
-    outdated: Sequence[str] = ()
+    outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tracks: Sequence[Track] = ()
     beside: Mapping[str, Reproduced] = field(default_factory=dict)
@@ -79,17 +80,17 @@ class Section:
     def marks(self) -> list[str]:
         """Notes before the numbers: parts that are missing, stale, or to be run again."""
         lines = []
-        ours = self.found.runs if self.found else ""
+        ours, outdated = self.found.runs if self.found else "", self.outdated.get("", ())
         if self.found is None:
             here = " on today's kernel" if self.beside else ""
             why = f"to be run again{here}, since the experiment has changed"
-            what = why if self.outdated else f"not run yet{here}"
+            what = why if outdated else f"not run yet{here}"
             again = reproduce.command(self.published, catalogue.PUBLISHED)
             lines.append(f"**{wording.sentence(what)}** `{again}`")
         elif ours:
             says = self.published.experiment.quick.says
             lines.append(f"**{ours.capitalize()} only.** {says}".rstrip())
-        for part in self.outdated if self.found else ():
+        for part in outdated if self.found else ():
             again = reproduce.command(self.published, part)
             lines.append(
                 f"**To be run again:** {part}, since the experiment has changed; its runs are not "
@@ -98,13 +99,13 @@ class Section:
         for kernel, found in self.beside.items():
             if found.runs and not ours:
                 lines.append(f"**{found.runs.capitalize()} only on {kernel}.**")
-            if found.outdated:
-                parts = ", ".join(found.outdated)
-                lines.append(f"**To be run again on {kernel}:** {parts}; not judged.")
+        for kernel in filter(None, self.outdated):
+            parts = ", ".join(self.outdated[kernel])
+            lines.append(f"**To be run again on {kernel}:** {parts}; not judged.")
         for part, changed in self.stale.items():
             lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
         missing = self.found.missing if self.found else ()
-        if left := [part for part in missing if part not in self.outdated]:
+        if left := [part for part in missing if part not in outdated]:
             runs = counted(sum(self.published.experiment.part(part).runs() for part in left), "run")
             again = f"mptcplab papers run {self.published.name} --variants"
             lines.append(f"Not run yet: {', '.join(left)}; {runs}. `{again}`")

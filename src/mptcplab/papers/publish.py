@@ -56,8 +56,11 @@ def section(
 
     Without `now` nothing is marked as stale.
     """
-    ran = by_kernel.get("", {})
-    outdated = [name for name in ran if not reproduce.is_current(published, name, ran[name])]
+    outdated = {
+        kernel: old
+        for kernel, ran in by_kernel.items()
+        if (old := [name for name in ran if not reproduce.is_current(published, name, ran[name])])
+    }
     found = {
         kernel: reproduce.assembled(published, parts)
         for kernel, parts in by_kernel.items()

@@ -189,7 +189,7 @@ def _count(sections: Sequence[Section], kernel: str = "") -> dict[str, int]:
 def _runs(section: Section) -> str:
     """Which runs a claim was judged by, in a word."""
     if section.found is None:
-        return "to be run again" if section.outdated else wording.NOT_RUN
+        return "to be run again" if "" in section.outdated else wording.NOT_RUN
     return f"{section.found.part}{', stale' if section.found.part in section.stale else ''}"
 
 

@@ -29,15 +29,15 @@ class Section:
     """An experiment on the page of its paper.
 
     `found` is None if it was not run, or is to be run again. `outdated` has the parts that were run
-    before the file changed, by the kernel, "" for the lab's. `stale` lists by part what has changed
-    since it was run; `tracks` are the lines of a chart over time. `beside` has the results with
-    other kernels, by their names.
+    before the file changed, by the kernel, "" for the lab's. `stale` lists by kernel and part what
+    has changed since it was run; `tracks` are the lines of a chart over time. `beside` has the
+    results with other kernels, by their names.
     """
 
     published: Published
     found: Reproduced | None = None
     outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    stale: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     tracks: Sequence[Track] = ()
     beside: Mapping[str, Reproduced] = field(default_factory=dict)
 
@@ -102,8 +102,9 @@ class Section:
         for kernel in filter(None, self.outdated):
             parts = ", ".join(self.outdated[kernel])
             lines.append(f"**To be run again on {kernel}:** {parts}; not judged.")
-        for part, changed in self.stale.items():
-            lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
+        for (kernel, part), changed in self.stale.items():
+            what = f"{part}{wording.on(kernel)}"
+            lines.append(f"**Stale:** {what} was run with another {'; '.join(changed)}.")
         missing = self.found.missing if self.found else ()
         if left := [part for part in missing if part not in outdated]:
             runs = counted(sum(self.published.experiment.part(part).runs() for part in left), "run")

@@ -49,12 +49,12 @@ def kernels(directory: Path, out: Path | None) -> list[str]:
 def section(
     published: Published,
     by_kernel: Mapping[str, Mapping[str, Ran]],
-    now: Now | None,
+    now: Mapping[str, Now],
     tracks: Sequence[Track] = (),
 ) -> Section:
     """An experiment as its data shows it, which is as `gathered` returns it.
 
-    Without `now` nothing is marked as stale.
+    Nothing of a kernel that is not in `now` is marked as stale.
     """
     outdated = {
         kernel: old
@@ -66,12 +66,13 @@ def section(
         for kernel, parts in by_kernel.items()
         if _can_be_shown(published, parts)
     }
-    own = found.pop("", None)
     changed = {
-        name: what
-        for name, each in (own.ran if own else {}).items()
-        if now is not None and (what := now.changed(each.provenance))
+        (kernel, name): what
+        for kernel, of in found.items()
+        for name, each in (of.ran if kernel in now else {}).items()
+        if (what := now[kernel].changed(each.provenance))
     }
+    own = found.pop("", None)
     return Section(published, own, outdated, changed, tracks if own else (), found)
 
 
@@ -84,7 +85,7 @@ def _can_be_shown(published: Published, ran: Mapping[str, Ran]) -> bool:
 
 
 def publish(
-    directory: Path, out: Path, now: Now | None, everything: Sequence[Published]
+    directory: Path, out: Path, now: Mapping[str, Now], everything: Sequence[Published]
 ) -> list[Path]:
     """Write everything for some experiments, whole papers of them; returns the files.
 

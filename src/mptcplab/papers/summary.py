@@ -124,8 +124,8 @@ def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
 def _of_kernels(section: Section, claim: Claim) -> dict[str, Any]:
     """The same with each other kernel that has runs of it."""
     found = {
-        kernel: {"runs": of.part, **_outcome(judged, claim.figures)}
-        for kernel, of in section.beside.items()
+        kernel: {"runs": _runs(section, kernel), **_outcome(judged, claim.figures)}
+        for kernel in section.beside
         if (judged := section.judged_by(kernel, claim))
     }
     return {"kernels": found} if found else {}
@@ -186,11 +186,12 @@ def _count(sections: Sequence[Section], kernel: str = "") -> dict[str, int]:
     return {name: found[name] for name in (*Verdict, wording.NOT_RUN)}
 
 
-def _runs(section: Section) -> str:
-    """Which runs a claim was judged by, in a word."""
-    if section.found is None:
+def _runs(section: Section, kernel: str = "") -> str:
+    """Which runs a claim was judged by, in a word, with the lab's kernel or another one."""
+    found = section.beside[kernel] if kernel else section.found
+    if found is None:
         return "to be run again" if "" in section.outdated else wording.NOT_RUN
-    return f"{section.found.part}{', stale' if section.found.part in section.stale else ''}"
+    return f"{found.part}{', stale' if (kernel, found.part) in section.stale else ''}"
 
 
 def _outcome(outcome: ClaimOutcome, figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def test_a_name_is_removed_with_all_its_builds(tested: Repository, variant: str)
     mine = named(tested, "mine", "--variant", variant)
     campaign.builds("mine")
     if mine.has_framework:
-        ours = experiment.kernel_by_name("mine", "cloud")
+        ours = experiment.kernel_by_name("mine", "cloud" if variant == "lab" else "amd64")
         kernel.module(ours, tested.write("mine.c", SCHEDULER), quiet=True)
     made = left(tested) - before
     assert kernel_names.unneeded() == []

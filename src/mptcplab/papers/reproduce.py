@@ -47,8 +47,8 @@ from mptcplab.scenario.model import Scenario
 from mptcplab.units import counted
 
 _DRIVES = "drives"
-# Of the runs of the out-of-tree kernel, which lacks some figures.
-_UNTOLD = "the kernel does not tell it"
+# Of runs of the out-of-tree kernel, which lacks some figures; any run may lack others.
+_UNTOLD = "the kernel does not tell it, or the run has none"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
 

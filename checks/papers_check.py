@@ -15,7 +15,7 @@ from pathlib import Path
 
 from checks.command_line import parser_of
 from mptcplab.errors import MptcplabError, status_of
-from mptcplab.papers import catalogue, data, publish, stale, summary
+from mptcplab.papers import catalogue, data, publish, stale, summary, wording
 from mptcplab.papers.catalogue import Published
 from mptcplab.papers.markdown_page import Section, by_paper
 from mptcplab.resources import EXPERIMENTS
@@ -43,10 +43,12 @@ def warnings(sections: Sequence[Section]) -> Iterator[str]:
     """What of the published results is not of now, or is not shown."""
     for section in sections:
         name = section.published.name
-        for part in section.outdated:
-            yield f"{name}: {part}: to be run again, since the experiment has changed"
-        for part, changed in section.stale.items():
-            yield f"{name}: {part}: run with another {'; '.join(changed)}"
+        for kernel, parts in section.outdated.items():
+            for part in parts:
+                again = "to be run again, since the experiment has changed"
+                yield f"{name}: {part}{wording.on(kernel)}: {again}"
+        for (kernel, part), changed in section.stale.items():
+            yield f"{name}: {part}{wording.on(kernel)}: run with another {'; '.join(changed)}"
         for claim, judged, _ in section.claims():
             for each in judged.explained if judged else ():
                 if not each.shown:
@@ -68,11 +70,12 @@ def main(arguments: Sequence[str], results: Path = _ROOT / "docs" / "results") -
 def _check(results: Path, *, strict: bool) -> int:
     everything = [catalogue.load(name) for name in catalogue.names()]
     gone = lost(results / summary.CLAIMS, everything, (_ROOT / "CHANGELOG.md").read_text())
-    now = stale.now(results / data.DATA)
+    kernels = publish.kernels(results, None)
+    now = stale.now(results / data.DATA, kernels)
     of_data = ((each, publish.gathered(each, results, None)) for each in everything)
     noted = list(warnings([publish.section(*each, now) for each in of_data]))
-    if now is None:
-        noted.append("the kernel is not built: stale results are not found")
+    unknown = [name or "the lab's" for name in ("", *kernels) if name not in now]
+    noted += [f"{name} kernel is not built: its stale results are not found" for name in unknown]
     for name in gone:
         print(f"lost: {name}: neither in experiments/ nor in CHANGELOG.md")
     for warning in noted:

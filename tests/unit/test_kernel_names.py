@@ -205,7 +205,7 @@ def test_a_name_is_removed_with_all_its_builds(tested: Repository, variant: str)
     mine = named(tested, "mine", "--variant", variant)
     campaign.builds("mine")
     if mine.has_framework:
-        ours = experiment.kernel_by_name("mine", "cloud")
+        ours = experiment.kernel_by_name("mine", "cloud" if variant == "lab" else "amd64")
         kernel.module(ours, tested.write("mine.c", SCHEDULER), quiet=True)
     made = left(tested) - before
     assert kernel_names.unneeded() == []
@@ -275,10 +275,15 @@ def test_prune_removes_what_nothing_names(repository: Repository) -> None:
 
 def test_a_name_whose_source_is_gone_is_reported_with_what_to_do(repository: Repository) -> None:
     built = named(repository, "mine")
+    module = kernel.module(built, repository.write("mine.c", SCHEDULER), quiet=True)
+    usual = kernel.build(variant="debug", quiet=True)
+    repository.write("kernel/mptcp/probe.c", "another probe\n")
     shutil.move(repository.source, repository.root / "away")
-    # prune refuses to guess
-    with pytest.raises(MptcplabError, match="the source of mine is gone"):
-        kernel_names.prune()
+    # prune removes the others, and keeps those that it cannot tell apart
+    said = call("prune").output
+    assert not usual.image.exists()
+    assert module.path.exists()
+    assert f"kept: kernels of mine, whose source is gone: {repository.source}; to give" in said
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "compiler_version", lambda _name="gcc": "")
         with pytest.raises(MptcplabError, match="gcc is missing"):

@@ -170,6 +170,22 @@ def test_the_plan_of_each_kernel_is_shown_without_a_build(source: Repository) ->
     assert alone.stdout.count("net.mptcp.mptcp_scheduler=default ") == 1
 
 
+@pytest.mark.parametrize("kernel_name", ["v0.95", "mine", "stock:linux.deb"])
+def test_options_without_effect_are_refused(source: Repository, kernel_name: str) -> None:
+    kernel_names.keep(Named("v0.95", source.source, kernel.OUT_OF_TREE))
+    kernel_names.keep(Named("mine", source.source, kernel.ENGINE_ONLY))
+    words = ["--path", PATHS[0], "--kernel", kernel_name]
+    made = CliRunner().invoke(cli, ["run", *words, "--kernel-like", "cloud"])
+    assert str(made.exception) == (
+        "1 mistake in --kernel-like\n"
+        f"  cloud: {kernel_name} is one kernel, which has no flavours; leave it out"
+    )
+    made = CliRunner().invoke(cli, ["exec", *words, "--plan", "--", "true"])
+    assert "runs on this kernel have no programs" in str(made.exception)
+    made = CliRunner().invoke(cli, ["run", *words, "--plan"])
+    assert ("leave out --plan" in str(made.exception)) == kernel_name.startswith("stock:")
+
+
 def test_plain_tcp_is_without_mptcp() -> None:
     (scenario,) = request(path=PATHS[:1], transport="tcp").runs()
     assert "sysctl -qw net.mptcp.mptcp_enabled=0\n" in out_of_tree.plan_text(scenario)

@@ -7,7 +7,9 @@ import csv
 import dataclasses
 import io
 import json
+import re
 import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,10 +18,11 @@ import numpy as np
 import pytest
 
 from mptcplab.errors import MptcplabError
-from mptcplab.lab.kernel import Parts
+from mptcplab.lab import guest, kernel, kernel_names
+from mptcplab.lab.kernel import KernelBuild, Parts
 from mptcplab.metrics.series import Panel, RunSeries, Series
-from mptcplab.papers import chart, data, publish, reproduce, samples, stale, wording
-from mptcplab.papers.catalogue import PUBLISHED, QUICK, TODAY, Published
+from mptcplab.papers import chart, data, publish, reproduce, samples, stale, summary, wording
+from mptcplab.papers.catalogue import DRAWS, PUBLISHED, QUICK, TODAY, Published
 from mptcplab.papers.claims import Judged, Verdict
 from mptcplab.papers.reproduce import Ran
 from mptcplab.papers.samples import Row
@@ -27,8 +30,10 @@ from mptcplab.papers.stale import Equal, Now
 from mptcplab.report.palette import COLOURS, MARKERS, PATH_COLOURS, paper_styles
 from mptcplab.runs import store
 from tests.papers_by_hand import provenance, published, ran
+from tests.unit.advised import GUEST
 
-NOW = Now(Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1"}), "g1")
+LAB = Now(Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1"}), "g1")
+NOW = {"": LAB}
 
 
 @pytest.fixture
@@ -39,7 +44,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> dict[str, Ran]:
     return there
 
 
-def written(to: Path, of: Published, now: Now | None = NOW) -> dict[str, str]:
+def written(to: Path, of: Published, now: Mapping[str, Now] = NOW) -> dict[str, str]:
     files = publish.publish(to, Path("out"), now, [of])
     return {str(file.relative_to(to)): file.read_text() for file in files}
 
@@ -85,6 +90,24 @@ def test_pages_and_data_are_written(runs: dict[str, Ran], tmp_path: Path) -> Non
     assert claim["published"]["not_shown"] == [
         {"says": "The queue is empty.", "why": claim["published"]["not_shown"][0]["why"]}
     ]
+
+
+def test_draws_alone_are_judged_and_shown(runs: dict[str, Ran], tmp_path: Path) -> None:
+    of = published()
+    runs[DRAWS] = ran(of, DRAWS)
+    files = written(tmp_path, of)
+    page = files["paper2020.md"]
+    assert "> **Draws only.**" in page
+    assert "### more: open" in page
+    assert "- 6 of 60 draws; holds: " in page
+    assert "|  | the paper | published, draws |" in page
+    assert "| minrtt | 6.833 (" in page
+    assert (
+        "| [fig1](paper2020.md#fig1) | Queues (draws) | 1 open, 1 not testable |"
+        in (files["README.md"])
+    )
+    assert json.loads(files["claims.json"])["paper2020/fig1:more"]["runs"] == "draws"
+    assert "paper2020-fig1.svg" in files
 
 
 def test_without_runs_the_data_gives_the_same(runs: dict[str, Ran], tmp_path: Path) -> None:
@@ -145,17 +168,52 @@ def test_a_kernel_beside_has_a_column_and_pages_say_where_they_part(
     assert publish_now() == files
 
 
+def test_runs_on_another_kernel_alone_are_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    of, out = published(), tmp_path / "out"
+    for name in ("v0.95", "empty"):
+        (out / data.KERNELS / name).mkdir(parents=True)
+    there = {out / data.KERNELS / "v0.95": {PUBLISHED: ran(of, more=10, kernel="k2")}}
+    monkeypatch.setattr(reproduce, "read_parts", lambda _published, where: there.get(where, {}))
+    paths = publish.publish(tmp_path, out, NOW, [of])
+    files = {str(file.relative_to(tmp_path)): file.read_text() for file in paths}
+    page, summary = files["paper2020.md"], files["README.md"]
+    assert "> **Not run yet on today's kernel.** `mptcplab papers run paper2020/fig1`" in page
+    assert "### more: not run; reproduced (provisional) on v0.95\n" in page
+    assert "|  | the paper | v0.95 |\n" in page
+    assert "| minRTT | 11 Mbit/s | 16.83 (" in page
+    assert "All numbers on v0.95" in page
+    assert "| v0.95, published | 24 | 6 | `k2` |" in page
+    assert "| with runs on v0.95 | 2 | 1 |" in summary
+    # what has no runs has no files
+    assert {*files} == {
+        "data/kernels/v0.95/paper2020-fig1.csv",
+        "data/kernels/v0.95/paper2020-fig1.columns.csv",
+        "data/kernels/v0.95/provenance.json",
+        "data/paper2020-fig1-paper.csv",
+        "paper2020.md",
+        "claims.json",
+        "README.md",
+    }
+    links = set(re.findall(r"\((data/[^)]*)\)", page))
+    assert "data/kernels/v0.95/paper2020-fig1.csv" in links
+    assert links <= {*files}
+
+
 def test_a_kernel_beside_is_judged_by_no_variant_alone_and_its_old_parts_are_named() -> None:
     of = published()
     old = ran(of, kernel="k2")
     old = Ran(old.results, dataclasses.replace(old.provenance, digest="another"))
     today = {PUBLISHED: old, TODAY: ran(of, TODAY, kernel="k2")}
-    found = publish.section(of, {PUBLISHED: ran(of)}, NOW, beside={"v0.95": today})
+    found = publish.section(of, {"": {PUBLISHED: ran(of)}, "v0.95": today}, NOW)
     assert not found.beside
+    again = "**To be run again on v0.95:** published; not judged."
+    assert again in found.marks()
     quick = {PUBLISHED: old, QUICK: ran(of, QUICK, kernel="k2")}
-    found = publish.section(of, {PUBLISHED: ran(of)}, NOW, beside={"v0.95": quick})
+    found = publish.section(of, {"": {PUBLISHED: ran(of)}, "v0.95": quick}, NOW)
     assert found.beside["v0.95"].part == QUICK
-    assert "**To be run again on v0.95:** published; not judged." in found.marks()
+    assert again in found.marks()
 
 
 @pytest.mark.parametrize(
@@ -258,18 +316,49 @@ def test_runs_of_an_unequal_kernel_are_stale(runs: dict[str, Ran], tmp_path: Pat
     runs[PUBLISHED] = ran(of, files={"sched/minrtt.c": "m0", "sched/blest.c": "l1"})
     mark = "> **Stale:** published was run with another sched/minrtt.c (m0, now m1)."
     assert mark in written(tmp_path, of)["paper2020.md"]
-    assert "Stale" not in written(tmp_path, of, None)["paper2020.md"]
-    equal = Now(NOW.kernel, NOW.guest, [Equal("sched/minrtt.c", ["m0", "m1"], "make same-packets")])
-    assert "Stale" not in written(tmp_path, of, equal)["paper2020.md"]
-    other = Now(NOW.kernel, NOW.guest, [Equal("guest", ["m0", "m1"], "make same-packets")])
-    assert mark in written(tmp_path, of, other)["paper2020.md"]
+    assert "Stale" not in written(tmp_path, of, {})["paper2020.md"]
+    equal = Now(LAB.kernel, LAB.guest, [Equal("sched/minrtt.c", ["m0", "m1"], "make same-packets")])
+    assert "Stale" not in written(tmp_path, of, {"": equal})["paper2020.md"]
+    other = Now(LAB.kernel, LAB.guest, [Equal("guest", ["m0", "m1"], "make same-packets")])
+    assert mark in written(tmp_path, of, {"": other})["paper2020.md"]
 
 
 def test_the_kernel_and_the_guest_make_stale_too() -> None:
     of = published()
     made = provenance(of, PUBLISHED, base="b0", guest="g0")
-    assert NOW.changed(made) == ["kernel (b0, now b1)", "guest (g0, now g1)"]
-    assert NOW.changed(provenance(of, PUBLISHED)) == []
+    assert LAB.changed(made) == ["kernel (b0, now b1)", "guest (g0, now g1)"]
+    assert LAB.changed(provenance(of, PUBLISHED)) == []
+
+
+def test_runs_on_another_kernel_are_compared_with_that_kernel() -> None:
+    of = published()
+    by_kernel = {
+        "": {PUBLISHED: ran(of)},
+        "v0.95": {PUBLISHED: ran(of, base="o1", files={}), QUICK: ran(of, QUICK)},
+    }
+    assert not publish.section(of, by_kernel, NOW).stale
+    there = Now(Parts("o1", {}), "g1")
+    found = publish.section(of, by_kernel, {**NOW, "v0.95": there})
+    (mark,) = (each for each in found.marks() if "Stale" in each)
+    assert mark.startswith("**Stale:** published-quick on v0.95 was run with another kernel (b1, ")
+    del by_kernel["v0.95"][PUBLISHED]
+    old = publish.section(of, by_kernel, {"v0.95": there})
+    for each, says in ((found, "published"), (old, "published-quick, stale")):
+        claim = json.loads(summary.claims_json({"paper2020": [each]}))["paper2020/fig1:more"]
+        assert claim["kernels"]["v0.95"]["runs"] == says
+
+
+def test_kernels_that_are_built_are_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ours = KernelBuild("k1", "lab", tmp_path, tmp_path)
+    theirs = dataclasses.replace(ours, id="k2", variant=kernel.OUT_OF_TREE)
+    built = {Path("theirs"): theirs, None: ours}
+    names = {name: kernel_names.Named(name, Path(name)) for name in ("theirs", "not-built")}
+    monkeypatch.setattr(kernel_names, "known", lambda: names)
+    monkeypatch.setattr(kernel, "current", lambda _variant="lab", source=None: built.get(source))
+    monkeypatch.setattr(kernel, "parts", lambda build: Parts(build.id, {}))
+    monkeypatch.setattr(guest, "build", lambda: GUEST)
+    found = stale.now(tmp_path, ["theirs", "not-built", "unknown"])
+    assert {name: each.kernel.base for name, each in found.items()} == {"": "k1", "theirs": "k2"}
 
 
 def test_what_is_equal_is_read(tmp_path: Path) -> None:

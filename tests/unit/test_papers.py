@@ -512,6 +512,8 @@ def test_every_draw_is_a_scenario_of_its_own(name: str, tmp_path: Path) -> None:
     published = catalogue.load(name)
     every = settings(published, tmp_path, part=DRAWS, repeat=catalogue.MOST_DRAWS)
     assert len({each.scenario.key_text() for each in every}) == len(every)
+    own = published.experiment
+    assert own.part(DRAWS).draws is own.part(DRAWS).draws  # computed once
     # fewer draws are the first ones
     few = settings(published, tmp_path, part=DRAWS, repeat=2)
     assert [each.point for each in few] == [each.point for each in every][: len(few)]

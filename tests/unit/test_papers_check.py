@@ -42,22 +42,24 @@ def test_a_lost_claim_is_reported_unless_the_changelog_names_it(tmp_path: Path) 
 
 def test_old_data_and_hidden_text_are_reported() -> None:
     of = published()
-    parts = {PUBLISHED: ran(of, guest="g0"), TODAY: ran(of, TODAY, digest="other")}
+    old = {TODAY: ran(of, TODAY, digest="other")}
+    parts = {PUBLISHED: ran(of, guest="g0"), **old}
     now = Now(Parts("b1", {"sched/minrtt.c": "m1", "sched/blest.c": "l1"}), "g1")
-    said = list(papers_check.warnings([publish.section(of, parts, now)]))
-    assert said[:2] == [
+    said = list(papers_check.warnings([publish.section(of, {"": parts, "v0.95": old}, {"": now})]))
+    assert said[:3] == [
         "paper2020/fig1: today: to be run again, since the experiment has changed",
+        "paper2020/fig1: today on v0.95: to be run again, since the experiment has changed",
         "paper2020/fig1: published: run with another guest (g0, now g1)",
     ]
-    assert said[2].startswith("paper2020/fig1:more: not shown: The queue is empty.")
-    assert said[3].startswith("paper2020: headline not shown: minRTT has {goodput}.")
-    assert len(said) == 4
+    assert said[3].startswith("paper2020/fig1:more: not shown: The queue is empty.")
+    assert said[4].startswith("paper2020: headline not shown: minRTT has {goodput}.")
+    assert len(said) == 5
 
 
 def test_the_exit_status_says_whether_a_claim_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(stale, "now", lambda _data: None)
+    monkeypatch.setattr(stale, "now", lambda _data, _kernels: {})
     of = dataclasses.replace(published())
     monkeypatch.setattr(catalogue, "names", lambda: ["paper2020/fig1"])
     monkeypatch.setattr(catalogue, "load", lambda _name: of)

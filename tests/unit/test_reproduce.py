@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +84,22 @@ def test_more_seeds_run_only_what_is_new(fake: FakeKernel, tmp_path: Path) -> No
     assert reproduce.read(published, tmp_path / "out", quick=True).own.provenance.repeat == 5
 
 
+@pytest.mark.parametrize(("fewer", "left"), [({"repeat": 2}, 16), ({"leave_out": ["blest"]}, 12)])
+def test_fewer_runs_lose_no_stored_ones(tmp_path: Path, fewer: dict[str, Any], left: int) -> None:
+    published, out = load(tmp_path, FIGURE), tmp_path / "out"
+    before = run(published, out)
+    assert run(published, out, **fewer).own.directories == before.own.directories
+    # a run that is gone is no result
+    shutil.rmtree(before.own.directories[-1])
+    rows = run(published, out, **fewer).results.rows
+    assert sum(not row.is_left_out for row in rows) == left
+    # nor are the runs of another setting
+    run(published, out)
+    other = load(tmp_path, FIGURE.replace("10mbit", "11mbit"))
+    rows = run(other, out, **fewer).results.rows
+    assert sum(not row.is_left_out for row in rows) == left
+
+
 def test_what_the_out_of_tree_kernel_lacks_is_left_out_with_the_reason(
     fake: FakeKernel, tmp_path: Path
 ) -> None:
@@ -98,7 +115,7 @@ def test_what_the_out_of_tree_kernel_lacks_is_left_out_with_the_reason(
     assert {scenario.scheduler.name for scenario in fake.ran} == {"minrtt"}
     assert {row.point["scheduler"]: row.lacks for row in found.results.rows} == {
         "musher": "the kernel has no scheduler musher",
-        "minrtt": "the kernel does not tell it",
+        "minrtt": "the kernel does not tell it, or the run has none",
         "blest": "blest was left out",
     }
     assert found.results.axes["scheduler"] == ["musher", "minrtt", "blest"]
@@ -216,7 +233,7 @@ def test_variants_are_run_with_the_published_setting(fake: FakeKernel, tmp_path:
 def test_a_variant_alone_is_judged_by_itself(fake: FakeKernel, tmp_path: Path) -> None:
     found = run(load(tmp_path, VARIED), tmp_path / "out", parts=[TODAY])
     assert len(fake.ran) == 12
-    assert (found.part, found.quick, list(found.ran)) == (TODAY, True, [TODAY])
+    assert (found.part, found.runs, list(found.ran)) == (TODAY, TODAY, [TODAY])
     assert found.missing == [PUBLISHED, "wait=2", DRAWS]
 
 
@@ -227,7 +244,7 @@ def test_a_quick_part_that_is_no_part_of_all_runs_is_run_too(
     published = load(tmp_path, text)
     out = tmp_path / "out"
     run(published, out, parts=[TODAY])
-    assert reproduce.read(published, out, quick=None).missing == [
+    assert reproduce.read(published, out, quick=False).missing == [
         PUBLISHED,
         QUICK,
         "wait=2",
@@ -283,9 +300,11 @@ def test_draws_go_on_until_no_claim_needs_more_and_resume(
         "mptcplab papers run paper2020/fig1 --variant draws"
     )
     assert not fake.ran
-    # there are no more
-    run(published, out, parts=[DRAWS], repeat=61, say=said.append)
-    assert said[-1] == said[3]
+    # there are no more, and fewer change nothing
+    for repeat in (61, 7):
+        found = run(published, out, parts=[DRAWS], repeat=repeat, say=said.append)
+        assert said[-1] == said[3]
+        assert found.ran[DRAWS].results.rows == first.ran[DRAWS].results.rows
     # what a range is belongs to the draws
     other = load(tmp_path, text.replace("range = [9]", "range = [8]"))
     assert reproduce.read(other, out, quick=False).missing == [TODAY, "wait=8", DRAWS]
@@ -371,12 +390,19 @@ def test_other_parts_survive_a_failure(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(found.ran) == [PUBLISHED, "wait=2"]
 
 
-def test_only_the_quick_part_is_hinted_at(tmp_path: Path) -> None:
-    published = load(tmp_path, FIGURE)
-    run(published, tmp_path / "out", quick=True)
-    with pytest.raises(MptcplabError, match=r"(?s)fig1\.json: does not exist.*only its quick part"):
-        reproduce.read(published, tmp_path / "out", quick=False)
-    assert reproduce.read(published, tmp_path / "out", quick=None).part == QUICK
+def test_whatever_was_run_is_shown(tmp_path: Path) -> None:
+    published, out = load(tmp_path, VARIED.replace("range = [2]", "range = [9]")), tmp_path / "out"
+    with pytest.raises(MptcplabError, match=r"fig1\.json: does not exist"):
+        reproduce.read(published, out, quick=False)
+    for part in (TODAY, DRAWS, QUICK, PUBLISHED):
+        run(published, out, parts=[part], repeat=1)
+        assert reproduce.read(published, out, quick=False).part == part
+    assert reproduce.read(published, out, quick=True).part == QUICK
+    # of draws alone it says that they are old
+    run(published, tmp_path / "draws", parts=[DRAWS], repeat=1)
+    other = load(tmp_path, VARIED.replace("range = [2]", "range = [8]"))
+    with pytest.raises(MptcplabError, match=r"fig1-draws\.json: .*--variant draws"):
+        reproduce.read(other, tmp_path / "draws", quick=False)
 
 
 def test_a_figure_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,11 @@ class Named:
         return _SERIES.fullmatch(self.name) is not None
 
     @property
+    def is_without_source(self) -> bool:
+        """Whether it is a name of the user's own whose source is gone."""
+        return not self.is_series and not self.source.exists()
+
+    @property
     def is_out_of_tree(self) -> bool:
         """Whether its source has the out-of-tree MPTCP. Raises InputError if that is gone."""
         version = kernel.Source.chosen(self.source).version
@@ -239,17 +244,13 @@ def remove(name: str) -> list[Piece]:
 def unneeded() -> list[Piece]:
     """The pieces of the cache that serve no name and no run without one: old kernels, their
     modules, unpacked sources, the builds of bisections, and the content of distributions' packages,
-    which the next run unpacks again.
+    which the next run unpacks again. All kernels of a source that is gone serve its names.
 
-    Raises MachineError without a compiler, which decides on the current kernels, and MptcplabError
-    if the source of a name is gone.
+    Raises MachineError without a compiler, which decides on the current kernels.
     """
     if not kernel.compiler_version():
         raise MachineError("gcc is missing: the current kernels depend on its version")
-    names = list(known().values())
-    for each in names:
-        _require_source(each)
-    (builds, trees), came = _needed(names), prebuilt.came()
+    (builds, trees), came = _needed(list(known().values())), prebuilt.came()
     kit = came.kit_id if came else ""
     built, unpacked, kits = (
         sorted(kernel.place().glob(pattern)) for pattern in ("*/build.json", "trees/*", "kits/*")
@@ -266,7 +267,7 @@ def unneeded() -> list[Piece]:
 
 def _require_source(named: Named) -> None:
     """Raises MptcplabError if the source of a name of the user's own is gone."""
-    if not named.is_series and not named.source.exists():
+    if named.is_without_source:
         raise MptcplabError(
             f"the source of {named.name} is gone: {named.source}\n"
             f"  to choose another: mptcplab kernel build --source ARCHIVE --name {named.name}\n"
@@ -301,6 +302,12 @@ def _needed(names: Sequence[Named]) -> tuple[set[str], set[Path]]:
     """The ids of the kernels of names, and of those used without one; and their trees."""
     builds = {build.id for each in names for build in each.all_current()}
     builds |= {build.id for each in kernel.VARIANTS if (build := kernel.current(each))}
+    # it decides which kernel is current
+    gone = {str(each.source) for each in names if each.is_without_source}
+    made = (
+        (file.parent, kernel.about(file.parent)) for file in kernel.place().glob("*/build.json")
+    )
+    builds |= {directory.name for directory, about in made if about and about.source in gone}
     trees = {each.tree for each in names}
     with suppress(MptcplabError):
         trees.add(kernel.tree_of(kernel.chosen_source()))

@@ -331,6 +331,21 @@ class Experiment(Space):
                     return Part(self, name, says, template, assumed, chosen)
         raise KeyError(name)
 
+    @cached_property  # it takes a tenth of a second, and parts are made often
+    def draws(self) -> Sequence[Draw]:
+        """The draws, each with a seed of its own."""
+        part = self.part(DRAWS)
+        points = self.combinations(**part.chosen)
+        found = []
+        for number, place in enumerate(self.places(), 1):
+            assumed = {each.name: each.at(place[each.name]) for each in self.drawn()}
+            axes = {name: value for name, value in place.items() if name not in assumed}
+            axes |= dict.fromkeys(self.seed_axes(), number)
+            found.append(
+                Draw(place, {**part.assumed, **assumed}, [{**point, **axes} for point in points])
+            )
+        return found
+
     def places(self) -> list[Point]:
         """Where each draw is: its share of each unstated range, and its point of the design."""
         wanted = self.design.ranges if self.design else {}
@@ -374,22 +389,10 @@ class Part:
     assumed: Mapping[str, Any]
     chosen: Mapping[str, Any]
 
-    @cached_property
+    @property
     def draws(self) -> Sequence[Draw]:
-        """The draws, each with a seed of its own, if it is their part."""
-        if self.name != DRAWS:
-            return ()
-        own = self.experiment
-        points = own.combinations(**self.chosen)
-        found = []
-        for number, place in enumerate(own.places(), 1):
-            assumed = {each.name: each.at(place[each.name]) for each in own.drawn()}
-            axes = {name: value for name, value in place.items() if name not in assumed}
-            axes |= dict.fromkeys(own.seed_axes(), number)
-            found.append(
-                Draw(place, {**self.assumed, **assumed}, [{**point, **axes} for point in points])
-            )
-        return found
+        """The draws, if it is their part."""
+        return self.experiment.draws if self.name == DRAWS else ()
 
     def points(self) -> list[Point]:
         """A value for each axis, for each setting that is run."""

@@ -72,6 +72,11 @@ class Track:
     values: tuple[float, ...]
 
 
+def place(kernel: str) -> str:
+    """The folder of a kernel's runs or data, below those of the lab's kernel, whose name is ""."""
+    return f"{KERNELS}/{kernel}" if kernel else ""
+
+
 def file_name(published: Published) -> str:
     """The beginning of the names of an experiment's files."""
     return published.name.replace("/", "-")

@@ -28,15 +28,16 @@ HOW_TO = "../papers.md"
 class Section:
     """An experiment on the page of its paper.
 
-    `found` is None if it was not run, or is to be run again. `stale` lists by part what has changed
-    since it was run; `tracks` are the lines of a chart over time. `beside` has the results with
-    other kernels, by their names.
+    `found` is None if it was not run, or is to be run again. `outdated` has the parts that were run
+    before the file changed, by the kernel, "" for the lab's. `stale` lists by kernel and part what
+    has changed since it was run; `tracks` are the lines of a chart over time. `beside` has the
+    results with other kernels, by their names.
     """
 
     published: Published
     found: Reproduced | None = None
-    outdated: Sequence[str] = ()
-    stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    outdated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    stale: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     tracks: Sequence[Track] = ()
     beside: Mapping[str, Reproduced] = field(default_factory=dict)
 
@@ -79,28 +80,33 @@ class Section:
     def marks(self) -> list[str]:
         """Notes before the numbers: parts that are missing, stale, or to be run again."""
         lines = []
+        ours, outdated = self.found.runs if self.found else "", self.outdated.get("", ())
         if self.found is None:
-            what = "to be run again, since the experiment has changed" if self.outdated else ""
+            here = " on today's kernel" if self.beside else ""
+            why = f"to be run again{here}, since the experiment has changed"
+            what = why if outdated else f"not run yet{here}"
             again = reproduce.command(self.published, catalogue.PUBLISHED)
-            return [f"**{wording.sentence(what or 'not run yet')}** `{again}`"]
-        if self.found.quick:
+            lines.append(f"**{wording.sentence(what)}** `{again}`")
+        elif ours:
             says = self.published.experiment.quick.says
-            lines.append(f"**Quick runs only.** {says}".rstrip())
-        for part in self.outdated:
+            lines.append(f"**{ours.capitalize()} only.** {says}".rstrip())
+        for part in outdated if self.found else ():
             again = reproduce.command(self.published, part)
             lines.append(
                 f"**To be run again:** {part}, since the experiment has changed; its runs are not "
                 f"judged. `{again}`"
             )
         for kernel, found in self.beside.items():
-            if found.quick and not self.found.quick:
-                lines.append(f"**Quick runs only on {kernel}.**")
-            if found.outdated:
-                parts = ", ".join(found.outdated)
-                lines.append(f"**To be run again on {kernel}:** {parts}; not judged.")
-        for part, changed in self.stale.items():
-            lines.append(f"**Stale:** {part} was run with another {'; '.join(changed)}.")
-        if left := [part for part in self.found.missing if part not in self.outdated]:
+            if found.runs and not ours:
+                lines.append(f"**{found.runs.capitalize()} only on {kernel}.**")
+        for kernel in filter(None, self.outdated):
+            parts = ", ".join(self.outdated[kernel])
+            lines.append(f"**To be run again on {kernel}:** {parts}; not judged.")
+        for (kernel, part), changed in self.stale.items():
+            what = f"{part}{wording.on(kernel)}"
+            lines.append(f"**Stale:** {what} was run with another {'; '.join(changed)}.")
+        missing = self.found.missing if self.found else ()
+        if left := [part for part in missing if part not in outdated]:
             runs = counted(sum(self.published.experiment.part(part).runs() for part in left), "run")
             again = f"mptcplab papers run {self.published.name} --variants"
             lines.append(f"Not run yet: {', '.join(left)}; {runs}. `{again}`")
@@ -170,18 +176,18 @@ def _contents(sections: Sequence[Section]) -> Table:
 
 def _data_links(section: Section) -> list[str]:
     own, found = section.published.experiment, section.found
-    ends = [".csv", ".columns.csv"]
+    ends = [".csv", ".columns.csv"] * bool(found)
     ends += ["-pairs.csv"] * bool(found and data.pairs_csv(found))
     ends += ["-paper.csv"] * bool(data.paper_csv(own))
     ends += ["-series.csv"] * bool(section.tracks)
     name = data.file_name(section.published)
     files = [f"{data.DATA}/{name}{end}" for end in ends]
-    files += [f"{data.DATA}/{data.KERNELS}/{kernel}/{name}.csv" for kernel in section.beside]
+    files += [f"{data.DATA}/{data.place(kernel)}/{name}.csv" for kernel in section.beside]
     return [f"[{file}]({file})" for file in files]
 
 
-def _runs(found: Reproduced, beside: Mapping[str, Reproduced]) -> Table:
-    every = {"": found, **beside}
+def _runs(section: Section) -> Table:
+    every = {**({"": section.found} if section.found else {}), **section.beside}
     rows = tuple(
         (
             ", ".join(filter(None, (kernel, part))),
@@ -196,9 +202,9 @@ def _runs(found: Reproduced, beside: Mapping[str, Reproduced]) -> Table:
     return Table("", ("part", "runs", "seeds", "kernel", "command"), rows)
 
 
-def _reasons(section: Section, claim: Claim, judged: Judged) -> list[str]:
+def _reasons(section: Section, claim: Claim, judged: Judged | None) -> list[str]:
     """Why the verdict is not a clearer one, and why that with another kernel is not."""
-    found = [*wording.reasons(judged)]
+    found = [*wording.reasons(judged)] if judged else []
     for kernel in section.beside:
         there = section.judged_by(kernel, claim)
         own = map(wording.sentence, there.reasons if there else ())
@@ -206,13 +212,14 @@ def _reasons(section: Section, claim: Claim, judged: Judged) -> list[str]:
     return found
 
 
-def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | None) -> Table:
+def _settings(section: Section, claim: Claim, judged: Judged | None, today: Judged | None) -> Table:
     """A row for each figure: the paper's, ours as published, ours today, and with each other
     kernel; and how sure it is.
     """
-    others = {kernel: section.judged_by(kernel, claim) for kernel in section.beside}
-    outcomes: list[ClaimOutcome] = [judged, *([today] if today else [])]
-    outcomes += filter(None, others.values())
+    every = [("published", section.found, judged), ("today", None, today)]
+    every += [(name, of, section.judged_by(name, claim)) for name, of in section.beside.items()]
+    titles = [f"{name}, {of.runs}" if of and of.runs else name for name, of, each in every if each]
+    outcomes = [each for *_, each in every if each]
     rows = []
     for name, figure in claim.figures.items():
         ours = [wording.quantity(name, figure, each) for each in outcomes]
@@ -226,14 +233,7 @@ def _settings(section: Section, claim: Claim, judged: Judged, today: Judged | No
             shares = (wording.probability(getattr(each, name)) for each in outcomes)
             rows.append((says, "", *shares))
     rows.append(("independent samples", "", *(str(each.samples) for each in outcomes)))
-
-    def title(of: str, found: Reproduced | None) -> str:
-        return f"{of}, quick runs" if found and found.quick else of
-
-    theirs = (title(kernel, section.beside[kernel]) for kernel in others)
-    of_us = title("published", section.found), *(["today"] if today else [])
-    head = ("", "the paper", *of_us, *theirs)
-    return Table("", head, tuple(rows))
+    return Table("", ("", "the paper", *titles), tuple(rows))
 
 
 def values(each: Explained) -> str:

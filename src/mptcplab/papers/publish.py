@@ -27,13 +27,17 @@ from mptcplab.papers.stale import Now
 from mptcplab.runs import store
 
 
-def gathered(published: Published, directory: Path, out: Path | None) -> dict[str, Ran]:
-    """The runs of an experiment in `out`, and the data of `directory` for parts not run there, with
-    figures as data has them.
+def gathered(published: Published, directory: Path, out: Path | None) -> dict[str, dict[str, Ran]]:
+    """By kernel, "" for the lab's, the runs of an experiment in `out`, and the data of `directory`
+    for parts not run there, with figures as data has them. Kernels without either are left out.
     """
-    there = reproduce.read_parts(published, out) if out else {}
-    ran = {**data.read(published, directory / data.DATA), **there}
-    return data.rounded(published.experiment, ran)
+    found = {}
+    for kernel in ("", *kernels(directory, out)):
+        place = data.place(kernel)
+        there = reproduce.read_parts(published, out / place) if out else {}
+        if ran := {**data.read(published, directory / data.DATA / place), **there}:
+            found[kernel] = data.rounded(published.experiment, ran)
+    return found
 
 
 def kernels(directory: Path, out: Path | None) -> list[str]:
@@ -44,38 +48,44 @@ def kernels(directory: Path, out: Path | None) -> list[str]:
 
 def section(
     published: Published,
-    ran: Mapping[str, Ran],
-    now: Now | None,
+    by_kernel: Mapping[str, Mapping[str, Ran]],
+    now: Mapping[str, Now],
     tracks: Sequence[Track] = (),
-    beside: Mapping[str, Mapping[str, Ran]] | None = None,
 ) -> Section:
-    """An experiment as its data shows it, and `beside` that of other kernels, by their names.
+    """An experiment as its data shows it, which is as `gathered` returns it.
 
-    Without `now` nothing is marked as stale.
+    Nothing of a kernel that is not in `now` is marked as stale.
     """
-    outdated = [name for name in ran if not reproduce.is_current(published, name, ran[name])]
-    if not {catalogue.PUBLISHED, catalogue.QUICK} & ran.keys() - {*outdated}:
-        return Section(published, None, outdated)
-    found = reproduce.assembled(published, ran)
-    changed = {
-        name: what
-        for name, each in found.ran.items()
-        if now is not None and (what := now.changed(each.provenance))
+    outdated = {
+        kernel: old
+        for kernel, ran in by_kernel.items()
+        if (old := [name for name in ran if not reproduce.is_current(published, name, ran[name])])
     }
-    others = {
+    found = {
         kernel: reproduce.assembled(published, parts)
-        for kernel, parts in (beside or {}).items()
-        # a variant alone is another setting
-        if any(
-            name in parts and reproduce.is_current(published, name, parts[name])
-            for name in (catalogue.PUBLISHED, catalogue.QUICK, catalogue.DRAWS)
-        )
+        for kernel, parts in by_kernel.items()
+        if _can_be_shown(published, parts)
     }
-    return Section(published, found, outdated, changed, tracks, others)
+    changed = {
+        (kernel, name): what
+        for kernel, of in found.items()
+        for name, each in (of.ran if kernel in now else {}).items()
+        if (what := now[kernel].changed(each.provenance))
+    }
+    own = found.pop("", None)
+    return Section(published, own, outdated, changed, tracks if own else (), found)
+
+
+def _can_be_shown(published: Published, ran: Mapping[str, Ran]) -> bool:
+    """Whether there are runs of the setting itself: a variant alone is another one."""
+    return any(
+        name in ran and reproduce.is_current(published, name, ran[name])
+        for name in (catalogue.PUBLISHED, catalogue.QUICK, catalogue.DRAWS)
+    )
 
 
 def publish(
-    directory: Path, out: Path, now: Now | None, everything: Sequence[Published]
+    directory: Path, out: Path, now: Mapping[str, Now], everything: Sequence[Published]
 ) -> list[Path]:
     """Write everything for some experiments, whole papers of them; returns the files.
 
@@ -83,25 +93,21 @@ def publish(
     evaluated.
     """
     every = [(published, gathered(published, directory, out)) for published in everything]
-    if not any(ran for _, ran in every):
+    if not any(by_kernel for _, by_kernel in every):
         raise MptcplabError(f"{out}: no experiment has been run; see mptcplab papers run --help")
-    beside = {published.name: _beside(published, directory, out) for published, _ in every}
     files: dict[str, str | bytes] = {}
     sections = []
-    for published, ran in every:
-        own, name = published.experiment, f"{data.DATA}/{data.file_name(published)}"
-        tracks = _tracks(published, ran, directory / f"{name}-series.csv")
-        files[f"{name}-paper.csv"] = data.paper_csv(own)
-        if ran:
-            files[f"{name}.csv"] = data.rows_csv(own, ran)
-            files[f"{name}.columns.csv"] = data.columns_csv(own, ran)
-        files[f"{name}-series.csv"] = data.series_csv(tracks) if tracks else ""
-        of_kernels = {kernel: of for kernel, of in beside[published.name].items() if of}
-        for kernel, of in of_kernels.items():
-            name = f"{data.DATA}/{data.KERNELS}/{kernel}/{data.file_name(published)}"
-            files[f"{name}.csv"] = data.rows_csv(own, of)
-            files[f"{name}.columns.csv"] = data.columns_csv(own, of)
-        sections.append(section(published, ran, now, tracks, of_kernels))
+    for published, by_kernel in every:
+        own, name = published.experiment, data.file_name(published)
+        series = f"{data.DATA}/{name}-series.csv"
+        tracks = _tracks(published, by_kernel.get("", {}), directory / series)
+        files[f"{data.DATA}/{name}-paper.csv"] = data.paper_csv(own)
+        files[series] = data.series_csv(tracks) if tracks else ""
+        for kernel, ran in by_kernel.items():
+            file = f"{Path(data.DATA, data.place(kernel), name)}"
+            files[f"{file}.csv"] = data.rows_csv(own, ran)
+            files[f"{file}.columns.csv"] = data.columns_csv(own, ran)
+        sections.append(section(published, by_kernel, now, tracks))
     styles = chart.styles(each.experiment for each in everything)
     papers = markdown_page.by_paper(sections)
     for each in sections:
@@ -112,25 +118,13 @@ def publish(
                 files[f"{name}.svg"] = chart.drawn(content, "svg")
             files[f"{data.DATA}/{name}-pairs.csv"] = data.pairs_csv(each.found)
     files |= {f"{paper}.md": markdown_page.page(group) for paper, group in papers.items()}
-    files[f"{data.DATA}/{data.PROVENANCE}"] = data.provenance_json(every)
-    for kernel in kernels(directory, out):
-        name = f"{data.DATA}/{data.KERNELS}/{kernel}/{data.PROVENANCE}"
-        of_it = ((published, beside[published.name][kernel]) for published in everything)
-        files[name] = data.provenance_json(of_it)
+    for kernel in sorted({kernel for _, by_kernel in every for kernel in by_kernel}):
+        of_it = ((published, by_kernel.get(kernel, {})) for published, by_kernel in every)
+        file = f"{Path(data.DATA, data.place(kernel), data.PROVENANCE)}"
+        files[file] = data.provenance_json(of_it)
     files[summary.CLAIMS] = summary.claims_json(papers)
     files["README.md"] = summary.readme(papers)
     return [write(directory / name, content) for name, content in files.items() if content]
-
-
-def _beside(published: Published, directory: Path, out: Path | None) -> dict[str, dict[str, Ran]]:
-    """The runs of an experiment with each other kernel, as `gathered` has those of the lab's."""
-    found = {}
-    for kernel in kernels(directory, out):
-        place = Path(data.KERNELS, kernel)
-        there = reproduce.read_parts(published, out / place) if out else {}
-        ran = {**data.read(published, directory / data.DATA / place), **there}
-        found[kernel] = data.rounded(published.experiment, ran)
-    return found
 
 
 def _tracks(published: Published, ran: Mapping[str, Ran], stored: Path) -> list[Track]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -47,8 +47,8 @@ from mptcplab.scenario.model import Scenario
 from mptcplab.units import counted
 
 _DRIVES = "drives"
-# Of the runs of the out-of-tree kernel, which lacks some figures.
-_UNTOLD = "the kernel does not tell it"
+# Of runs of the out-of-tree kernel, which lacks some figures; any run may lack others.
+_UNTOLD = "the kernel does not tell it, or the run has none"
 # Gigabit paths for a minute take minutes on a busy machine.
 _WALL_LIMIT_S = 3600.0
 
@@ -103,8 +103,9 @@ class Reproduced:
     missing: Sequence[str] = ()
 
     @property
-    def quick(self) -> bool:
-        return self.part != PUBLISHED
+    def runs(self) -> str:
+        """The runs of `part` in words, "" for the published ones."""
+        return {PUBLISHED: "", QUICK: "quick runs"}.get(self.part, self.part)
 
     @property
     def own(self) -> Ran:
@@ -136,15 +137,15 @@ def run(
     have ended, if a run failed; whatever part is complete can be read.
     """
     extras.require("papers", "an experiment of a paper")
-    out, quick = runner.out, {PUBLISHED: False, QUICK: True}.get(parts[0])
+    out, quick = runner.out, parts[0] == QUICK
     if others := [part for part in parts if part != DRAWS]:
         _run(published, kernel, guest, runner, others, repeat, leave_out)
     for look in ([min(repeat, MOST_DRAWS)] if repeat else LOOKS) if DRAWS in parts else ():
         _run(published, kernel, guest, runner, [DRAWS], look, leave_out)
-        judged = read(published, out, quick=quick).judged
-        unsettled = [each for each in judged if not each.settled]
-        left = f"{len(unsettled)} of {counted(len(judged), 'claim')} need more"
-        say(f"{look} of {MOST_DRAWS} draws: {left}")
+        found = read(published, out, quick=quick)
+        unsettled = [each for each in found.judged if not each.settled]
+        left = f"{len(unsettled)} of {counted(len(found.judged), 'claim')} need more"
+        say(f"{found.ran[DRAWS].provenance.repeat} of {MOST_DRAWS} draws: {left}")
         if not unsettled:
             break
     return read(published, out, quick=quick)
@@ -204,15 +205,15 @@ def _run(
         )
 
 
-def read(published: Published, out: Path, *, quick: bool | None) -> Reproduced:
+def read(published: Published, out: Path, *, quick: bool) -> Reproduced:
     """The result of an experiment that was run before, its claims judged anew.
 
-    None as `quick` takes the published setting if it was run, else the quick part, the draws, or a
-    variant. Raises MptcplabError if it was not run, or the experiment has changed since.
+    Without `quick` it is over the published part if that was run, else over the quick part, the
+    draws, or a variant. Raises MptcplabError if no part was run, or all have changed since.
     """
     ran = read_parts(published, out)
-    if quick is not None:
-        _require(published, out, ran, QUICK if quick else PUBLISHED)
+    if quick or not any(is_current(published, part, of) for part, of in ran.items()):
+        _require(published, out, ran, QUICK if quick else next(iter(ran), PUBLISHED))
     return assembled(published, ran, quick=quick)
 
 
@@ -231,9 +232,7 @@ def read_parts(published: Published, out: Path) -> dict[str, Ran]:
     }
 
 
-def assembled(
-    published: Published, ran: Mapping[str, Ran], *, quick: bool | None = None
-) -> Reproduced:
+def assembled(published: Published, ran: Mapping[str, Ran], *, quick: bool = False) -> Reproduced:
     """The result of an experiment from the parts that there are, here or in data.
 
     Raises MptcplabError if there is none that can be judged.
@@ -241,7 +240,7 @@ def assembled(
     own = published.experiment
     there = {part: ran[part] for part in own.parts() if part in ran}
     same = {part: of for part, of in there.items() if is_current(published, part, of)}
-    wanted = [PUBLISHED, QUICK, DRAWS, *same] if quick is None else [QUICK if quick else PUBLISHED]
+    wanted = [QUICK] if quick else [PUBLISHED, QUICK, DRAWS, *same]
     part = next((name for name in wanted if name in same), None)
     if part is None:
         raise MptcplabError(f"{published.name}: has not been run")
@@ -306,8 +305,14 @@ def _write(
     build: Mapping[str, str],
     out: Path,
 ) -> None:
-    """Write the document of a part, all of whose runs exist."""
+    """Write the document of a part, all of whose runs exist, unless it has these and more."""
     file = file_of(published, out, each.part)
+    digest = published.experiment.part(each.part).digest()
+    with suppress(MptcplabError):  # none, or a damaged one
+        before = documents.read(file, documents.REPRODUCED)
+        more = before.places > {*map(store.place, each.all)}
+        if more and before.digest == digest and all((out / run).exists() for run in before.places):
+            return
 
     def directory(scenario: Scenario) -> str:
         return store.place(each.key(scenario))
@@ -319,7 +324,7 @@ def _write(
         "part": each.part,
         "axis": published.experiment.axis,
         "repeat": each.repeat,
-        "digest": published.experiment.part(each.part).digest(),
+        "digest": digest,
         "build": build,
         "base": made_of.base,
         "files": {name: made_of.files[name] for name in used if name in made_of.files},
@@ -390,10 +395,7 @@ def _require(published: Published, out: Path, ran: Mapping[str, Ran], part: str)
     file = file_of(published, out, part)
     again = command(published, part)
     if part not in ran:
-        hint = ""
-        if part == PUBLISHED and QUICK in ran:
-            hint = "\n  only its quick part was run; to show that: --quick"
-        raise MptcplabError(f"{file}: does not exist; to make it: {again}{hint}")
+        raise MptcplabError(f"{file}: does not exist; to make it: {again}")
     if not is_current(published, part, ran[part]):
         raise MptcplabError(f"{file}: {published.file} has changed since; to run it again: {again}")
 
@@ -413,8 +415,7 @@ def _read_part(published: Published, file: Path, out: Path, entry: Callable[[str
     for left_out in document.left_out:
         row = samples.without_run(own.metric, left_out.point, left_out.seed, left_out.lacks)
         rows.insert(left_out.number, row)
-    places = {place for each in document.runs for place in (each.directory, *each.alone.values())}
-    costs_s = [_cpu_s(out / place) for place in places]
+    costs_s = [_cpu_s(out / place) for place in document.places]
     known_s = [cpu_s for cpu_s in costs_s if cpu_s is not None]
     provenance = Provenance(
         digest=document.digest,

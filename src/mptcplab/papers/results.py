@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from mptcplab.papers import tables, wording
-from mptcplab.papers.catalogue import PUBLISHED, QUICK
+from mptcplab.papers.catalogue import QUICK
 from mptcplab.papers.claims import Judged
 from mptcplab.papers.reproduce import Reproduced
 from mptcplab.units import counted
@@ -32,7 +32,7 @@ def text(found: Reproduced) -> str:
 def _how(found: Reproduced) -> Iterator[str]:
     results = found.results
     seeds = counted(len({results.seed(row) for row in results.rows}), "seed")
-    what = {PUBLISHED: "published setting", QUICK: "quick runs"}.get(found.part, found.part)
+    what = found.runs or "published setting"
     runs = counted(sum(not row.is_left_out for row in results.rows), "run")
     yield f"{what}, {runs}, {seeds}; kernel {found.own.provenance.kernel}"
     left_out = Counter(row.lacks for row in results.rows if row.is_left_out)

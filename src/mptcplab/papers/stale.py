@@ -8,13 +8,13 @@ two guests send the same packets at the same times (`make same-packets`, which a
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mptcplab import files
 from mptcplab.errors import MachineError
-from mptcplab.lab import guest, kernel
+from mptcplab.lab import guest, kernel, kernel_names
 from mptcplab.lab.kernel import Parts
 from mptcplab.papers.reproduce import Provenance
 from mptcplab.runs import documents
@@ -60,20 +60,24 @@ class Now:
         return {"kernel": self.kernel.base, "guest": self.guest, **self.kernel.files}
 
 
-def now(data: Path) -> Now | None:
-    """Of the kernel and the guest that are built, with the `equal.json` of a directory of data.
+def now(data: Path, names: Iterable[str]) -> dict[str, Now]:
+    """Of the guest and the kernels of some names, "" for the lab's, with the `equal.json` of a
+    directory of data.
 
-    None if the kernel is not built, or the guest cannot be. Raises MptcplabError if the file is
-    damaged.
+    Kernels that are not built are left out, and all if the guest cannot be built. Raises
+    MptcplabError if the file, or that of the kernels' names, is damaged.
     """
-    known = equal(data / EQUAL)
-    build = kernel.current()
-    if build is None:
-        return None
+    known, named = equal(data / EQUAL), kernel_names.known()
+    current = {name: named[name].current() for name in names if name in named}
+    current[""] = kernel.current()
     try:
-        return Now(kernel.parts(build), guest.build().id, known)
+        return {
+            name: Now(kernel.parts(build), guest.build().id, known)
+            for name, build in current.items()
+            if build
+        }
     except MachineError:  # no compiler
-        return None
+        return {}
 
 
 def equal(file: Path) -> list[Equal]:

@@ -125,8 +125,8 @@ def claims_json(papers: Mapping[str, Sequence[Section]]) -> str:
 def _of_kernels(section: Section, claim: Claim) -> dict[str, Any]:
     """The same with each other kernel that has runs of it."""
     found = {
-        kernel: {"runs": of.part, **_outcome(judged, claim.figures)}
-        for kernel, of in section.beside.items()
+        kernel: {"runs": _runs(section, kernel), **_outcome(judged, claim.figures)}
+        for kernel in section.beside
         if (judged := section.judged_by(kernel, claim))
     }
     return {"kernels": found} if found else {}
@@ -167,11 +167,11 @@ def _figures(paper: str, group: Sequence[Section]) -> Table:
     for section in group:
         of_today = Counter(today.verdict for *_, today in section.claims() if today)
         today = wording.counts({verdict: of_today[verdict] for verdict in Verdict}) or "-"
-        quick = " (quick runs)" if section.found and section.found.quick else ""
+        runs = f" ({section.found.runs})" if section.found and section.found.runs else ""
         place = f"[{section.figure}]({paper}.md#{section.figure})"
         title = section.published.experiment.title
         others = (wording.counts(_count([section], kernel)) for kernel in kernels)
-        rows.append((place, title + quick, wording.counts(_count([section])), today, *others))
+        rows.append((place, title + runs, wording.counts(_count([section])), today, *others))
     head = ("figure", "what", "published setting", "today", *kernels)
     return Table("", head, tuple(rows))
 
@@ -187,11 +187,12 @@ def _count(sections: Sequence[Section], kernel: str = "") -> dict[str, int]:
     return {name: found[name] for name in (*Verdict, wording.NOT_RUN)}
 
 
-def _runs(section: Section) -> str:
-    """Which runs a claim was judged by, in a word."""
-    if section.found is None:
-        return "to be run again" if section.outdated else wording.NOT_RUN
-    return f"{section.found.part}{', stale' if section.found.part in section.stale else ''}"
+def _runs(section: Section, kernel: str = "") -> str:
+    """Which runs a claim was judged by, in a word, with the lab's kernel or another one."""
+    found = section.beside[kernel] if kernel else section.found
+    if found is None:
+        return "to be run again" if "" in section.outdated else wording.NOT_RUN
+    return f"{found.part}{', stale' if (kernel, found.part) in section.stale else ''}"
 
 
 def _outcome(outcome: ClaimOutcome, figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,6 +61,11 @@ def with_unit(text: str, unit: str) -> str:
     return f"{text} {unit}" if unit and text != "-" else text
 
 
+def on(kernel: str) -> str:
+    """Behind the name of a part, the kernel that ran it if it is not the lab's."""
+    return f" on {kernel}" if kernel else ""
+
+
 def title(metric: Metric) -> str:
     return f"{metric.title}, {metric.unit}" if metric.unit else metric.title
 

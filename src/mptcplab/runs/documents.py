@@ -237,6 +237,11 @@ class _Reproduced(Stored):
     runs: tuple[_Seeded, ...]
     left_out: tuple[_LeftOut, ...] = ()
 
+    @property
+    def places(self) -> set[str]:
+        """The directories of its runs, with their baselines."""
+        return {place for run in self.runs for place in (run.directory, *run.alone.values())}
+
 
 class _Address(Stored):
     address: str

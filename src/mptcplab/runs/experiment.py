@@ -93,13 +93,21 @@ def kernel_by_name(
 ) -> KernelBuild:
     """The kernel of a name, built now if missing; the name "" is the current kernel.
 
-    A named variant, or a distribution's kernel (stock_package.py), has no flavours; any other
-    kernel is of the flavour. Raises InputError for an unknown name; otherwise as `built`.
+    A named variant, the out-of-tree MPTCP, or a distribution's kernel (stock_package.py) has no
+    flavours: another one than the default is an InputError, as an unknown name is; otherwise as
+    `built`.
     """
     if kernel_like not in choices.FLAVOURS:
         accepted = f"accepted is one of {', '.join(choices.FLAVOURS)}"
         raise InputError([Problem("kernel_like", "", kernel_like, f"unknown kernel; {accepted}")])
-    if stock_package.is_stock(name):
+    stock, lab_variant = stock_package.is_stock(name), choices.FLAVOURS[choices.DEFAULT_FLAVOUR]
+    named = kernel_names.find(name) if name and not stock else None
+    if (kernel_like != choices.DEFAULT_FLAVOUR and name) and (
+        named is None or named.variant != lab_variant or named.is_out_of_tree
+    ):
+        message = f"{name} is one kernel, which has no flavours; leave it out"
+        raise InputError([Problem("--kernel-like", "", kernel_like, message)])
+    if stock:
         if cluster is not None:
             message = "kernels of distributions run on this machine; leave out --cluster"
             raise InputError([Problem("--kernel", "", name, message)])
@@ -109,10 +117,9 @@ def kernel_by_name(
     if cluster is None:
         doctor.require(*doctor.RUN_CHECKS)
     variant = choices.FLAVOURS[kernel_like]
-    if not name:
+    if named is None:
         return kernel.build(variant=variant)
-    named = kernel_names.find(name)
-    if named.variant == choices.FLAVOURS[choices.DEFAULT_FLAVOUR]:
+    if named.variant == lab_variant:
         named = replace(named, variant=variant)
     return kernel_names.build(named)
 

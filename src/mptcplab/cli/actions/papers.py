@@ -175,10 +175,10 @@ def _missing(found: Reproduced) -> Iterator[str]:
 def publish(directory: Path, out: Path) -> None:
     """Write the pages of all experiments, from the runs in `out` and the data in `directory`."""
     everything = [catalogue.load(name) for name in catalogue.names()]
-    now = stale.now(directory / data.DATA)
-    if now is None:
-        common.say(
-            "the kernel is not built, and stale results are not marked; mptcplab kernel build"
-        )
+    kernels = publishing.kernels(directory, out)
+    now = stale.now(directory / data.DATA, kernels)
+    if unknown := [name or "the lab's" for name in ("", *kernels) if name not in now]:
+        which = f"these kernels are not built: {', '.join(unknown)}"
+        common.say(f"{which}; their stale results are not marked; mptcplab kernel build")
     for file in publishing.publish(directory, out, now, everything):
         click.echo(f"written: {file}")

@@ -17,7 +17,8 @@ import click
 from rich.console import Console
 
 from mptcplab.cli.actions import common
-from mptcplab.errors import MptcplabError, RunCancelledError, from_program
+from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError, from_program
+from mptcplab.lab import kernel_names, stock_package
 from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
 from mptcplab.metrics.definitions import UdpFigures
@@ -89,6 +90,10 @@ def _ready(file: Path | None, options: Mapping[str, Any], **client: Any) -> tupl
     request = common.request(file, {**options, "program": wanted}, single=True)
     (item,) = request.runs()
     if options["only_plan"]:
+        for name in request.kernels:
+            if stock_package.is_stock(name) or kernel_names.find(name).is_out_of_tree:
+                message = "runs on this kernel have no programs"
+                raise InputError([Problem("--kernel", "", name, message)])
         click.echo(plan.render(item))
         click.get_current_context().exit()
     (rig,) = experiment.rigs(request, common.limits(options), options["kernel_like"])

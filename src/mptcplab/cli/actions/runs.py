@@ -16,8 +16,9 @@ from rich.console import Console
 
 from mptcplab.cli.actions import common, expect_option
 from mptcplab.cli.actions.expect_option import Wanted
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import kernel_names, out_of_tree, stock_package
+from mptcplab.metrics import run_files
 from mptcplab.plan import plan
 from mptcplab.report import comparison_chart, expectation_verdicts, tables
 from mptcplab.runs import archive, expectations, experiment, store
@@ -68,12 +69,14 @@ def make(
 
 
 def _show_plans(request: Request) -> None:
-    """The plan of each run; for a kernel with the out-of-tree MPTCP, its own."""
-    others = [
-        name
-        for name in request.kernels
-        if not stock_package.is_stock(name) and kernel_names.find(name).is_out_of_tree
-    ]
+    """The plan of each run; for a kernel with the out-of-tree MPTCP, its own.
+
+    Raises InputError for a distribution's kernel, whose plan begins with its package's modules.
+    """
+    if stock := [name for name in request.kernels if stock_package.is_stock(name)]:
+        message = f"such a kernel has its plan as {run_files.PLAN} of a run; leave out --plan"
+        raise InputError([Problem("--kernel", "", ", ".join(stock), message)])
+    others = [name for name in request.kernels if kernel_names.find(name).is_out_of_tree]
     if len(others) < max(len(request.kernels), 1):
         for item in request.runs():
             click.echo(f"### {common.title(item)}")

@@ -223,6 +223,10 @@ def kernel_prune(dry_run: bool) -> None:
         _say_gone(kernel_names.unneeded(), "would be freed")
     else:
         _say_gone(kernel_names.prune(), "freed")
+    for name, named in kernel_names.known().items():
+        if named.is_without_source:
+            give_up = f"to give them up: mptcplab kernel remove {name}, then prune"
+            click.echo(f"kept: kernels of {name}, whose source is gone: {named.source}; {give_up}")
 
 
 def _say_gone(pieces: Sequence[Piece], freed: str) -> None:

@@ -81,7 +81,7 @@ def papers_run(names: tuple[str, ...], **options: Any) -> None:
 @click.argument(
     "names", metavar="PAPER/FIGURE...", nargs=-1, required=True, shell_complete=completion.figures
 )
-@click.option("--quick", is_flag=True, help="Show the results of the thinner grid.")
+@click.option("--quick", is_flag=True, help="Show the thinner grid, even if all was run.")
 @_papers_out
 def papers_show(names: tuple[str, ...], quick: bool, out: Path) -> None:
     """Show the results of experiments that were run before."""

@@ -69,20 +69,19 @@ def make(
 
 def _show_plans(request: Request) -> None:
     """The plan of each run; for a kernel with the out-of-tree MPTCP, its own."""
-    others = [
-        name
-        for name in request.kernels
-        if not stock_package.is_stock(name) and kernel_names.find(name).is_out_of_tree
+    found = [
+        kernel_names.find(each) for each in request.kernels if not stock_package.is_stock(each)
     ]
+    others = [named for named in found if named.is_out_of_tree]
     if len(others) < max(len(request.kernels), 1):
         for item in request.runs():
             click.echo(f"### {common.title(item)}")
             click.echo(plan.render(item))
-    for name in others:
+    for named in others:
         for item in request.runs():
-            if item.transport == "tcp" or out_of_tree.runs(item.scheduler):
-                click.echo(f"### {common.title(item, name)}")
-                click.echo(out_of_tree.plan_text(item))
+            if item.transport == "tcp" or out_of_tree.runs(item.scheduler, named.brought):
+                click.echo(f"### {common.title(item, named.name)}")
+                click.echo(out_of_tree.plan_text(item, named.brought))
 
 
 def _show(document: Document, out: Path, *, as_json: bool) -> None:

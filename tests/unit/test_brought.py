@@ -94,7 +94,8 @@ def test_a_file_of_a_scheduler_is_built_in_and_gone_without_it(tree: Repository)
     assert (src / "Makefile").read_text() == "# MPTCP\nobj-y += mptcp_daps.o\n"
     assert (with_daps.brought, plain.brought) == (("daps",), ())
     assert with_daps.id != plain.id
-    # others are other kernels, also in another order, and their content counts, not their names
+    # their content counts, and their order, in which they are applied
+    assert build(tree, *files[::-1]).id != with_daps.id
     both = build(tree, *files, scheduler(tree, "otias"))
     assert both.brought == ("daps", "otias")
     assert len({plain.id, with_daps.id, both.id}) == 3

@@ -78,7 +78,7 @@ def kernel_build(
     mptcplab kernel build --source linux-6.12.30 --name mine
     mptcplab kernel build --source linux-6.15.tar.xz --name newer --engine-only
     mptcplab kernel build --source mptcp-v0.95.tar --name v0.95
-    mptcplab kernel build --source mptcp-v0.95.tar --patch mptcp_otias.c --name otias
+    mptcplab kernel build --source v0.95.tar --patch mptcp_otias.c --name otias
     """
     started = time.monotonic()
     if name is None:

@@ -18,6 +18,7 @@ from checks.oracle.__main__ import FILE_IDS, OracleCase, check
 from checks.oracle.compare import judge_file
 from checks.oracle.originals import ORIGINALS, bytes_room, file_ids
 from checks.oracle.scenarios import RECORDED
+from checks.oracle.state import read
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import guest, kernel_names, out_of_tree
 from mptcplab.lab.engine import Rig
@@ -28,7 +29,7 @@ from mptcplab.metrics.schema import Trait
 from mptcplab.report import explain
 from mptcplab.runs import experiment, single
 from mptcplab.runs.runner import Runner
-from mptcplab.scenario import resolve
+from mptcplab.scenario import resolve, scheduler
 from mptcplab.scenario.flags import Flags
 from tests import pcapng
 
@@ -44,6 +45,16 @@ def v095() -> KernelBuild:
     build = next((each for each in found if each and each.is_out_of_tree), None)
     if build is None:
         pytest.skip("no kernel with the out-of-tree MPTCP is built: docs/out-of-tree.md")
+    return build
+
+
+@pytest.fixture(scope="module")
+def patched() -> KernelBuild:
+    """One with schedulers of other people, which somebody has brought with --patch."""
+    found = (each.current() for each in kernel_names.known().values())
+    build = next((each for each in found if each and each.brought), None)
+    if build is None:
+        pytest.skip("no kernel with schedulers of --patch is built: docs/out-of-tree.md")
     return build
 
 
@@ -70,6 +81,26 @@ def test_each_scheduler_repeats_every_byte(
     (tmp_path / "third").mkdir()
     single.run(request.base.with_(seed=2), rig, tmp_path / "third")
     assert files(tmp_path / "third")["client.pcapng"] != files(tmp_path / "one")["client.pcapng"]
+
+
+def test_the_schedulers_of_patches_decide_and_repeat_every_byte(
+    patched: KernelBuild, tmp_path: Path
+) -> None:
+    asked = out_of_tree.schedulers(patched.brought)
+    names = [name for name in asked if name not in out_of_tree.SCHEDULERS]
+    for name in filter(scheduler.known().__contains__, names):
+        flags = Flags(path=PATHS, scheduler=name, duration="2s", pcap=True, states=True)
+        request, made = resolve.from_flags(flags, single=True), []
+        experiment.require_able(request, patched)
+        for run in ("one", "other"):
+            directory = tmp_path / name / run
+            directory.mkdir(parents=True)
+            outcome = single.run(request.base, Rig(patched, guest.build()), directory)
+            assert outcome.guest["bytes_received"] == outcome.guest["bytes_written"] > 0
+            made.append(files(directory))
+        assert made[0] == made[1]
+        # the records have the name of the scheduler that the kernel asked
+        assert any(read(tmp_path / name / "one" / run_files.CLIENT_STATES, asked[name]))
 
 
 @pytest.mark.parametrize("parameter", ["rp=off", "v089=on"])

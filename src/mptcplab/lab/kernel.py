@@ -18,7 +18,8 @@ It has variants, and modules: the user's own schedulers. Below `cache_dir()/kern
   hashes of the files of a directory: each is read only once.
 
 A build id identifies everything that determines the kernel: the source, the configuration, the
-patches, our files, the compiler and its flags. The version of the source decides on the patches.
+patches, our files, the compiler and its flags. The version of the source decides on the patches;
+the user's own (brought.py) come before them.
 
 A wheel brings the kernel `lab` along (prebuilt.py), with the files that modules need. It is used
 unless the user has chosen a source.
@@ -32,7 +33,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -41,7 +42,16 @@ from typing import IO, Any, Self
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import locked, new_directory, remove_abandoned
-from mptcplab.lab import doctor, kernel_files, kernel_module, kernel_tree, module_kit, prebuilt
+from mptcplab.lab import (
+    doctor,
+    kernel_files,
+    kernel_module,
+    kernel_tree,
+    module_kit,
+    out_of_tree,
+    prebuilt,
+)
+from mptcplab.lab.brought import Brought
 from mptcplab.lab.doctor import Check
 from mptcplab.lab.kernel_files import Commit, Directory, Files
 from mptcplab.lab.kernel_make import (
@@ -120,7 +130,8 @@ class KernelBuild:
     """A finished kernel: the program `image`, and the configuration it was built with.
 
     `name` is the name that the user called it by, empty for the current kernel. With `stock` it is
-    a distribution's kernel, of the variant STOCK, which runs in a virtual machine.
+    a distribution's kernel, of the variant STOCK, which runs in a virtual machine. `brought` are
+    the schedulers that the user's patches add to the out-of-tree MPTCP.
     """
 
     id: str
@@ -129,6 +140,7 @@ class KernelBuild:
     config: Path
     name: str = field(default="", compare=False)
     stock: Stock | None = None
+    brought: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def has_framework(self) -> bool:
@@ -173,6 +185,7 @@ class Module:
 def build(
     source: Path | None = None,
     *,
+    patches: Sequence[Path] = (),
     variant: str = "lab",
     compiler: str = GCC,
     quiet: bool = False,
@@ -182,20 +195,20 @@ def build(
 
     `source` is an archive or a directory with a kernel. If it builds, with `remember`, it is used
     by later calls without `source`, here and in `current`, until Debian's own archive is chosen.
-    Commands use the kernel of another `compiler`, such as clang, only by its id. `quiet` suppresses
-    the progress on standard error.
+    `patches` are the user's own (brought.py). Commands use the kernel of another `compiler`, such
+    as clang, only by its id. `quiet` suppresses the progress on standard error.
 
-    Raises InputError for a source that cannot be used or an unknown variant, MachineError if the
-    machine lacks something, MptcplabError if the build fails.
+    Raises InputError for a source or patches that cannot be used or an unknown variant,
+    MachineError if the machine lacks something, MptcplabError if the build fails.
     """
     if variant not in VARIANTS:
         accepted = f"accepted is one of {', '.join(VARIANTS)}"
         raise InputError([Problem("--variant", "", variant, f"unknown kernel variant; {accepted}")])
     remember = remember and source is not None
     with _refusals_as_failure():
-        if compiler == GCC and not remember and (came := _came_along(variant, source)):
+        if compiler == GCC and not remember and (came := _came_along(variant, source, patches)):
             return came
-        chosen = Source.chosen(source)
+        chosen = Source.chosen(source, patches)
         finished = _built(_Inputs.read(chosen, variant, Compiler.named(compiler)), quiet)
         if remember and chosen.path == doctor.DEBIAN_SOURCE:
             _choice().unlink(missing_ok=True)
@@ -250,29 +263,32 @@ def configured_flavour(build: KernelBuild) -> str:
     return "amd64" if "CONFIG_WLAN=y" in options else "cloud"
 
 
-def current(variant: str = "lab", source: Path | None = None) -> KernelBuild | None:
+def current(
+    variant: str = "lab", source: Path | None = None, patches: Sequence[Path] = ()
+) -> KernelBuild | None:
     """The kernel for the present inputs if it is built, or came with the package, else None.
 
-    `source` is as for `build`, without being remembered. None also if the source, or a program that
-    reads it, is missing: then no build can be the present one.
+    `source` and `patches` are as for `build`, without being remembered. None also if one of them,
+    or a program that reads the source, is missing: then no build can be the present one.
     """
     try:
-        came = _came_along(variant, source)
-        return came or _finished(_Inputs.read(Source.chosen(source), variant))
+        came = _came_along(variant, source, patches)
+        return came or _finished(_Inputs.read(Source.chosen(source, patches), variant))
     except MptcplabError:
         return None
 
 
 @dataclass(frozen=True)
 class About:
-    """The origin of a finished kernel: the path of its source, its series, its variant, and the
-    compiler's name.
+    """The origin of a finished kernel: the path of its source, its series, its variant, the
+    compiler's name, and the paths of the user's patches.
     """
 
     source: str
     series: str
     variant: str
     compiler: str
+    patches: list[str] = field(default_factory=list)
 
 
 def about(directory: Path) -> About | None:
@@ -485,7 +501,8 @@ def _inputs_of(build: KernelBuild, commit: Commit | None = None) -> _Inputs:
         source = Source.of(commit)
     else:
         own = Path(note.source) if note else None
-        source = Source.chosen(own if own and own.exists() else None)
+        patches = [Path(each) for each in note.patches] if note else []
+        source = Source.chosen(own if own and own.exists() else None, patches)
     return _Inputs.read(source, build.variant, Compiler.named(note.compiler) if note else None)
 
 
@@ -511,14 +528,17 @@ def came_along(build: KernelBuild) -> bool:
     return build.image.is_relative_to(resources.PREBUILT)
 
 
-def _came_along(variant: str, source: Path | None) -> KernelBuild | None:
+def _came_along(
+    variant: str, source: Path | None, patches: Sequence[Path] = ()
+) -> KernelBuild | None:
     """The kernel that came with the package, if it was made from the package's present files and
     `source`: Debian's, or None if the user has chosen none.
 
     Raises MptcplabError if it is damaged.
     """
     came = prebuilt.came()
-    if came is None or (_choice().exists() if source is None else source != doctor.DEBIAN_SOURCE):
+    another = _choice().exists() if source is None else source != doctor.DEBIAN_SOURCE
+    if came is None or another or patches:
         return None
     made_from = Source(resources.PREBUILT, came.source, came.version)
     if _Inputs.read(made_from, variant, Compiler(GCC, came.compiler)).id != came.kernel:
@@ -567,7 +587,9 @@ def _finished(inputs: _Inputs) -> KernelBuild | None:
 def _build_of(inputs: _Inputs) -> KernelBuild:
     """The kernel of some inputs, whether it is built or not."""
     directory = place() / inputs.id
-    return KernelBuild(inputs.id, inputs.variant, directory / "linux", directory / "config")
+    brought = tuple(inputs.source.brought.schedulers)
+    image, config = directory / "linux", directory / "config"
+    return KernelBuild(inputs.id, inputs.variant, image, config, brought=brought)
 
 
 def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
@@ -587,19 +609,21 @@ def _compiled_module(build: KernelBuild, source: Scheduler) -> Module:
 class Source:
     """A kernel source (an archive, a directory or a commit), its content's digest, its version.
 
-    `files` are those of a directory or a commit.
+    `files` are those of a directory or a commit, `brought` the user's patches for it.
     """
 
     path: Path
     digest: str
     version: str
     files: Files | None = None
+    brought: Brought = field(default_factory=Brought)
 
     @classmethod
-    def chosen(cls, path: Path | None = None) -> Self:
+    def chosen(cls, path: Path | None = None, patches: Sequence[Path] = ()) -> Self:
         """The source at a path; without one the latest choice of `--source`, else Debian's.
 
-        Raises MptcplabError if it is missing, InputError if it is no kernel source.
+        Raises MptcplabError if it is missing, InputError if it is no kernel source, or for wrong
+        patches.
         """
         if path is None and (path := _chosen_path()) is None:
             doctor.require("kernel source")
@@ -608,9 +632,10 @@ class Source:
         if path.is_dir():
             version = kernel_tree.directory_version(path, path)
             files = Directory.read(path, _note_of(path))
-            return cls(path, kernel_files.digest(files.files), version, files)
+            digest = kernel_files.digest(files.files)
+            return cls(path, digest, version, files, Brought.read(patches))
         if path.is_file():
-            return cls(path, *_about_archive(path))
+            return cls(path, *_about_archive(path), brought=Brought.read(patches))
         raise kernel_tree.bad_source(path, "neither a file nor a directory")
 
     @classmethod
@@ -684,6 +709,7 @@ class _Inputs:
                     f"{path} is missing; mptcplab works from a clone of its repository or a wheel"
                 )
         fragments += kernel_tree.config_files(source.version)
+        of_brought = "".join(f"CONFIG_{each}=y\n" for each in source.brought.options)
         precompiled = sorted((resources.KERNEL / "precompiled").glob("*.h"))
         patches, own = kernel_tree.patch_files(source.version), own_files()
         if variant in _ENGINE_VARIANTS:
@@ -700,15 +726,18 @@ class _Inputs:
             # the others are for upstream's MPTCP, and today's headers
             own = {name: own[name] for name in own if name.startswith((_V0, *_OF_BOTH_PROBES))}
             left_out, precompiled = (), []
+            source.brought.require_free({*out_of_tree.SCHEDULERS, *out_of_tree.SCHEDULERS.values()})
         else:
             left_out += (_V0,)
+            source.brought.require_diffs()
         own = {name: text for name, text in own.items() if not name.startswith(left_out)}
         return cls(
             variant=variant,
             source=source,
             fragments={
                 str(path.relative_to(resources.KERNEL)): path.read_bytes() for path in fragments
-            },
+            }
+            | ({"brought": of_brought.encode()} if of_brought else {}),
             patches={path.name: path.read_bytes() for path in patches},
             own_files=own,
             precompiled={path.name: path.read_bytes() for path in precompiled},
@@ -735,11 +764,18 @@ class _Inputs:
             "precompiled": kernel_tree.digests(self.precompiled),
             "compiler": self.compiler.version,
             "make": [MAKE_ENVIRONMENT, PRECOMPILED],
+            **self._brought(),
         }
+
+    def _brought(self) -> dict[str, Any]:
+        """Digests of the user's patches, in their order; nothing if there are none."""
+        found = kernel_tree.digests(self.source.brought.patches)
+        return {"brought": [*found.items()]} if found else {}
 
     def about(self) -> About:
         series, compiler = kernel_tree.series_of(self.source.version), self.compiler.name
-        return About(str(self.source.path), series, self.variant, compiler)
+        patches = [str(path) for path in self.source.brought.files]
+        return About(str(self.source.path), series, self.variant, compiler, patches)
 
     def beside_config(self) -> dict[str, Any]:
         """What determines the configuration and headers, besides the fragments and headers.h."""
@@ -749,6 +785,7 @@ class _Inputs:
             "kconfig": kernel_tree.digests(kconfig),
             "patches": kernel_tree.digests(self.patches),
             "compiler": self.compiler.version,
+            **self._brought(),
             # another archive is another tree
             **({"source": kernel_files.configuring(files.files)} if files else {}),
         }
@@ -864,7 +901,8 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
     suffix = "" if compiler == GCC else f"-{compiler}"
     origin = source.path if isinstance(source.files, Directory) else None
     directory, arguments = tree / f"{inputs.variant}{suffix}", arguments_of(compiler)
-    make = Make(tree / "src", directory, locks, arguments, origin)
+    brought = source.brought
+    make = Make(tree / "src", directory, locks, arguments, origin, brought.origins)
     note = make.directory / _BUILT
     built = note.exists() and note.read_text() == inputs.id
     if not make.obj.exists() and (other := _most_alike(tree, inputs.variant, suffix)):
@@ -876,10 +914,10 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
         make.discard_objects()
     if not built:
         note.unlink(missing_ok=True)
-        progress.step("patch", f"{len(inputs.patches)} patches")
+        progress.step("patch", f"{len(brought.patches) + len(inputs.patches)} patches")
     # In any case: the source is shared, and another variant may have changed it.
     try:
-        kernel_tree.patch(tree, inputs.patches, locks)
+        kernel_tree.patch(tree, {**brought.patches, **inputs.patches}, locks)
     except kernel_tree.PatchError as error:
         raise kernel_tree.SourceError(f"{error}{_without(error.patch, inputs)}") from None
     kernel_tree.synchronise(tree / "src" / kernel_tree.OWN_DIRECTORY, inputs.own_files)
@@ -890,6 +928,11 @@ def _objects_of(inputs: _Inputs, progress: BuildProgress, locks: Locks) -> Make:
         configure(make, inputs.fragments, inputs.precompiled, inputs.beside_config())
         progress.step("compile")
         make.compile(progress)
+        for name, file in brought.schedulers.items():
+            if not (make.obj / file).with_suffix(".o").exists():
+                what = f"the scheduler {name} of --patch was not compiled: {file}"
+                needed = "an option of net/mptcp/Kconfig that is tristate, or obj-y += NAME.o"
+                raise kernel_tree.SourceError(f"{what}\n  a patch has to add {needed}")
         note.write_text(inputs.id)
     return make
 
@@ -908,6 +951,8 @@ def _most_alike(tree: Path, variant: str, suffix: str) -> Path | None:
 
 def _without(name: str, inputs: _Inputs) -> str:
     """How to build without a patch that does not apply."""
+    if brought := inputs.source.brought.patches:
+        return "" if name in brought else f"\n  it follows those of --patch: {', '.join(brought)}"
     needed = _Inputs.read(inputs.source, ENGINE_ONLY, inputs.compiler).patches
     if inputs.source.commit or name in needed:
         return ""

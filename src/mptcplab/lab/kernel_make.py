@@ -262,11 +262,11 @@ class Make:
     """make with an object directory: its output goes to build.log, its end is always awaited.
 
     `directory` is for one configuration of the sources in `source`, which were copied from `origin`
-    if that is a directory of the user's. `arguments` come with every call, in place of the
-    environment's. `directory` contains a marker file while make works. When make is ended, even
-    after the death of this process, it deletes the file that it was making, and the marker goes,
-    too. A marker that is left over means that make itself was killed: a half-written object could
-    look finished, and all are rebuilt.
+    if that is a directory of the user's; `brought` are files of the user's by their names there.
+    `arguments` come with every call, in place of the environment's. `directory` contains a marker
+    file while make works. When make is ended, even after the death of this process, it deletes the
+    file that it was making, and the marker goes, too. A marker that is left over means that make
+    itself was killed: a half-written object could look finished, and all are rebuilt.
     """
 
     def __init__(
@@ -276,9 +276,10 @@ class Make:
         locks: Locks,
         arguments: Sequence[str] = (),
         origin: Path | None = None,
+        brought: Mapping[str, Path] | None = None,
     ) -> None:
         self.source = source
-        self.places = Places(source, origin)
+        self.places = Places(source, origin, brought)
         self.directory = directory
         self.obj = directory / "obj"
         self.log = directory / "build.log"
@@ -437,8 +438,14 @@ class MakeFailedError(SourceError):
 class Places:
     """Turns places in a tree of the cache into those that a user knows."""
 
-    def __init__(self, source: Path, origin: Path | None = None) -> None:
+    def __init__(
+        self,
+        source: Path,
+        origin: Path | None = None,
+        brought: Mapping[str, Path] | None = None,
+    ) -> None:
         self._source = source
+        self._brought = brought or {}
         self._place = re.compile(rf"{re.escape(str(source))}/([^\s:]+)(?::(\d+))?")
         self._begin = f"{origin}/" if origin else ""
         self._numbers: dict[str, Mapping[int, int]] = {}
@@ -464,6 +471,8 @@ class Places:
         name, number = place[1], place[2]
         if name.startswith(f"{OWN_DIRECTORY}/"):
             return "kernel/mptcp" + place[0].removeprefix(f"{self._source}/{OWN_DIRECTORY}")
+        if name in self._brought:
+            return place[0].replace(f"{self._source}/{name}", str(self._brought[name]))
         if number is None:
             return self._begin + name
         known = self._number(name, int(number))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mptcplab.errors import InputError, MachineError, MptcplabError, Problem
 from mptcplab.lab import doctor, kernel, prebuilt, stock_package
+from mptcplab.lab.brought import Brought
 from mptcplab.lab.choices import CURRENT, DEFAULT_FLAVOUR, FLAVOURS
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.lab.kernel_tree import (
@@ -41,26 +42,33 @@ _BLOCK_BYTES = 512
 
 @dataclass(frozen=True)
 class Named:
-    """The meaning of a name: a source, and one of `kernel.VARIANTS`."""
+    """The meaning of a name: a source, one of `kernel.VARIANTS`, and the user's patches."""
 
     name: str
     source: Path
     variant: str = "lab"
+    patches: tuple[Path, ...] = ()
 
     @property
     def is_series(self) -> bool:
         return _SERIES.fullmatch(self.name) is not None
 
     @property
-    def is_without_source(self) -> bool:
-        """Whether it is a name of the user's own whose source is gone."""
-        return not self.is_series and not self.source.exists()
+    def gone(self) -> Path | None:
+        """The source of a name of the user's own, or a patch, if that is gone."""
+        wanted = () if self.is_series else (self.source, *self.patches)
+        return next((each for each in wanted if not each.exists()), None)
 
     @property
     def is_out_of_tree(self) -> bool:
         """Whether its source has the out-of-tree MPTCP. Raises InputError if that is gone."""
         version = kernel.Source.chosen(self.source).version
         return series_of(version) == OUT_OF_TREE
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """As in KernelBuild, before it is built. Raises InputError if a patch is gone."""
+        return tuple(Brought.read(self.patches).schedulers)
 
     @property
     def tested(self) -> tuple[str, ...]:
@@ -82,12 +90,14 @@ class Named:
 
     def current(self) -> KernelBuild | None:
         """Its kernel, if it is built."""
-        found = kernel.current(self.variant, self.source)
+        found = kernel.current(self.variant, self.source, self.patches)
         return found and replace(found, name=self.name)
 
     def all_current(self) -> list[KernelBuild]:
         """Its kernels of all variants that are built."""
-        found = (kernel.current(variant, self.source) for variant in sorted(self.variants))
+        found = (
+            kernel.current(variant, self.source, self.patches) for variant in sorted(self.variants)
+        )
         return [each for each in found if each is not None]
 
 
@@ -113,7 +123,15 @@ def known() -> dict[str, Named]:
     file = _file()
     try:
         notes = json.loads(file.read_text()) if file.exists() else {}
-        own = {name: Named(name, Path(of["source"]), of["variant"]) for name, of in notes.items()}
+        own = {
+            name: Named(
+                name,
+                Path(of["source"]),
+                of["variant"],
+                tuple(map(Path, of.get("patches", ()))),
+            )
+            for name, of in notes.items()
+        }
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise MptcplabError(f"{file}: not a table of kernels' names; remove it") from None
     return found | own
@@ -148,13 +166,19 @@ def find(
 def build(named: Named, *, quiet: bool = False) -> KernelBuild:
     """Builds the kernel of a name unless it is built; see `kernel.build`.
 
-    Raises MptcplabError, too, if the source of a name of the user's own is gone.
+    Raises MptcplabError, too, if the source or a patch of a name of the user's own is gone.
     """
     kept = known().get(named.name)
-    # a new name takes its source from --source
-    if kept is not None and kept.source == named.source:
+    # a new name takes its source and patches from the options
+    if kept is not None and (kept.source, kept.patches) == (named.source, named.patches):
         _require_source(named)
-    made = kernel.build(named.source, variant=named.variant, quiet=quiet, remember=False)
+    made = kernel.build(
+        named.source,
+        patches=named.patches,
+        variant=named.variant,
+        quiet=quiet,
+        remember=False,
+    )
     return replace(made, name=named.name)
 
 
@@ -266,10 +290,11 @@ def unneeded() -> list[Piece]:
 
 
 def _require_source(named: Named) -> None:
-    """Raises MptcplabError if the source of a name of the user's own is gone."""
-    if named.is_without_source:
+    """Raises MptcplabError if the source of a name of the user's own, or a patch, is gone."""
+    if named.gone:
         raise MptcplabError(
-            f"the source of {named.name} is gone: {named.source}\n"
+            f"the {'source' if named.gone == named.source else 'patch'} of {named.name} is gone: "
+            f"{named.gone}\n"
             f"  to choose another: mptcplab kernel build --source ARCHIVE --name {named.name}\n"
             f"  to give up the name: mptcplab kernel remove {named.name}"
         )
@@ -303,7 +328,7 @@ def _needed(names: Sequence[Named]) -> tuple[set[str], set[Path]]:
     builds = {build.id for each in names for build in each.all_current()}
     builds |= {build.id for each in kernel.VARIANTS if (build := kernel.current(each))}
     # it decides which kernel is current
-    gone = {str(each.source) for each in names if each.is_without_source}
+    gone = {str(each.source) for each in names if each.gone}
     made = (
         (file.parent, kernel.about(file.parent)) for file in kernel.place().glob("*/build.json")
     )
@@ -344,7 +369,11 @@ def _file() -> Path:
 
 def _write(names: Mapping[str, Named]) -> None:
     own = {
-        each.name: {"source": str(each.source), "variant": each.variant}
+        each.name: {
+            "source": str(each.source),
+            "variant": each.variant,
+            **({"patches": [str(patch) for patch in each.patches]} if each.patches else {}),
+        }
         for each in names.values()
         if not each.is_series
     }

@@ -364,10 +364,14 @@ def _rejected(output: Sequence[str]) -> list[str]:
 
 
 def _files_of_patch(content: bytes) -> set[str]:
-    """The files that a patch changes, creates, removes or renames, without the leading `a/`."""
+    """The files that a patch changes, creates, removes or renames, without the leading `a/`.
+
+    patch(1) itself refuses a name that leads out of the source.
+    """
     text = content.decode(errors="replace")
-    changed = re.findall(r"^(?:---|\+\+\+) [ab]/([^\t\n]+)", text, re.MULTILINE)
-    return {*changed, *re.findall(r"^rename (?:from|to) (.+)$", text, re.MULTILINE)}
+    changed = re.findall(r"^(?:---|\+\+\+) [^/\s]+/([^\t\n]+)", text, re.MULTILINE)
+    renamed = re.findall(r"^rename (?:from|to) (.+)$", text, re.MULTILINE)
+    return {name for name in (*changed, *renamed) if ".." not in Path(name).parts}
 
 
 def synchronise(directory: Path, files: Mapping[str, bytes]) -> None:

@@ -117,7 +117,7 @@ def run(
 def plan_text(scenario: Scenario, kernel: KernelBuild) -> str:
     """The plan of a run with a kernel; in a virtual machine if it is a distribution's."""
     if kernel.is_out_of_tree:
-        return out_of_tree.plan_text(scenario)
+        return out_of_tree.plan_text(scenario, kernel.brought)
     if kernel.stock is None:
         return plan.render(scenario)
     modules = [f"insmod {file.name}" for file in _modules(scenario, kernel)]

@@ -137,13 +137,13 @@ def _lacking(request: Request, name: str, what: str) -> Iterator[Problem]:
 def schedulers(kernel: KernelBuild) -> tuple[str, ...]:
     """The lab's names of the schedulers that such a kernel has."""
     if kernel.stock is None:
-        return tuple(out_of_tree.SCHEDULERS)
+        return tuple(out_of_tree.schedulers(kernel.brought))
     return (scheduler.DEFAULT, *kernel.stock.schedulers)
 
 
 def runs_there(choice: Choice, kernel: KernelBuild) -> bool:
     """Whether such a kernel runs a scheduler: `recovery` needs patches of TCP."""
     if kernel.stock is None:
-        return out_of_tree.runs(choice)
+        return out_of_tree.runs(choice, kernel.brought)
     recovers = choice.changes(scheduler.RECOVERY)
     return choice.name in schedulers(kernel) and choice.digest is None and not recovers

@@ -115,9 +115,10 @@ def say_losses(request: Request, kernels: Iterable[KernelBuild]) -> None:
     """Before runs: what is left of schedulers on kernels without our patches for MPTCP."""
     from mptcplab.lab import adapter, out_of_tree
 
-    lacking = [each.label for each in request.schedulers if not out_of_tree.runs(each)]
     for build in kernels:
         if build.is_out_of_tree and request.base.transport == "mptcp":
+            there = build.brought
+            lacking = [e.label for e in request.schedulers if not out_of_tree.runs(e, there)]
             say_left_out(build.name, lacking)
     carried = adapter.carried()
     names = dict.fromkeys(

@@ -76,16 +76,16 @@ def _show_plans(request: Request) -> None:
     if stock := [name for name in request.kernels if stock_package.is_stock(name)]:
         message = f"such a kernel has its plan as {run_files.PLAN} of a run; leave out --plan"
         raise InputError([Problem("--kernel", "", ", ".join(stock), message)])
-    others = [name for name in request.kernels if kernel_names.find(name).is_out_of_tree]
+    others = [named for named in map(kernel_names.find, request.kernels) if named.is_out_of_tree]
     if len(others) < max(len(request.kernels), 1):
         for item in request.runs():
             click.echo(f"### {common.title(item)}")
             click.echo(plan.render(item))
-    for name in others:
+    for named in others:
         for item in request.runs():
-            if item.transport == "tcp" or out_of_tree.runs(item.scheduler):
-                click.echo(f"### {common.title(item, name)}")
-                click.echo(out_of_tree.plan_text(item))
+            if item.transport == "tcp" or out_of_tree.runs(item.scheduler, named.brought):
+                click.echo(f"### {common.title(item, named.name)}")
+                click.echo(out_of_tree.plan_text(item, named.brought))
 
 
 def _show(document: Document, out: Path, *, as_json: bool) -> None:

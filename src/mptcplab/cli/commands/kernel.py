@@ -33,6 +33,14 @@ command = click.Group("kernel", help=__doc__)
     "name.  [Debian's package linux-source-6.12]",
 )
 @click.option(
+    "--patch",
+    "patches",
+    type=options.FILE,
+    multiple=True,
+    help="Patch for the source, before ours; may be repeated. Also a scheduler for the out-of-tree "
+    "MPTCP, mptcp_NAME.c, and its headers. Needs --name.",
+)
+@click.option(
     "--name",
     shell_complete=completion.kernels,
     help="Name for this kernel, for --kernel NAME of runs; a kernel that has it already is built.",
@@ -54,7 +62,11 @@ command = click.Group("kernel", help=__doc__)
 )
 @click.pass_context
 def kernel_build(
-    context: click.Context, source: Path | None, name: str | None, variant: str
+    context: click.Context,
+    source: Path | None,
+    patches: tuple[Path, ...],
+    name: str | None,
+    variant: str,
 ) -> None:
     """Build the kernel into the cache.
 
@@ -66,14 +78,17 @@ def kernel_build(
     mptcplab kernel build --source linux-6.12.30 --name mine
     mptcplab kernel build --source linux-6.15.tar.xz --name newer --engine-only
     mptcplab kernel build --source mptcp-v0.95.tar --name v0.95
+    mptcplab kernel build --source v0.95.tar --patch mptcp_otias.c --name otias
     """
     started = time.monotonic()
     if name is None:
+        if patches:
+            raise click.UsageError("--patch needs --name: later commands would use it, too")
         known = kernel.current(variant)
         built = kernel.build(source, variant=variant)
     else:
         given = context.get_parameter_source("variant") is ParameterSource.COMMANDLINE
-        named = _named(name, source, variant if given else None)
+        named = _named(name, source, patches, variant if given else None)
         known = named.current()
         built = kernel_names.build(named)
         if not named.is_series:
@@ -87,19 +102,39 @@ def kernel_build(
         click.echo(f"kernel {built.id} is up to date")
     else:
         click.echo(f"kernel {built.id} built in {time.monotonic() - started:.0f} s")
+    if built.brought:
+        _say_brought(built)
 
 
-def _named(name: str, source: Path | None, variant: str | None) -> Named:
-    """The kernel that a name shall stand for; whatever is not given stays as it was."""
+def _say_brought(built: KernelBuild) -> None:
+    """The schedulers that patches add, by the names that runs have for them."""
+    from mptcplab.lab import out_of_tree
+    from mptcplab.scenario import scheduler
+
+    added = out_of_tree.schedulers(built.brought).keys() - out_of_tree.SCHEDULERS.keys()
+    if known := sorted(added & scheduler.known().keys()):
+        click.echo(f"schedulers of --patch, for --scheduler: {', '.join(known)}")
+    if unknown := sorted(added - scheduler.known().keys()):
+        why = "the lab has no scheduler of this name"
+        click.echo(f"no run can ask for {', '.join(unknown)}: {why}")
+
+
+def _named(name: str, source: Path | None, patches: Sequence[Path], variant: str | None) -> Named:
+    """The kernel that a name shall stand for; whatever is not given stays as it was.
+
+    A new source has no patches of the one before.
+    """
     before = kernel_names.known().get(name)
     if before is None or not before.is_series:
         kernel_names.check(name)
-    elif source is not None or variant is not None:
+    elif source is not None or patches or variant is not None:
         raise click.UsageError(f"--name {name} is a series of Linux; choose another name")
+    kept = before.patches if before and source is None else ()
     return Named(
         name,
         source.absolute() if source else before.source if before else kernel.chosen_source(),
         variant or (before.variant if before else "lab"),
+        tuple(each.absolute() for each in patches) or kept,
     )
 
 
@@ -134,7 +169,8 @@ def kernel_list() -> None:
         own = [named for named, its_build in names.items() if its_build == build]
         series, source = next((each.name for each in own if each.is_series), ""), ""
         if about := kernel.about(build.image.parent):
-            series, source = about.series, about.source
+            patched = ", ".join(Path(each).name for each in about.patches)
+            series, source = about.series, about.source + (f" with {patched}" if patched else "")
         elif own:
             source = str(own[0].source)
         add(series, source, ", ".join(each.name for each in own), build.variant, build)
@@ -224,9 +260,9 @@ def kernel_prune(dry_run: bool) -> None:
     else:
         _say_gone(kernel_names.prune(), "freed")
     for name, named in kernel_names.known().items():
-        if named.is_without_source:
+        if named.gone:
             give_up = f"to give them up: mptcplab kernel remove {name}, then prune"
-            click.echo(f"kept: kernels of {name}, whose source is gone: {named.source}; {give_up}")
+            click.echo(f"kept: kernels of {name}, whose source is gone: {named.gone}; {give_up}")
 
 
 def _say_gone(pieces: Sequence[Piece], freed: str) -> None:

@@ -19,8 +19,8 @@ from pathlib import Path
 from mptcplab import __version__, extras
 from mptcplab.errors import MptcplabError
 from mptcplab.formulas.formula import FormulaError
+from mptcplab.lab import abilities
 from mptcplab.lab import kernel as lab_kernel
-from mptcplab.lab import stock_scenario
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.guest import Guest
@@ -292,7 +292,7 @@ def _lacks(setting: SeededPoint, kernel: KernelBuild, leave_out: Sequence[str]) 
     if left := [each.name for each in setting.scenario.choices() if each.name in leave_out]:
         return f"{', '.join(left)} was left out"
     if kernel.is_out_of_tree:
-        return stock_scenario.lacks(setting.request, kernel)
+        return abilities.lacks(setting.request, kernel)
     experiment.require_able(setting.request, kernel)
     return ""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.lab import (
+    abilities,
     adapter,
     choices,
     doctor,
@@ -20,7 +21,6 @@ from mptcplab.lab import (
     kernel_names,
     stock_machine,
     stock_package,
-    stock_scenario,
 )
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig
@@ -79,7 +79,7 @@ def runs_there(request: Request, build: KernelBuild) -> Request:
     """
     if not build.is_out_of_tree or request.base.transport == "tcp" or len(request.kernels) < 2:
         return request
-    there = tuple(each for each in request.schedulers if stock_scenario.runs_there(each, build))
+    there = tuple(each for each in request.schedulers if abilities.runs_there(each, build))
     return replace(request, schedulers=there or request.schedulers)
 
 
@@ -128,7 +128,7 @@ def require_able(request: Request, build: KernelBuild) -> None:
     """Raises InputError for what a kernel cannot run, such as schedulers that it cannot have."""
     base = request.base
     if build.stock or build.is_out_of_tree:
-        stock_scenario.require(request, build)
+        abilities.require(request, build)
         return
     if base.transport == "tcp" and not base.connections:
         return
@@ -152,7 +152,7 @@ def schedulers_of(build: KernelBuild) -> tuple[str, ...]:
     if build.has_framework:
         return kernel.schedulers()
     if build.is_out_of_tree:
-        return stock_scenario.schedulers(build)
+        return abilities.schedulers(build)
     return (scheduler.DEFAULT, *(adapter.carried() if build.has_adapter else ()))
 
 

@@ -354,7 +354,9 @@ def test_kernels_that_are_built_are_known(monkeypatch: pytest.MonkeyPatch, tmp_p
     built = {Path("theirs"): theirs, None: ours}
     names = {name: kernel_names.Named(name, Path(name)) for name in ("theirs", "not-built")}
     monkeypatch.setattr(kernel_names, "known", lambda: names)
-    monkeypatch.setattr(kernel, "current", lambda _variant="lab", source=None: built.get(source))
+    monkeypatch.setattr(
+        kernel, "current", lambda _variant="lab", source=None, _patches=(): built.get(source)
+    )
     monkeypatch.setattr(kernel, "parts", lambda build: Parts(build.id, {}))
     monkeypatch.setattr(guest, "build", lambda: GUEST)
     found = stale.now(tmp_path, ["theirs", "not-built", "unknown"])

@@ -2,8 +2,8 @@
 """The out-of-tree implementation of MPTCP, v0.95: its names, and its plan.
 
 It has no `ip mptcp`: its path manager `fullmesh` opens a subflow from each address of the client to
-each of the server, and routes of the plan lead to one of these per path. Each TCP socket is MPTCP.
-Its sysctls hold for all networks.
+each of the server, and routes of the plan lead to one of these per path, also for programs. Each
+TCP socket is MPTCP. Its sysctls hold for all networks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
 }
 CCS = ("cubic", "reno", "bbr", "vegas", "lia", "olia", "wvegas", "balia")
 
-_UPSTREAMS = re.compile(r" net\.mptcp\.\S+")
+# Of the lines with settings, what it lacks: upstream's sysctls, and devices that take several
+# packets of UDP as one.
+_SETTINGS = re.compile(r"(ip netns exec \S+ )?(sysctl|ethtool) ")
+_LACKING = re.compile(r" net\.mptcp\.\S+| tx-udp-segmentation off")
+_MESH = re.compile("# from each address of the client to each of the server.*?\n\n", re.DOTALL)
 _PARAMETERS = "# kernel parameters\n"
 
 
@@ -54,9 +58,13 @@ def plan_text(scenario: Scenario) -> str:
             f" net.mptcp.mptcp_scheduler={SCHEDULERS[choice.name]}{''.join(changed)}"
             " net.mptcp.mptcp_checksum=0"
         )
+    text = plan.render(scenario)
+    if scenario.endpoints == "signal":
+        # of programs: there, the routes decide how many subflows a connection has
+        text = _MESH.sub("", text, count=1)
     lines = [
-        _UPSTREAMS.sub("", line)
-        for line in plan.render(scenario).splitlines(keepends=True)
+        _LACKING.sub("", line) if _SETTINGS.match(line) else line
+        for line in text.splitlines(keepends=True)
         if not re.match(r"ip -n \S+ mptcp ", line)
     ]
     return "".join(lines).replace(_PARAMETERS, f"{_PARAMETERS}sysctl -qw {settings}\n")

@@ -24,9 +24,7 @@ from mptcplab.scenario.workload import Program
 FIRST_SERIES = (6, 6)
 # Commands of a plan that the out-of-tree kernel has nothing for, each with its purpose.
 _LACKING = {
-    r"\bnft\b|\bconntrack\b": "a router that changes packets",
     r"^at .* mptcp endpoint | mptcp endpoint (change|delete) ": "an event of endpoints",
-    r"\baddr add \S*:": "IPv6",
     r"net\.mptcp\.blackhole_timeout": "blackhole_timeout",
 }
 
@@ -53,7 +51,7 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     what = f"{kernel.name} is a distribution's kernel"
     if stock is None:
         what = f"{kernel.name} has the out-of-tree MPTCP"
-    if isinstance(base.workload, Program):
+    if isinstance(base.workload, Program) and stock is not None:
         yield Problem("--kernel", "", kernel.name, f"{what}, whose runs have no programs")
         return
     if base.workload.kind == "tunnel":
@@ -102,6 +100,9 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     if lacking := [cc for cc in asked if (congestion.name_of(cc) if stock else cc) not in ccs]:
         message = f"{what}, which lacks it; accepted is one of {', '.join(ccs)}"
         yield Problem("--cc", "", ", ".join(lacking), message)
+    if stock is None:
+        yield from _lacking(request, kernel.name, what)
+        return
     for link in (*base.paths, *base.links):
         for direction in DIRECTIONS:
             shape = getattr(link, direction)
@@ -109,12 +110,9 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
                 if getattr(shape, key):
                     message = f"{what}, which cannot lose packets by their numbers; use loss"
                     yield Problem("--path", f"path.{link.name}.{direction}.{key}", "", message)
-            if stock is not None and any(rate_bps == 0 for _, rate_bps, *_ in shape.steps):
+            if any(rate_bps == 0 for _, rate_bps, *_ in shape.steps):
                 message = f"{what}, where packets that wait for a rate above 0 never leave"
                 yield Problem("--path", f"path.{link.name}.{direction}.trace", "", message)
-
-    if stock is None:
-        yield from _lacking(request, kernel.name, what)
 
 
 def _lacking(request: Request, name: str, what: str) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ from rich.console import Console
 from mptcplab.cli.actions import common, expect_option
 from mptcplab.cli.actions.expect_option import Wanted
 from mptcplab.errors import MptcplabError
-from mptcplab.lab import kernel_names, out_of_tree, stock_package
+from mptcplab.lab import kernel_names, out_of_tree
 from mptcplab.plan import plan
 from mptcplab.report import comparison_chart, expectation_verdicts, tables
 from mptcplab.runs import archive, expectations, experiment, store
@@ -69,11 +69,7 @@ def make(
 
 def _show_plans(request: Request) -> None:
     """The plan of each run; for a kernel with the out-of-tree MPTCP, its own."""
-    others = [
-        name
-        for name in request.kernels
-        if not stock_package.is_stock(name) and kernel_names.find(name).is_out_of_tree
-    ]
+    others = [name for name in request.kernels if kernel_names.is_out_of_tree(name)]
     if len(others) < max(len(request.kernels), 1):
         for item in request.runs():
             click.echo(f"### {common.title(item)}")

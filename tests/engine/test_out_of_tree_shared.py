@@ -13,12 +13,19 @@ from typing import Any
 
 import pytest
 
+from mptcplab.capture import dissect
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.metrics import run_files
+from mptcplab.plan import plan
 from tests import vocabulary
 from tests.engine.test_client_paths import (
+    A_BPS,
+    B_BPS,
+    ON_ITS_WAY_S,
     PATHS,
     RunHere,
+    rate_bps,
+    received_bytes,
     test_a_first_path_without_options_leaves_plain_tcp,
     test_a_nat_that_forgets,
     test_a_path_that_is_dead_before_the_first_connection,
@@ -57,8 +64,11 @@ from tests.engine.test_exec_udp import (
     test_packets_that_are_sent_in_one_call_are_lost_one_by_one,
 )
 from tests.engine.test_ipv6 import (
+    BOTH,
+    SIX,
+    A,
+    B,
     test_a_link_is_shared_by_both_versions,
-    test_each_path_is_filled_over_its_version,
     test_goodput_differs_by_the_longer_header,
     test_packets_are_lost_by_their_number,
 )
@@ -88,7 +98,6 @@ __all__ = [
     "test_a_server_that_does_not_listen",
     "test_a_tunnel_of_a_program_carries_tcp",
     "test_acks_are_lost_by_their_number",
-    "test_each_path_is_filled_over_its_version",
     "test_exactly_those_packets_are_lost_that_are_named",
     "test_flows_have_figures_by_the_captures_of_both_ends",
     "test_goodput_differs_by_the_longer_header",
@@ -138,6 +147,49 @@ def with_minrtt(run: Callable[..., Any]) -> Callable[..., Any]:
         return run(*words, **flags)
 
     return runs
+
+
+@pytest.mark.parametrize("key", [SIX, BOTH])
+def test_paths_are_filled_over_ipv6(run_scenario: RunScenario, key: str) -> None:
+    """With addresses of both versions, a path has subflows of both."""
+    run = run_scenario(f"{A}{key}", f"{B}{key}", duration="10s", pcap=True)
+    # of 1514 bytes, 1408 are data; over IPv4 1428
+    least, most = (100e6 * payload / 1514 for payload in (1408, 1428))
+    assert 0.97 * least < run.goodput_bps < (1.002 * least if key == SIX else most)
+    for number, path in enumerate("ab", 1):
+        four = {f"10.0.{number}.1", f"10.1.{number}.1"}
+        six = {f"fd00::a00:{number}01", f"fd00::a01:{number}01"}
+        # beside SYNs between paths, which routers reject
+        tracks = dissect.read([run.outcome.directory / plan.router_capture(path)]).tracks
+        found = {end.address for track in tracks for end in (track.a, track.b)}
+        assert found >= (six if key == SIX else four | six)
+        assert (key == BOTH) == any("." in address for address in found)
+
+
+@pytest.mark.parametrize("path", ["a", "b"])
+@pytest.mark.parametrize("event", ["backup", "close", "remove"])
+def test_an_endpoint_changes_half_a_second_later(run_here: RunHere, event: str, path: str) -> None:
+    """The path manager collects changes for as long. Then it acts at once."""
+    mesh = {"endpoints": "fullmesh"} if event == "remove" else {}
+    run = run_here(event=(f"2s:{path}:{event},lasts=3s",), duration="9s", warmup="0s", **mesh)
+    assert received_bytes(run, path, 2) < received_bytes(run, path, 2.5)
+    assert received_bytes(run, path, 5.5) == received_bytes(run, path, 2.5 + ON_ITS_WAY_S)
+    rates = {"a": A_BPS, "b": B_BPS}
+    other = "b" if path == "a" else "a"
+    assert rate_bps(run, other, 3, 5) == pytest.approx(rates[other], rel=0.03)
+    # there again, and out of slow start
+    assert rate_bps(run, path, 7, 9) == pytest.approx(rates[path], rel=0.05)
+
+
+@pytest.mark.parametrize("scheduler", ["minrtt", "blest", "ecf", "redundant"])
+def test_a_backup_is_used_while_nothing_else_is(run_here: RunHere, scheduler: str) -> None:
+    event = ("before:b:backup", "2s:a:down,lasts=2s")
+    run = run_here(event=event, scheduler=scheduler, duration="8s", warmup="0s")
+    assert received_bytes(run, "b", 2) == 0
+    assert rate_bps(run, "b", 3, 4) == pytest.approx(B_BPS, rel=0.15)
+    # TCP tries the path again within a second or two of its return
+    assert rate_bps(run, "b", 7, 8) == 0
+    assert rate_bps(run, "a", 7, 8) == pytest.approx(A_BPS, rel=0.05)
 
 
 def test_curl_fetches_from_nginx_over_both_paths(run_program: RunProgram, served: Path) -> None:

@@ -176,6 +176,42 @@ def test_the_plan_of_each_kernel_is_shown_without_a_build(source: Repository) ->
     assert alone.stdout.count("net.mptcp.mptcp_scheduler=default ") == 1
 
 
+@pytest.mark.parametrize(
+    ("event", "ip", "lines"),
+    [
+        ("before:lte:backup", "4", ["ip -n client link set c2 multipath backup"]),
+        (
+            "3s:lte:backup,lasts=1s",
+            "6",
+            [f"at {at} ip -n client link set c2 multipath {how}"
+             for at, how in (("3s", "backup"), ("4s", "on"))],
+        ),
+        (
+            "2s:wifi:close,lasts=500ms",
+            "4",
+            [f"at {at} ip -n server link set s1 multipath {how}"
+             for at, how in (("2s", "off"), ("2500ms", "on"))],
+        ),
+        (
+            "2s:lte:remove,lasts=2s",
+            "both",
+            [f"at {at} ip -n client link set c2 multipath {how}"
+             for at, how in (("2s", "off"), ("4s", "on"))],
+        ),
+    ],
+)  # fmt: skip
+def test_an_event_of_an_endpoint_is_one_of_its_device(
+    event: str, ip: str, lines: list[str]
+) -> None:
+    mesh = {"endpoints": "fullmesh"} if "remove" in event else {}
+    paths = tuple(f"{path},ip={ip}" for path in PATHS)
+    wanted = request(path=paths, scheduler="minrtt", event=[event], **mesh)
+    experiment.require_able(wanted, THERE)
+    text = out_of_tree.plan_text(wanted.base)
+    assert [line for line in text.splitlines() if " multipath " in line] == lines
+    assert " mptcp endpoint " not in text
+
+
 def test_the_plan_of_programs_asks_for_nothing_that_it_lacks(source: Repository) -> None:
     kernel_names.keep(Named("v0.95", source.source))
     words = ["exec", *(word for path in PATHS for word in ("--path", path))]
@@ -226,9 +262,7 @@ def test_it_runs(flags: dict[str, Any]) -> None:
         ({"scheduler": "minrtt", "workload": "bulk:connections=2"}, "leave out connections"),
         ({"scheduler": "minrtt", "cc": "lia:exact=on"}, "lia:exact=on: .* lacks it; accepted"),
         ({"scheduler": "minrtt", "endpoints": "subflow"}, "meshes all addresses"),
-        ({"scheduler": "minrtt", "event": ["1s:lte:backup"]}, "no such thing: an event of endp"),
-        ({"scheduler": "minrtt", "event": ["before:lte:backup"]}, "an event of endpoints"),
-        ({"scheduler": "minrtt", "event": ["before:lte:close"]}, "an event of endpoints"),
+        ({"scheduler": "minrtt", "blackhole_timeout": "5s"}, "keeps no time of blackholes"),
         ({"scheduler": "minrtt", "workload": "tunnel"}, "whose runs have no tunnel"),
     ],
 )

@@ -6,6 +6,7 @@
  *	ip -n NS link set DEVICE up | down
  *	ip -n NS link set DEVICE mtu NUMBER | txqueuelen NUMBER | gso_max_segs NUMBER
  *	ip -n NS link set DEVICE arp off multicast off
+ *	ip -n NS link set DEVICE multipath on | off | backup
  *	ip -n NS addr add|del ADDRESS/LENGTH dev DEVICE [nodad]
  *	ip -n NS neigh add|replace ADDRESS lladdr MAC dev DEVICE
  *	ip -n NS [-6] rule add|del from ADDRESS table NUMBER
@@ -45,6 +46,9 @@
 #define NEW	(NLM_F_CREATE | NLM_F_EXCL)
 #define ANEW	(NLM_F_CREATE | NLM_F_REPLACE)
 #define MAC_BYTES	6
+/* of a device, with the out-of-tree MPTCP: no header of today has them */
+#define IFF_NOMULTIPATH	0x80000
+#define IFF_MPBACKUP	0x100000
 
 /* The name of a namespace is a file on which it is mounted, as with `ip netns`. */
 static void add_namespace(struct command *command)
@@ -160,6 +164,20 @@ static void set_number(struct command *command, struct ifinfomsg *head, uint16_t
 	request_add_number(what, command_number(command, UINT32_MAX));
 }
 
+/* on | off | backup */
+static uint32_t take_multipath(struct command *command)
+{
+	const char *word = command_word(command, "on, off or backup");
+
+	if (!strcmp(word, "off"))
+		return IFF_NOMULTIPATH;
+	if (!strcmp(word, "backup"))
+		return IFF_MPBACKUP;
+	if (strcmp(word, "on"))
+		command_failed(command, "%s is not on, off or backup", word);
+	return 0;
+}
+
 static void set_link(struct command *command)
 {
 	struct ifinfomsg head = {};
@@ -172,6 +190,10 @@ static void set_link(struct command *command)
 		command_expect(command, "off");
 		head.ifi_flags = IFF_NOARP;
 		head.ifi_change = IFF_NOARP | IFF_MULTICAST;
+		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
+	} else if (command_has(command, "multipath")) {
+		head.ifi_flags = take_multipath(command);
+		head.ifi_change = IFF_NOMULTIPATH | IFF_MPBACKUP;
 		request_start(RTM_NEWLINK, 0, &head, sizeof(head));
 	} else if (command_has(command, "up")) {
 		head.ifi_flags = IFF_UP;
@@ -186,8 +208,8 @@ static void set_link(struct command *command)
 	} else if (command_has(command, "gso_max_segs")) {
 		set_number(command, &head, IFLA_GSO_MAX_SEGS);
 	} else {
-		command_failed(command,
-			       "up, down, arp, mtu, txqueuelen or gso_max_segs is expected");
+		command_failed(command, "%s is expected",
+			       "up, down, arp, multipath, mtu, txqueuelen or gso_max_segs");
 	}
 	request_send(command);
 }

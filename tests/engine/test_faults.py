@@ -212,7 +212,11 @@ def test_a_wrong_plan_is_reported_with_its_line(failure: Failure) -> None:
         ("rm -r /", "not a command that the guest knows"),
         ("ip route flush", "ip route flush is not known to the guest"),
         ("ip -n nosuch link set c1 up", "there is no namespace nosuch"),
-        ("ip -n client link set c1", "up, down, arp, mtu, txqueuelen or gso_max_segs is expected"),
+        (
+            "ip -n client link set c1",
+            "up, down, arp, multipath, mtu, txqueuelen or gso_max_segs is expected",
+        ),
+        ("ip -n client link set c1 multipath no", "no is not on, off or backup"),
         ("ip -n client link set c1 up down", "down is not known"),
         ("ip -n client addr add 10.0.1/24 dev c1", "10.0.1 is not an address of IPv4 or IPv6"),
         # the kernel's own words

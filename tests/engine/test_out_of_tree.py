@@ -19,7 +19,7 @@ from checks.oracle.compare import judge_file
 from checks.oracle.originals import ORIGINALS, bytes_room, file_ids
 from checks.oracle.scenarios import RECORDED
 from checks.oracle.state import read
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import InputError, MptcplabError
 from mptcplab.lab import guest, kernel_names, out_of_tree
 from mptcplab.lab.engine import Rig
 from mptcplab.lab.kernel import KernelBuild
@@ -29,7 +29,7 @@ from mptcplab.metrics.schema import Trait
 from mptcplab.report import explain
 from mptcplab.runs import experiment, single
 from mptcplab.runs.runner import Runner
-from mptcplab.scenario import resolve, scheduler
+from mptcplab.scenario import limits, resolve, scheduler
 from mptcplab.scenario.flags import Flags
 from tests import pcapng
 
@@ -490,3 +490,40 @@ def test_its_schedulers_decide_as_recorded(scheduler: str, tmp_path: Path) -> No
         assert not agreement.differs
         recorded = (ORIGINALS_DIRECTORY / f"{scheduler}-{scenario}.states.xz").read_bytes()
         assert (out / case.states).read_bytes() == lzma.decompress(recorded)
+
+
+# What is on other kernels as well, each with its figures there.
+
+#: The least of each kind that has all figures, or a refusal.
+WORKLOADS = (
+    *("bulk:duration=3s", "transfers:count=5", "cbr:rate=4mbit,duration=3s"),
+    *("requests:duration=3s", "web", "video:duration=12s", "frames:duration=3s"),
+    *("tunnel:duration=3s", "bulk:connections=3,duration=3s"),
+)
+REFUSED = ("tunnel", "bulk:connections")
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("discipline", limits.DISCIPLINES)
+def test_each_workload_has_figures_with_each_discipline_or_a_reason(
+    v095: KernelBuild, lab_kernel: KernelBuild, tmp_path: Path, workload: str, discipline: str
+) -> None:
+    paths = [f"{path},queue_discipline={discipline}" for path in PATHS]
+    request = resolve.from_flags(
+        Flags(path=paths, scheduler="minrtt", workload=workload, repeat="1")
+    )
+    if workload.startswith(REFUSED):
+        with pytest.raises(InputError, match=r"out-of-tree MPTCP, whose .*(tunnel|connection)"):
+            experiment.require_able(request, v095)
+        return
+    request = replace(request, kernels=("current", v095.name))
+    rigs = [Rig(each, guest.build()) for each in (lab_kernel, v095)]
+    made = experiment.compare(request, rigs, Runner(tmp_path), baseline=False)
+    ours, theirs = made.runs
+    blank = {*sockets.names(RUN_METRICS, {Trait.DECISIONS})}
+    known = {m.name for m in RUN_METRICS if ours.metrics[m.name] is not None} - blank
+    assert {name for name in known if theirs.metrics[name] is None} == set()
+    assert theirs.status == "ok"
+    # short objects, and the levels that a player chooses, differ by kernel; the rest to a tenth
+    least = 0.0 if workload.startswith(("web", "video")) else 0.9 * (ours.metrics.goodput_bps or 0)
+    assert (theirs.metrics.goodput_bps or 0) > least

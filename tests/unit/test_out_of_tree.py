@@ -6,6 +6,7 @@ The build is one with a `make` that pretends; engine/test_out_of_tree.py has run
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -26,12 +27,14 @@ from mptcplab.runs.runner import Runner
 from mptcplab.scenario import resolve, scheduler
 from mptcplab.scenario.flags import Flags
 from mptcplab.scenario.resolve import Request
+from mptcplab.scenario.workload import Program
 from tests.unit.test_kernel import MAKEFILE, Repository, repository
 from tests.unit.test_kernel_axis import GUEST, NEW
 
 __all__ = ["repository"]
 
 PATHS = ("wifi:50mbit,5ms", "lte:20mbit,20ms")
+PROGRAM = Program(client=("/bin/true",), directory="/", time_limit_ns=None)
 THERE = KernelBuild("f1", "out-of-tree", Path("linux"), Path("config"), "v0.95")
 
 
@@ -55,7 +58,10 @@ def source(repository: Repository) -> Repository:
 
 
 def test_such_a_source_has_patches_a_variant_and_a_probe_of_its_own(source: Repository) -> None:
-    for name in ("v0/probe.c", "stream.c", "stream.h", "uapi/probe.h", "uapi/sockopt.h"):
+    for name in (
+        *("v0/probe.c", "stream.c", "stream.h", "drop.c", "uapi/probe.h"),
+        *("bulk.c", "uapi/sockopt.h"),
+    ):
         source.write(f"kernel/mptcp/{name}", name)
     built = kernel.build(source.source, quiet=True, remember=False)
     assert (built.variant, built.is_out_of_tree, built.has_framework) == (
@@ -69,7 +75,7 @@ def test_such_a_source_has_patches_a_variant_and_a_probe_of_its_own(source: Repo
     assert (tree / "net/mptcp/protocol.c").read_text() == "one\ntwo\nthree\n"
     lab = tree / "net/mptcp/lab"
     ours = {str(path.relative_to(lab)) for path in lab.rglob("*") if path.is_file()}
-    assert ours == {"v0/probe.c", "stream.c", "stream.h", "uapi/probe.h"}
+    assert ours == {"v0/probe.c", "stream.c", "stream.h", "drop.c", "uapi/probe.h"}
     # and a source of upstream's keeps those of its series
     source.write("source/Makefile", MAKEFILE)
     assert not kernel.build(source.source, quiet=True, remember=False).is_out_of_tree
@@ -180,10 +186,64 @@ def test_options_without_effect_are_refused(source: Repository, kernel_name: str
         "1 mistake in --kernel-like\n"
         f"  cloud: {kernel_name} is one kernel, which has no flavours; leave it out"
     )
+    is_stock = kernel_name.startswith("stock:")
     made = CliRunner().invoke(cli, ["exec", *words, "--plan", "--", "true"])
-    assert "runs on this kernel have no programs" in str(made.exception)
+    assert ("runs on this kernel have no programs" in str(made.exception)) == is_stock
     made = CliRunner().invoke(cli, ["run", *words, "--plan"])
-    assert ("leave out --plan" in str(made.exception)) == kernel_name.startswith("stock:")
+    assert ("leave out --plan" in str(made.exception)) == is_stock
+
+
+@pytest.mark.parametrize(
+    ("event", "ip", "lines"),
+    [
+        ("before:lte:backup", "4", ["ip -n client link set c2 multipath backup"]),
+        (
+            "3s:lte:backup,lasts=1s",
+            "6",
+            [f"at {at} ip -n client link set c2 multipath {how}"
+             for at, how in (("3s", "backup"), ("4s", "on"))],
+        ),
+        (
+            "2s:wifi:close,lasts=500ms",
+            "4",
+            [f"at {at} ip -n server link set s1 multipath {how}"
+             for at, how in (("2s", "off"), ("2500ms", "on"))],
+        ),
+        (
+            "2s:lte:remove,lasts=2s",
+            "both",
+            [f"at {at} ip -n client link set c2 multipath {how}"
+             for at, how in (("2s", "off"), ("4s", "on"))],
+        ),
+    ],
+)  # fmt: skip
+def test_an_event_of_an_endpoint_is_one_of_its_device(
+    event: str, ip: str, lines: list[str]
+) -> None:
+    mesh = {"endpoints": "fullmesh"} if "remove" in event else {}
+    paths = tuple(f"{path},ip={ip}" for path in PATHS)
+    wanted = request(path=paths, scheduler="minrtt", event=[event], **mesh)
+    experiment.require_able(wanted, THERE)
+    text = out_of_tree.plan_text(wanted.base)
+    assert [line for line in text.splitlines() if " multipath " in line] == lines
+    assert " mptcp endpoint " not in text
+
+
+def test_the_plan_of_programs_asks_for_nothing_that_it_lacks(source: Repository) -> None:
+    kernel_names.keep(Named("v0.95", source.source))
+    words = ["exec", *(word for path in PATHS for word in ("--path", path))]
+    words += ["--scheduler", "minrtt", "--plan"]
+    shown = [
+        CliRunner().invoke(cli, [*words, *kernel, "--", "echo", "net.mptcp.own"]).stdout
+        for kernel in ((), ("--kernel", "v0.95"))
+    ]
+    for upstreams in ("net.mptcp.mptcpize=1", " tx-udp-segmentation off"):
+        assert [upstreams in plan for plan in shown] == [True, False]
+    assert "net.mptcp.mptcp_enabled=1 " in shown[1]
+    # a subflow per path
+    assert ["route add 10.1.2.0/24 via 10.1.1.1\n" in each for each in shown] == [True, False]
+    # not words of programs
+    assert all(re.search(r"client program .* net\.mptcp\.own$", each, re.M) for each in shown)
 
 
 def test_plain_tcp_is_without_mptcp() -> None:
@@ -200,6 +260,9 @@ def test_plain_tcp_is_without_mptcp() -> None:
         {"scheduler": "minrtt", "endpoints": "fullmesh"},
         {"scheduler": "minrtt:v089=on:rp=off"},
         {"scheduler": "minrtt", "decisions": True, "states": True},
+        {"scheduler": "minrtt", "program": PROGRAM},
+        {"scheduler": "minrtt", "path": ("a:1mbit,1ms,nat_timeout=30s,middlebox=strip",)},
+        {"scheduler": "minrtt", "path": ("a:1mbit,1ms,ip=6,drop=5,drop_acks=7",)},
     ],
 )
 def test_it_runs(flags: dict[str, Any]) -> None:
@@ -216,15 +279,7 @@ def test_it_runs(flags: dict[str, Any]) -> None:
         ({"scheduler": "minrtt", "workload": "bulk:connections=2"}, "leave out connections"),
         ({"scheduler": "minrtt", "cc": "lia:exact=on"}, "lia:exact=on: .* lacks it; accepted"),
         ({"scheduler": "minrtt", "endpoints": "subflow"}, "meshes all addresses"),
-        ({"scheduler": "minrtt", "event": ["1s:lte:backup"]}, "no such thing: an event of endp"),
-        ({"scheduler": "minrtt", "event": ["before:lte:backup"]}, "an event of endpoints"),
-        ({"scheduler": "minrtt", "event": ["before:lte:close"]}, "an event of endpoints"),
-        (
-            {"scheduler": "minrtt", "path": ("a:1mbit,1ms,nat_timeout=30s",)},
-            "a router that changes pack",
-        ),
-        ({"scheduler": "minrtt", "path": ("a:1mbit,1ms,ip=6",)}, "no such thing: IPv6"),
-        ({"scheduler": "minrtt", "path": ("a:1mbit,1ms,drop=5",)}, "by their numbers; use loss"),
+        ({"scheduler": "minrtt", "blackhole_timeout": "5s"}, "keeps no time of blackholes"),
         ({"scheduler": "minrtt", "workload": "tunnel"}, "whose runs have no tunnel"),
     ],
 )

@@ -14,6 +14,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/hrtimer.h>
+#include <linux/ipv6.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/nsproxy.h>
@@ -108,13 +109,21 @@ static u32 probe_ofo_bytes(const struct tcp_sock *tp, u32 *packets)
 	return bytes;
 }
 
-/* TCP counts SYN and FIN as a byte each. The end that accepted a connection noted the device
- * of the SYN, which was acknowledged before it had a socket.
+/* Has this end accepted the connection? Then it has noted the device of the peer's SYN. */
+static bool probe_has_accepted(const struct sock *ssk)
+{
+	if (ssk->sk_family == AF_INET6)
+		return inet6_sk(ssk)->mcast_oif;
+	return inet_sk(ssk)->mc_index;
+}
+
+/* TCP counts SYN and FIN as a byte each. The SYN of an end that accepted the connection was
+ * acknowledged before it had a socket.
  */
 static u64 probe_acked_bytes(const struct sock *ssk)
 {
 	const struct tcp_sock *tp = tcp_sk(ssk);
-	bool syn = !inet_sk(ssk)->mc_index, fin;
+	bool syn = !probe_has_accepted(ssk), fin;
 
 	fin = ssk->sk_state == TCP_FIN_WAIT2 ||
 	      (ssk->sk_state == TCP_CLOSE && sock_flag(ssk, SOCK_DONE) &&
@@ -163,6 +172,21 @@ static u64 probe_window_left(const struct sock *sk)
 	return max_t(s32, tcp_wnd_end(tp) - tp->snd_nxt, 0);
 }
 
+/* The last four bytes of an IPv6 address, as in a mapped IPv4 address. */
+static __be32 probe_local_addr(const struct sock *ssk)
+{
+	if (ssk->sk_family == AF_INET6)
+		return inet6_sk(ssk)->saddr.s6_addr32[3];
+	return inet_sk(ssk)->inet_saddr;
+}
+
+static __be32 probe_remote_addr(const struct sock *ssk)
+{
+	if (ssk->sk_family == AF_INET6)
+		return ssk->sk_v6_daddr.s6_addr32[3];
+	return inet_sk(ssk)->inet_daddr;
+}
+
 static void probe_fill_subflow(struct probe_subflow *rec, const struct sock *ssk,
 			       struct probe_head head)
 {
@@ -171,8 +195,8 @@ static void probe_fill_subflow(struct probe_subflow *rec, const struct sock *ssk
 
 	*rec = (struct probe_subflow) {
 		.head			= head,
-		.local_addr		= inet_sk(ssk)->inet_saddr,
-		.remote_addr		= inet_sk(ssk)->inet_daddr,
+		.local_addr		= probe_local_addr(ssk),
+		.remote_addr		= probe_remote_addr(ssk),
 		.cwnd			= cpu_to_le32(tp->snd_cwnd),
 		.ssthresh		= cpu_to_le32(tp->snd_ssthresh),
 		.srtt_us		= cpu_to_le32(tp->srtt_us >> 3),

@@ -5,14 +5,12 @@ run, reported before anything runs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from mptcplab.errors import InputError, Problem
 from mptcplab.lab import out_of_tree, stock_package
 from mptcplab.lab.kernel import KernelBuild
 from mptcplab.mistakes import one_of
-from mptcplab.plan import plan
 from mptcplab.scenario import congestion, scheduler
 from mptcplab.scenario.limits import DIRECTIONS
 from mptcplab.scenario.resolve import Request
@@ -22,13 +20,6 @@ from mptcplab.scenario.workload import Program
 #: The first series of Linux that counts the bytes of an MPTCP connection for programs (MPTCP_INFO),
 #: and has net.mptcp.scheduler.
 FIRST_SERIES = (6, 6)
-# Commands of a plan that the out-of-tree kernel has nothing for, each with its purpose.
-_LACKING = {
-    r"\bnft\b|\bconntrack\b": "a router that changes packets",
-    r"^at .* mptcp endpoint | mptcp endpoint (change|delete) ": "an event of endpoints",
-    r"\baddr add \S*:": "IPv6",
-    r"net\.mptcp\.blackhole_timeout": "blackhole_timeout",
-}
 
 
 def require(request: Request, kernel: KernelBuild) -> None:
@@ -53,7 +44,7 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     what = f"{kernel.name} is a distribution's kernel"
     if stock is None:
         what = f"{kernel.name} has the out-of-tree MPTCP"
-    if isinstance(base.workload, Program):
+    if isinstance(base.workload, Program) and stock is not None:
         yield Problem("--kernel", "", kernel.name, f"{what}, whose runs have no programs")
         return
     if base.workload.kind == "tunnel":
@@ -102,6 +93,9 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
     if lacking := [cc for cc in asked if (congestion.name_of(cc) if stock else cc) not in ccs]:
         message = f"{what}, which lacks it; accepted is one of {', '.join(ccs)}"
         yield Problem("--cc", "", ", ".join(lacking), message)
+    if stock is None:
+        yield from _lacking(request, what)
+        return
     for link in (*base.paths, *base.links):
         for direction in DIRECTIONS:
             shape = getattr(link, direction)
@@ -109,16 +103,13 @@ def _problems(request: Request, kernel: KernelBuild) -> Iterator[Problem]:
                 if getattr(shape, key):
                     message = f"{what}, which cannot lose packets by their numbers; use loss"
                     yield Problem("--path", f"path.{link.name}.{direction}.{key}", "", message)
-            if stock is not None and any(rate_bps == 0 for _, rate_bps, *_ in shape.steps):
+            if any(rate_bps == 0 for _, rate_bps, *_ in shape.steps):
                 message = f"{what}, where packets that wait for a rate above 0 never leave"
                 yield Problem("--path", f"path.{link.name}.{direction}.trace", "", message)
 
-    if stock is None:
-        yield from _lacking(request, kernel.name, what)
 
-
-def _lacking(request: Request, name: str, what: str) -> Iterator[Problem]:
-    """The parts of a scenario whose commands the out-of-tree kernel lacks."""
+def _lacking(request: Request, what: str) -> Iterator[Problem]:
+    """The parts of a scenario that the out-of-tree kernel lacks."""
     kinds = {(p.connection.transport, p.connection.scheduler) for p in request.base.pairs()}
     if len(kinds) > 1:
         message = (
@@ -128,10 +119,9 @@ def _lacking(request: Request, name: str, what: str) -> Iterator[Problem]:
     if request.base.endpoints == "subflow":
         message = f"{what}, which meshes all addresses; accepted is signal or fullmesh"
         yield Problem("--endpoints", "endpoints", "subflow", message)
-    text = plan.render(request.base)
-    for pattern, purpose in _LACKING.items():
-        if re.search(pattern, text, re.MULTILINE):
-            yield Problem("--kernel", "", name, f"{what}, whose runs have no such thing: {purpose}")
+    if request.base.blackhole_timeout_s is not None:
+        message = f"{what}, which falls back to TCP once, and keeps no time of blackholes"
+        yield Problem("--blackhole-timeout", "blackhole_timeout", "", message)
 
 
 def schedulers(kernel: KernelBuild) -> tuple[str, ...]:

@@ -94,8 +94,8 @@ _FRAMEWORK_FILES = ("sched/", "parts/", _TESTS)
 # Or the adapter, which carries most schedulers without these patches; not all, as a file says. It
 # is tried with the series that we have patches for.
 _ADAPTER, _REFUSED = "adapter", "adapter/refused"
-# The probe of the out-of-tree MPTCP, and the files that it shares with the other one.
-_V0, _OF_BOTH_PROBES = "v0/", ("stream.", "uapi/probe.h")
+# The files of the out-of-tree MPTCP, and those that it shares with upstream's.
+_V0, _OF_BOTH = "v0/", ("stream.", "uapi/probe.h", "drop.c")
 _HAS_ADAPTER = "\nCONFIG_MPTCP_LAB_ADAPTER=y\n"
 # Beside the objects of a variant, if they are complete: the id of their kernel.
 _BUILT = "built"
@@ -724,7 +724,7 @@ class _Inputs:
             left_out = (_TESTS,) if with_adapter else (*left_out, *_FRAMEWORK_FILES)
         if variant == OUT_OF_TREE:
             # the others are for upstream's MPTCP, and today's headers
-            own = {name: own[name] for name in own if name.startswith((_V0, *_OF_BOTH_PROBES))}
+            own = {name: own[name] for name in own if name.startswith((_V0, *_OF_BOTH))}
             left_out, precompiled = (), []
             source.brought.require_free({*out_of_tree.SCHEDULERS, *out_of_tree.SCHEDULERS.values()})
         else:

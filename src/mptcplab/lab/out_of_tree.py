@@ -2,16 +2,17 @@
 """The out-of-tree implementation of MPTCP, v0.95: its names, and its plan.
 
 It has no `ip mptcp`: its path manager `fullmesh` opens a subflow from each address of the client to
-each of the server, and routes of the plan lead to one of these per path. Each TCP socket is MPTCP.
-Its sysctls hold for all networks.
+each of the server, and routes of the plan lead to one of these per path, also for programs. Each
+TCP socket is MPTCP. Its sysctls hold for all networks.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 
-from mptcplab.plan import plan
+from mptcplab.plan import plan, testbed
 from mptcplab.scenario.model import Scenario
 from mptcplab.scenario.scheduler import Choice
 
@@ -31,7 +32,14 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
 }
 CCS = ("cubic", "reno", "bbr", "vegas", "lia", "olia", "wvegas", "balia")
 
-_UPSTREAMS = re.compile(r" net\.mptcp\.\S+")
+# Of the lines with settings, what it lacks: upstream's sysctls, and devices that take several
+# packets of UDP as one.
+_SETTINGS = re.compile(r"(ip netns exec \S+ )?(sysctl|ethtool) ")
+_LACKING = re.compile(r" net\.mptcp\.\S+| tx-udp-segmentation off")
+_MESH = re.compile("# from each address of the client to each of the server.*?\n\n", re.DOTALL)
+_MPTCP = re.compile(
+    r"(at \S+ |)ip -n (\S+) mptcp (?:limits|endpoint (add|change|delete) (?:id )?(\S+) ?(\S*))"
+)
 _PARAMETERS = "# kernel parameters\n"
 
 
@@ -62,9 +70,35 @@ def plan_text(scenario: Scenario, brought: Sequence[str] = ()) -> str:
             f" net.mptcp.mptcp_scheduler={modules[choice.name]}{''.join(changed)}"
             " net.mptcp.mptcp_checksum=0"
         )
-    lines = [
-        _UPSTREAMS.sub("", line)
-        for line in plan.render(scenario).splitlines(keepends=True)
-        if not re.match(r"ip -n \S+ mptcp ", line)
-    ]
+    text = plan.render(scenario)
+    if scenario.endpoints == "signal":
+        # of programs: there, the routes decide how many subflows a connection has
+        text = _MESH.sub("", text, count=1)
+    lines = [_line(scenario, line) for line in text.splitlines(keepends=True)]
     return "".join(lines).replace(_PARAMETERS, f"{_PARAMETERS}sysctl -qw {settings}\n")
+
+
+def _line(scenario: Scenario, line: str) -> str:
+    """A line of the lab's plan as it is there; "" if it has nothing of the kind.
+
+    It has no endpoints, so what happens to one later happens to its device.
+    """
+    if _SETTINGS.match(line):
+        return _LACKING.sub("", line)
+    if not (found := _MPTCP.match(line)):
+        return line
+    at, host, verb, what, flag = found.groups()
+    if verb is None or (verb == "add" and not at):
+        return ""
+    how = {"delete": "off", "change": "backup" if flag == "backup" else "on", "add": "on"}[verb]
+    return f"{at}ip -n {host} link set {_device(scenario, host, what)} multipath {how}\n"
+
+
+def _device(scenario: Scenario, host: str, what: str) -> str:
+    """The device of an endpoint of a host, by its address or its id."""
+    (pair,) = (each for each in scenario.pairs() if host in (each.client, each.server))
+    if what == "0":
+        return testbed.server(pair.first, host).device  # of the first path, which is not announced
+    # of an address of either version, the byte before the last
+    i = pair.first - 1 + int(what) if what.isdigit() else int(ip_address(what)) >> 8 & 255
+    return (testbed.client if host == pair.client else testbed.server)(i).device

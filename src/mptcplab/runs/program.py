@@ -157,8 +157,11 @@ class Outputs:
             self.on_broken()
 
 
-def greeting(scenario: Scenario) -> str:
-    """The introduction of a shell: hosts, devices, paths and commands."""
+def greeting(scenario: Scenario, *, out_of_tree: bool = False) -> str:
+    """The introduction of a shell: hosts, devices, paths and commands.
+
+    With the `out_of_tree` MPTCP, `ss` and `ip` know none.
+    """
     numbers = range(1, len(scenario.paths) + 1)
     shared = [link.name for link in scenario.links]
     ends = [
@@ -187,10 +190,13 @@ def greeting(scenario: Scenario) -> str:
     if scenario.transport == "mptcp":
         label = scenario.scheduler.label
         lines.append(f"Every TCP socket is an MPTCP socket, with the scheduler {label}.")
+    mptcp = "ss -M; nstat; ip mptcp endpoint"
+    if out_of_tree:
+        mptcp = "ss -t; cat /proc/net/mptcp_net/mptcp; cat /proc/net/mptcp_net/snmp"
     lines += [
         "You are root on the client; server COMMAND or router1 COMMAND runs one there.",
         "Files are the host's; what is written is thrown away. exit leaves.",
-        "To try: ss -M; nstat; ip mptcp endpoint; ping -c 3 server; tcpdump -i c1 -c 3;",
+        f"To try: {mptcp}; ping -c 3 server; tcpdump -i c1 -c 3;",
         "  router1 tc -s qdisc",
     ]
     return "\n".join(lines)

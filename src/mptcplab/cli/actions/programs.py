@@ -18,7 +18,7 @@ from rich.console import Console
 
 from mptcplab.cli.actions import common
 from mptcplab.errors import InputError, MptcplabError, Problem, RunCancelledError, from_program
-from mptcplab.lab import kernel_names, stock_package
+from mptcplab.lab import kernel_names, out_of_tree, stock_package
 from mptcplab.lab.engine import Rig, Watch
 from mptcplab.metrics import run_files
 from mptcplab.metrics.definitions import UdpFigures
@@ -72,7 +72,7 @@ def shell(file: Path | None, options: Mapping[str, Any]) -> None:
     ):
         directory = Path(name)
         if typed:
-            common.say(program.greeting(scenario))
+            common.say(program.greeting(scenario, out_of_tree=rig.kernel.is_out_of_tree))
         else:
             (directory / run_files.CLIENT_INPUT).write_bytes(sys.stdin.buffer.read())
         outcome = single.run(scenario, rig, directory, Watch(look=outputs.look, cancel=cancel))
@@ -91,10 +91,15 @@ def _ready(file: Path | None, options: Mapping[str, Any], **client: Any) -> tupl
     (item,) = request.runs()
     if options["only_plan"]:
         for name in request.kernels:
-            if stock_package.is_stock(name) or kernel_names.find(name).is_out_of_tree:
+            if stock_package.is_stock(name):
                 message = "runs on this kernel have no programs"
                 raise InputError([Problem("--kernel", "", name, message)])
-        click.echo(plan.render(item))
+        render = (
+            out_of_tree.plan_text
+            if any(map(kernel_names.is_out_of_tree, request.kernels))
+            else plan.render
+        )
+        click.echo(render(item))
         click.get_current_context().exit()
     (rig,) = experiment.rigs(request, common.limits(options), options["kernel_like"])
     return item, rig

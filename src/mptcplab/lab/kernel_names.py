@@ -163,11 +163,6 @@ def find(
     raise InputError([Problem(option, "", name, message)])
 
 
-def is_out_of_tree(name: str) -> bool:
-    """Whether a value of --kernel has the out-of-tree MPTCP. Raises InputError."""
-    return not stock_package.is_stock(name) and find(name).is_out_of_tree
-
-
 def build(named: Named, *, quiet: bool = False) -> KernelBuild:
     """Builds the kernel of a name unless it is built; see `kernel.build`.
 

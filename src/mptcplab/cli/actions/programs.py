@@ -94,12 +94,13 @@ def _ready(file: Path | None, options: Mapping[str, Any], **client: Any) -> tupl
             if stock_package.is_stock(name):
                 message = "runs on this kernel have no programs"
                 raise InputError([Problem("--kernel", "", name, message)])
-        render = (
-            out_of_tree.plan_text
-            if any(map(kernel_names.is_out_of_tree, request.kernels))
-            else plan.render
-        )
-        click.echo(render(item))
+        theirs = [
+            named for named in map(kernel_names.find, request.kernels) if named.is_out_of_tree
+        ]
+        for named in theirs:
+            click.echo(out_of_tree.plan_text(item, named.brought))
+        if not theirs:
+            click.echo(plan.render(item))
         click.get_current_context().exit()
     (rig,) = experiment.rigs(request, common.limits(options), options["kernel_like"])
     return item, rig

@@ -60,7 +60,6 @@ from tests.engine.test_exec_udp import (
     test_a_server_of_udp_counts_as_started,
     test_a_tunnel_of_a_program_carries_tcp,
     test_flows_have_figures_by_the_captures_of_both_ends,
-    test_links_have_figures_without_a_connection,
     test_packets_that_are_sent_in_one_call_are_lost_one_by_one,
 )
 from tests.engine.test_ipv6 import (
@@ -103,7 +102,6 @@ __all__ = [
     "test_goodput_differs_by_the_longer_header",
     "test_iperf3_gets_more_than_the_faster_path_has",
     "test_joins_without_their_options",
-    "test_links_have_figures_without_a_connection",
     "test_nothing_that_is_written_reaches_the_host",
     "test_output_and_status_are_the_programs",
     "test_packets_are_lost_by_their_number",

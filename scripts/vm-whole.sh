@@ -30,7 +30,7 @@ trap 'rm -rf --one-file-system "$place"' EXIT
 trap 'exit 130' INT TERM
 .venv/bin/mptcplab scheduler package --out "$place" >/dev/null
 package=$(find "$place" -name '*.deb')
-id=$(sha256sum "$package" "$image" | sha256sum | cut -c -12)
+id=$(cat "$package" "$image" | sha256sum | cut -c -12)
 
 # Copied files have other times, so a compiler is known by its content.
 ccache="export PATH=/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin CCACHE_DIR=/root/ccache CCACHE_COMPILERCHECK=content"
@@ -161,6 +161,8 @@ judge() {
 			file=$out/$script-$modules-$release-$id.txt
 			passed "$file" >"$place/$modules"
 			lost=$(comm -23 "$place/none" "$place/$modules")
+			# these want a path that is called stale, or no data on a backup: docs/kernels.md
+			[[ $script-$modules != mptcp_join.sh-overflow ]] || lost=$(grep -vE 'links? fail' <<<"$lost") || true
 			echo "$release, $script, $modules: $(wc -l <"$place/$modules") subtests pass" >&2
 			[[ -s $place/$modules ]] || echo "$script, $modules: no subtest passes"
 			[[ -z $lost ]] || echo "these do not pass: $lost"

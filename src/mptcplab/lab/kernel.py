@@ -42,15 +42,7 @@ from typing import IO, Any, Self
 from mptcplab import resources
 from mptcplab.errors import InputError, MptcplabError, Problem
 from mptcplab.files import locked, new_directory, remove_abandoned
-from mptcplab.lab import (
-    doctor,
-    kernel_files,
-    kernel_module,
-    kernel_tree,
-    module_kit,
-    out_of_tree,
-    prebuilt,
-)
+from mptcplab.lab import doctor, kernel_files, kernel_module, kernel_tree, module_kit, prebuilt
 from mptcplab.lab.brought import Brought
 from mptcplab.lab.doctor import Check
 from mptcplab.lab.kernel_files import Commit, Directory, Files
@@ -723,6 +715,9 @@ class _Inputs:
             patches = [path for path in patches if _FRAMEWORK_PATCHES not in path.name]
             left_out = (_TESTS,) if with_adapter else (*left_out, *_FRAMEWORK_FILES)
         if variant == OUT_OF_TREE:
+            # it reads scenarios, which most commands about kernels need not wait for
+            from mptcplab.lab import out_of_tree
+
             # the others are for upstream's MPTCP, and today's headers
             own = {name: own[name] for name in own if name.startswith((_V0, *_OF_BOTH))}
             left_out, precompiled = (), []

@@ -19,6 +19,7 @@ from mptcplab.papers import reproduce
 from mptcplab.papers.catalogue import DRAWS, PUBLISHED
 from mptcplab.papers.claims import Verdict
 from mptcplab.papers.stale import Now
+from mptcplab.runs import store
 from mptcplab.runs.runner import Runner
 from tests.cli.calls import PROGRAM, call
 from tests.unit.test_papers import load
@@ -221,6 +222,11 @@ def test_draws_judge_alike_on_one_processor_and_two(
     assert depends is not None
     assert depends.name == "second"
     assert 1550 < min(end for end in (depends.low, depends.high) if end > 1510) < 1750
+    # published ones are shown and drawn over time; of thousands of draws, the figures are kept
+    drawn = {*two.ran[DRAWS].directories} - {*two.ran[PUBLISHED].directories}
+    assert drawn
+    assert not any(map(store.has_records, drawn))
+    assert all(map(store.has_records, two.ran[PUBLISHED].directories))
 
 
 def test_what_was_not_run_is_said(tmp_path: Path) -> None:

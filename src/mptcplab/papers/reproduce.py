@@ -140,8 +140,10 @@ def run(
     out, quick = runner.out, parts[0] == QUICK
     if others := [part for part in parts if part != DRAWS]:
         _run(published, kernel, guest, runner, others, repeat, leave_out)
+    # thousands of runs, made for their figures
+    lean = replace(runner, keep_records=False)
     for look in ([min(repeat, MOST_DRAWS)] if repeat else LOOKS) if DRAWS in parts else ():
-        _run(published, kernel, guest, runner, [DRAWS], look, leave_out)
+        _run(published, kernel, guest, lean, [DRAWS], look, leave_out)
         found = read(published, out, quick=quick)
         unsettled = [each for each in found.judged if not each.settled]
         left = f"{len(unsettled)} of {counted(len(found.judged), 'claim')} need more"

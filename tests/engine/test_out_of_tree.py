@@ -8,7 +8,7 @@ import lzma
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,20 +41,21 @@ TCP_PAYLOAD, PAYLOAD = 1448 / 1514, 1428 / 1514
 
 @pytest.fixture(scope="module")
 def v095() -> KernelBuild:
-    found = (each.current() for each in kernel_names.known().values())
-    build = next((each for each in found if each and each.is_out_of_tree), None)
-    if build is None:
-        pytest.skip("no kernel with the out-of-tree MPTCP is built: docs/out-of-tree.md")
-    return build
+    return built(lambda build: build.is_out_of_tree, "the out-of-tree MPTCP")
 
 
 @pytest.fixture(scope="module")
 def patched() -> KernelBuild:
     """One with schedulers of other people, which somebody has brought with --patch."""
+    return built(lambda build: bool(build.brought), "schedulers of --patch")
+
+
+def built(is_wanted: Callable[[KernelBuild], bool], what: str) -> KernelBuild:
+    """The first kernel of this machine that is wanted; the test is skipped without one."""
     found = (each.current() for each in kernel_names.known().values())
-    build = next((each for each in found if each and each.brought), None)
+    build = next((each for each in found if each and is_wanted(each)), None)
     if build is None:
-        pytest.skip("no kernel with schedulers of --patch is built: docs/out-of-tree.md")
+        pytest.skip(f"no kernel with {what} is built: docs/out-of-tree.md")
     return build
 
 

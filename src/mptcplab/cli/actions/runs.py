@@ -82,10 +82,11 @@ def _show_plans(request: Request) -> None:
             click.echo(f"### {common.title(item)}")
             click.echo(plan.render(item))
     for named in others:
+        brought = named.brought
         for item in request.runs():
-            if item.transport == "tcp" or out_of_tree.runs(item.scheduler, named.brought):
+            if item.transport == "tcp" or out_of_tree.runs(item.scheduler, brought):
                 click.echo(f"### {common.title(item, named.name)}")
-                click.echo(out_of_tree.plan_text(item, named.brought))
+                click.echo(out_of_tree.plan_text(item, brought))
 
 
 def _show(document: Document, out: Path, *, as_json: bool) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+# Two equal kernels differ by 6 % in a measurement: docs/performance.md.
+_STRAIGHT = 0.1
+
 
 class _Kept(BaseModel):
     """A part of the JSON document: what it does not know is a mistake."""
@@ -113,6 +116,12 @@ def fit(xs: Sequence[float], ys: Sequence[float]) -> Line:
     total = np.asarray(ys) - np.mean(ys)
     variance = float(total @ total)
     return Line(at_zero, slope, 1.0 - float(left @ left) / variance if variance else 1.0)
+
+
+def straight(xs: Sequence[float], ys: Sequence[float]) -> bool:
+    """Is the last y on the line through those before it, to a tenth? Three points or more."""
+    line = fit(xs[:-1], ys[:-1])
+    return abs(ys[-1] - (line.at_zero + line.slope * xs[-1])) <= _STRAIGHT * ys[-1]
 
 
 def median_of(taken: Sequence[Cost], name: str) -> float:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The cost of a run as it grows: paths, rate, duration, connections, samples."""
+"""The cost of a run as it grows: paths, rate, duration, connections, samples, events."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from benches.figures import Cost, Line, Point, Series, fit, median_of
+from benches.figures import Cost, Line, Point, Series, fit, median_of, straight
 from benches.lab import Lab, scenario_of
 from mptcplab.runs.bench import BENCH
 from mptcplab.scenario.flags import Flags
@@ -19,8 +20,8 @@ PACKETS = "packets"
 class Growth:
     """A series that is to be measured: the values, and the flags that each of them is.
 
-    `work` says what one of the things is that the cost is a line over; `per` makes their number of
-    a value, None for the packets that were sent.
+    `work` names what the cost is a line over; `per` makes its amount of a value, None for the
+    packets that were sent. Values above `once` take minutes, and are measured in the first round.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Growth:
     flags: Callable[[float], Flags]
     work: str = PACKETS
     per: Callable[[float], float] | None = None
+    once: float = math.inf
 
 
 def growths(quick: bool = False) -> list[Growth]:
@@ -47,6 +49,8 @@ def measure(
         for number in range(1, rounds + 1):
             say(f"growth, {growth.name}: {number} of {rounds}")
             for value in growth.values:
+                if number > 1 and value > growth.once:
+                    continue
                 taken[value].append(lab.run(scenario_of(growth.flags(value))))
         points = tuple(Point(x=value, taken=tuple(costs)) for value, costs in taken.items())
         found.append(
@@ -74,6 +78,16 @@ def cost_line(series: Series) -> Line:
     return fit(work(series), [median_of(point.taken, "cpu_s") for point in series.points])
 
 
+def line_end(series: Series) -> float | None:
+    """The first value whose CPU time is not on the line through those below; None if all are."""
+    costs = [median_of(point.taken, "cpu_s") for point in series.points]
+    ordered = sorted(zip(work(series), costs, (point.x for point in series.points), strict=True))
+    xs, ys, values = zip(*ordered, strict=True)
+    return next(
+        (values[n] for n in range(2, len(xs)) if not straight(xs[: n + 1], ys[: n + 1])), None
+    )
+
+
 def all_by_packets(found: Sequence[Series]) -> Line:
     """CPU seconds over packets, of all points of the series whose work is packets."""
     points = [point for series in found if series.work == PACKETS for point in series.points]
@@ -86,15 +100,7 @@ def all_by_packets(found: Sequence[Series]) -> Line:
 def _less(growth: Growth) -> Growth:
     values = growth.values
     few = [values[0], values[len(values) // 3], values[len(values) // 2]]
-    return Growth(
-        growth.name,
-        growth.what,
-        growth.unit,
-        list(dict.fromkeys(few)),
-        growth.flags,
-        growth.work,
-        growth.per,
-    )
+    return replace(growth, values=list(dict.fromkeys(few)))
 
 
 def _flags(paths: Sequence[str], duration_s: float, **more: object) -> Flags:
@@ -120,6 +126,17 @@ def _duration(seconds: float) -> Flags:
     return _flags(BENCH.path, seconds)
 
 
+def _of_two_hosts(count: float) -> Flags:
+    return _flags(BENCH.path, 5, workload=f"bulk:connections={count:g}")
+
+
+# Each happens twice: it begins and ends.
+def _events(count: float) -> Flags:
+    apart_ms = 5000 / count
+    change = f"0s:fast:change,rate=x0.99,lasts={apart_ms / 2:g}ms,every={apart_ms:g}ms"
+    return _flags(BENCH.path, 5, event=(change,))
+
+
 def _connections(count: float) -> Flags:
     shared = {"link": ("shared:100mbit,5ms,queue=300",)}
     return _flags(
@@ -139,7 +156,7 @@ _ALL = (
         "rate",
         "rate of one path, 1 ms, for 2 s",
         "Mbit/s",
-        (10, 40, 160, 640, 1000, 2000, 4000),
+        (10, 40, 160, 640, 1000, 2000, 4000, 10000),
         _rate,
     ),
     Growth(
@@ -150,7 +167,12 @@ _ALL = (
         _rate_of_four,
     ),
     Growth(
-        "duration", "seconds of data over 100 and 50 Mbit/s", "s", (1, 2, 5, 10, 20, 60), _duration
+        "duration",
+        "seconds of data over 100 and 50 Mbit/s",
+        "s",
+        (1, 2, 5, 10, 20, 60, 600, 3600),
+        _duration,
+        once=60,
     ),
     Growth(
         "connections",
@@ -162,6 +184,15 @@ _ALL = (
         lambda count: count,
     ),
     Growth(
+        "connections of two hosts",
+        "connections between two hosts, 100 and 50 Mbit/s for 5 s",
+        "connections",
+        (1, 3, 10, 30, 100, 300, 1000),
+        _of_two_hosts,
+        "connections",
+        lambda count: count,
+    ),
+    Growth(
         "samples",
         "time between samples, 100 and 50 Mbit/s for 5 s",
         "ms",
@@ -169,5 +200,14 @@ _ALL = (
         _interval,
         "samples",
         lambda milliseconds: _SAMPLED_S * 1000 / milliseconds,
+    ),
+    Growth(
+        "events",
+        "changes of a rate, 100 and 50 Mbit/s for 5 s",
+        "changes",
+        (5, 15, 50, 150, 500, 1500, 5000),
+        _events,
+        "changes",
+        lambda count: count,
     ),
 )

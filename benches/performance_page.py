@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benches import growth
-from benches.figures import Contender, Cost, Measured, Series, Spread, median_of, spread
+from benches.figures import Contender, Cost, Line, Measured, Series, Spread, median_of, spread
 from benches.others import LAB
 from mptcplab import marked
 from mptcplab.errors import MptcplabError
@@ -153,14 +153,20 @@ def _growth(series: Series) -> str:
 
 
 def _lines(found: Sequence[Series]) -> str:
-    head = ("series", "CPU s of a run without any", "more for each", "", "R²")
-    lines = [(each.name, each.work.removesuffix("s"), growth.cost_line(each)) for each in found]
-    lines.append(("all by packets", "packet", growth.all_by_packets(found)))
-    rows = [
-        (name, f"{line.at_zero:.3f}", _time(line.slope), work, f"{line.r_squared:.4f}")
-        for name, work, line in lines
-    ]
-    return _table(head, rows)
+    head = ("series", "CPU s of a run without any", "more for each", "", "R²", "a line until")
+    rows = []
+    for each in found:
+        line, end = growth.cost_line(each), growth.line_end(each)
+        until = "all values" if end is None else f"{end:g} {each.unit}"
+        rows.append((each.name, *_line(line), each.work.removesuffix("s"), until))
+    rows.append(("all by packets", *_line(growth.all_by_packets(found)), "packet", ""))
+    return _table(
+        head, [(name, zero, slope, work, r2, end) for name, zero, slope, r2, work, end in rows]
+    )
+
+
+def _line(line: Line) -> tuple[str, str, str]:
+    return f"{line.at_zero:.3f}", _time(line.slope), f"{line.r_squared:.4f}"
 
 
 def _figures(measured: Measured) -> str:

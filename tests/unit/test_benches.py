@@ -100,6 +100,39 @@ def test_the_cost_of_a_series_is_a_line_over_its_packets() -> None:
     assert growth.all_by_packets([series(), odd]) == growth.all_by_packets([series()])
 
 
+def test_a_line_ends_where_a_value_is_a_tenth_off_those_below() -> None:
+    def ends(*costs: float) -> float | None:
+        points = [
+            Point(x=10.0 * x, taken=(cost(1000 * x, cpu_s),)) for x, cpu_s in enumerate(costs, 1)
+        ]
+        return growth.line_end(Series(name="rate", what="", unit="", work="packets", points=points))
+
+    assert ends(1, 2, 3, 4) is None
+    # through 1 and 2 the third is 3, which is a tenth less than 3.33
+    assert ends(1, 2, 3.33) is None
+    assert ends(1, 2, 3.34) == 30
+    assert ends(1, 2, 3, 8, 9) == 40
+    # of samples, more work is a shorter time
+    points = tuple(Point(x=x, taken=(cost(cpu_s=s),)) for x, s in ((1.0, 9), (10.0, 2), (100.0, 1)))
+    samples = Series(name="samples", what="", unit="ms", work="samples", points=points)
+    assert growth.line_end(samples) == 1
+
+
+def test_a_value_that_takes_minutes_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[float] = []
+    wanted = growth.Growth("rate", "", "", (1, 2, 3), lambda value: value, once=2)  # type: ignore[arg-type]
+
+    class Runs:
+        def run(self, value: float) -> Cost:
+            made.append(value)
+            return cost()
+
+    monkeypatch.setattr(growth, "scenario_of", lambda value: value)
+    (found,) = growth.measure(Runs(), [wanted], rounds=3, say=str)  # type: ignore[arg-type]
+    assert made == [1, 2, 3, 1, 2, 1, 2]
+    assert [len(point.taken) for point in found.points] == [3, 3, 1]
+
+
 def test_ratios_are_of_the_same_round() -> None:
     # 3 times the CPU time for as many packets, in each of three rounds that differ
     lab, ns3, _ = measured().contenders
@@ -122,8 +155,10 @@ def test_every_point_of_every_series_is_a_scenario(quick: bool) -> None:
             assert sending_s(scenarios[each.name])[0] > 0
     # they go as far as the lab
     assert quick or len(scenarios["paths"].paths) == 8
-    assert quick or scenarios["rate"].paths[0].up.rate_bps == 4_000_000_000
+    assert quick or scenarios["rate"].paths[0].up.rate_bps == 10_000_000_000
     assert quick or len(scenarios["connections"].pairs()) == 100
+    assert quick or scenarios["connections of two hosts"].workload.connections == 1000
+    assert quick or sending_s(scenarios["duration"])[0] == 3600
 
 
 def test_tcp_has_the_paths_of_the_bench() -> None:

@@ -61,6 +61,7 @@ GROUPS = {
         "openwrt/README",
         "docs/units",
         "docs/sweep",
+        "docs/tune",
         "docs/expect",
         "docs/bisect",
         "docs/cluster",

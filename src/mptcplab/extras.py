@@ -22,6 +22,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "papers": ("scipy",),
     "results": ("duckdb", "polars"),
     "sweep": ("polars", "scipy"),
+    "tune": ("optuna", "polars", "scipy"),
 }
 
 

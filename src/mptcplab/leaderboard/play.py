@@ -48,7 +48,7 @@ class Asked:
     `request` has the schedulers and the user's own files; those named in `asked` are shown where
     they lose, and those in `catalogue` make up the oracle. All are labels. `chance` is the number
     of further seeds with which one of them runs. `kernels` by their names: `default` runs with each
-    of them, too, beside the catalogue.
+    of them, too, beside the catalogue. Without `tcp`, no TCP runs over paths alone.
     """
 
     set_name: Set
@@ -58,6 +58,7 @@ class Asked:
     catalogue: Collection[str]
     chance: int = 0
     kernels: Mapping[str, KernelBuild] = field(default_factory=dict)
+    tcp: bool = True
 
     @property
     def elsewhere(self) -> list[str]:
@@ -142,7 +143,7 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
             return key
 
         alone = []
-        if drawn.workload == sets.BULK and base.workload.start == "at-once":
+        if what.tcp and drawn.workload == sets.BULK and base.workload.start == "at-once":
             alone = [key_of(base.single_path(name)) for name in base.lasting_paths()]
         alone_runs += len(alone)
         again = tuple(each for each in request.schedulers if each.label == what.repeated)
@@ -152,9 +153,9 @@ def plan(what: Asked, kernel: KernelBuild, guest: Guest) -> Plan:
             for item in replace(request, base=base.with_(seed=seed), schedulers=again).runs()
         ]
         own = request.runs()
-        default = next(each for each in own if each.scheduler.label == scheduler.DEFAULT)
+        default = [each for each in own if each.scheduler.label == scheduler.DEFAULT]
         made = [(item, kernel) for item in own]
-        made += [(default, build) for build in what.kernels.values()]
+        made += [(item, build) for build in what.kernels.values() for item in default]
         made += [(item, kernel) for item in further]
         for item, build in made:
             point = {"key": key_of(item, build), "alone": alone}

@@ -172,7 +172,7 @@ def board(
         name: np.array([each.merits[name] for each in good], dtype=np.float64) for name in names
     }
     oracle = np.fmax.reduce([merits[name] for name in catalogue])
-    parts = {name: _part(good, merits[name], oracle) for name in names}
+    parts = {name: part_of(good, merits[name], oracle) for name in names}
     capped = {name: np.minimum(part, 1.0) for name, part in parts.items()}
     score = {name: float(each.mean()) for name, each in capped.items()}
     drawn = resamples(len(good))
@@ -186,7 +186,7 @@ def board(
                 **vars(reached),
                 place=1 + sum(other > score[name] for other in score.values()),
                 places=_places(scores, names.index(name)),
-                score=_estimate(capped[name], np.mean),
+                score=estimate(capped[name], np.mean),
                 failed=sum(each.figures[name] is None for each in good),
                 worst=_worst(good, capped[name]),
             )
@@ -218,16 +218,20 @@ def _limits(good: Sequence[Played], merits: Mapping[str, Floats], oracle: Floats
     below itself with one other seed.
     """
     default = merits[REFERENCE]
-    limits = [_reached("any of the catalogue", good, oracle, _part(good, oracle, oracle), default)]
+    limits = [
+        _reached("any of the catalogue", good, oracle, part_of(good, oracle, oracle), default)
+    ]
     if COPIES in merits:
         best = np.fmax.reduce([own for name, own in merits.items() if name != COPIES])
-        limits.append(_reached(f"any but {COPIES}", good, best, _part(good, best, oracle), default))
+        limits.append(
+            _reached(f"any but {COPIES}", good, best, part_of(good, best, oracle), default)
+        )
     for name in good[0].further:
         runs = np.array(
             [[each.merits[name], *each.further[name]] for each in good], dtype=np.float64
         )
         luckiest = np.fmax.reduce(runs, axis=1)
-        parts = np.stack([_part(good, run, luckiest) for run in runs.T], axis=1)
+        parts = np.stack([part_of(good, run, luckiest) for run in runs.T], axis=1)
         goodput, delay = _parts(good, parts)
         itself = _against(good, runs[:, 1], default) if name == REFERENCE else None
         holds = _holds(goodput, delay, itself, None)
@@ -236,7 +240,7 @@ def _limits(good: Sequence[Played], merits: Mapping[str, Floats], oracle: Floats
     return limits
 
 
-def _part(good: Sequence[Played], mine: Floats, other: Floats) -> Floats:
+def part_of(good: Sequence[Played], mine: Floats, other: Floats) -> Floats:
     """What part of another's merit a scheduler has; 0 of a failed run.
 
     Where the other one failed, or has nothing, nobody is below it.
@@ -248,7 +252,7 @@ def _part(good: Sequence[Played], mine: Floats, other: Floats) -> Floats:
     return np.where(np.isnan(other), 1.0, failed)
 
 
-def _estimate(values: Floats, statistic: Callable[..., Floats]) -> Estimate:
+def estimate(values: Floats, statistic: Callable[..., Floats]) -> Estimate:
     """A statistic that NumPy computes along an axis, with its interval (percentiles)."""
     value = float(statistic(values))
     if len(values) == 1:
@@ -283,7 +287,7 @@ def _parts(
     is_goodput = np.array([each.is_goodput for each in good])
     times = 1 / np.maximum(part[~is_goodput], 1 / MOST_TIMES)
     found = [
-        (_estimate(values, _quantile(0.5)), _estimate(values, _quantile(tail)))
+        (estimate(values, _quantile(0.5)), estimate(values, _quantile(tail)))
         if len(values)
         else None
         for values, tail in ((part[is_goodput], 0.05), (times, 0.95))
@@ -292,7 +296,7 @@ def _parts(
 
 
 def _against(good: Sequence[Played], mine: Floats, other: Floats) -> Against:
-    parts = _part(good, mine, other)
+    parts = part_of(good, mine, other)
     worst = int(parts.argmin())
     return Against(len(good), int((parts < LEAST).sum()), float(parts[worst]), good[worst].number)
 
@@ -357,5 +361,5 @@ def _compared(
         higher, lower = int((ahead > 0).sum()), int((ahead < 0).sum())
         p = tests[first, second].p_adjusted
         same = len(good) - higher - lower
-        found.append(Neighbours(first, second, _estimate(ahead, np.mean), higher, lower, same, p))
+        found.append(Neighbours(first, second, estimate(ahead, np.mean), higher, lower, same, p))
     return found

@@ -46,6 +46,10 @@ class _SetType(click.Choice[str]):
         return f"{super().get_invalid_choice_message(value, ctx)[:-1]}, nor a seed."
 
 
+#: A set of scenarios, as an option takes it.
+SET = _SetType(NAMES[::-1])
+
+
 @click.command("leaderboard", help=__doc__)
 @options.listed_option(
     "--scheduler",
@@ -69,7 +73,7 @@ class _SetType(click.Choice[str]):
 @click.option(
     "--set",
     "set_name",
-    type=_SetType(NAMES[::-1]),
+    type=SET,
     metavar=f"[{'|'.join(NAMES[::-1])}|SEED]",
     default=_JUDGED,
     show_default=True,

@@ -22,10 +22,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import dask
 from distributed import LocalCluster
 
 from mptcplab.lab import guest, kernel
 from mptcplab.lab.engine import Rig
+from mptcplab.runs import tls
 from mptcplab.runs.cluster import OnCluster
 from mptcplab.runs.store import Store
 from mptcplab.runs.tasks import Task
@@ -61,8 +63,8 @@ def in_processes(of: list[Task], count: int = WORKERS) -> float:
 
 
 def on_cluster(of: list[Task], count: int = WORKERS) -> float:
-    # what they record of themselves for their web pages is not wanted here
     with (
+        dask.config.set(tls.LEAN),
         LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
         OnCluster(cluster.scheduler_address, print) as workers,
     ):

@@ -413,13 +413,13 @@ def congestion_controls() -> pl.DataFrame:
 def cluster_settings(key: FilePath) -> dict[str, Any]:
     """Settings for `dask.config.set` that make a cluster refuse anybody without the key.
 
-    Its scheduler also keeps little of what it sends. `key` is the key's file, which is made if
-    missing; docs/cluster.md.
+    They also keep Dask from watching itself, which costs CPU time and memory. `key` is the key's
+    file, which is made if missing; docs/cluster.md.
     """
     file = Path(key)
     if not file.exists():
         tls.make(file)
-    return tls.settings(file) | tls.SHORT_LOGS
+    return tls.settings(file) | tls.LEAN
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -310,7 +310,7 @@ def test_a_task_that_kills_its_worker_again_and_again_is_a_failed_run(
 
 def test_tasks_that_ended_are_forgotten(tasks: Callable[..., list[Task]], tmp_path: Path) -> None:
     with (
-        dask.config.set(tls.SHORT_LOGS),
+        dask.config.set(tls.LEAN),
         workers(tmp_path / "cache", count=1) as started,
         connected(started) as on,
     ):

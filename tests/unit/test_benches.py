@@ -19,6 +19,7 @@ from mptcplab import marked
 from mptcplab.errors import MptcplabError
 from mptcplab.lab import doctor
 from mptcplab.runs import bench
+from mptcplab.scenario.workload import Bulk
 
 ROOT = Path(__file__).parents[2]
 
@@ -157,7 +158,9 @@ def test_every_point_of_every_series_is_a_scenario(quick: bool) -> None:
     assert quick or len(scenarios["paths"].paths) == 8
     assert quick or scenarios["rate"].paths[0].up.rate_bps == 10_000_000_000
     assert quick or len(scenarios["connections"].pairs()) == 100
-    assert quick or scenarios["connections of two hosts"].workload.connections == 1000
+    many = scenarios["connections of two hosts"].workload
+    assert isinstance(many, Bulk)
+    assert quick or many.connections == 1000
     assert quick or sending_s(scenarios["duration"])[0] == 3600
 
 

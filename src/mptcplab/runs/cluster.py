@@ -503,7 +503,7 @@ def _connect(given: str, key: Path | str | None) -> Client:
         raise _refused(given, f"not an address; {_ACCEPTED}")
     if key != NO_KEY and not _is_closed(address):
         raise _refused(given, _open([address]))
-    with dask.config.set(tls.SHORT_LOGS | _settings(given, address, key)):
+    with dask.config.set(tls.LEAN | _settings(given, address, key)):
         try:
             return Client(
                 address=address,

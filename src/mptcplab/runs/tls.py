@@ -21,9 +21,16 @@ from mptcplab import extras
 from mptcplab.errors import InputError, MptcplabError, Problem
 
 FLAG = "--cluster-key"
-#: For `dask.config.set`: Dask keeps the last 1000 messages of each connection for its developers,
-#: with the tasks in them.
-SHORT_LOGS = {"distributed.admin.low-level-log-length": 10}
+#: For `dask.config.set`: without most of what Dask does for its developers. It keeps the last 1000
+#: messages of each connection, with the tasks in them. A worker looks at its own stack each 10 ms,
+#: at its delays each 20 ms, at its memory each 100 ms: eight idle ones take half a CPU.
+LEAN = {
+    "distributed.admin.low-level-log-length": 10,
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.worker.profile.enabled": False,
+}
 _NAME = "mptcplab-cluster"
 # Practically for ever: an expiry date would not help against a leaked file.
 _VALID = datetime.timedelta(days=3650)

@@ -154,7 +154,7 @@ def _written(page: str) -> dict[str, str]:
         case "docs/exec.md":
             (conf,) = (x.text for x in blocks(ROOT / page) if x.text.startswith("daemon"))
             return {"site.conf": conf, "look.sh": "true\n"}
-        case "docs/expect.md" | "docs/leaderboard.md":
+        case "docs/expect.md" | "docs/leaderboard.md" | "docs/tune.md":
             return {"mine.c": (ROOT / "kernel" / "template" / "mine.c").read_text()}
         case "docs/sweep.md":
             (sweep,) = (x.text for x in blocks(ROOT / page) if x.text.startswith("where"))

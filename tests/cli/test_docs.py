@@ -55,7 +55,17 @@ ONLY_READ = {
     "show": "as of explain",
 }
 #: Commands that make runs.
-RUNNING = ("advise", "compare", "exec", "leaderboard", "papers run", "run", "shell", "sweep")
+RUNNING = (
+    "advise",
+    "compare",
+    "exec",
+    "leaderboard",
+    "papers run",
+    "run",
+    "shell",
+    "sweep",
+    "tune",
+)
 #: Places with runs that a page speaks of without making them.
 ASSUMED = {"docs/cluster.md": {"OUT/runs/KEY"}, "docs/report.md": {"before", "after"}}
 #: Programs of other packages than Debian's that a page runs.

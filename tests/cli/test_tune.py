@@ -40,8 +40,8 @@ def test_an_interrupted_search_resumes_and_judges_on_other_seeds(
 ) -> None:
     file, out = tmp_path / "home.toml", tmp_path / "out"
     file.write_text(SCENARIO)
-    words = ("tune", "overflow", "--parameter", "queue_ms=0..400", "--scenario", str(file))
-    words = (*words, "--count", "2", "--trials", str(TRIALS))
+    words = ["tune", "overflow", "--parameter", "queue_ms=0..400", "--scenario", str(file)]
+    words += ["--count", "2", "--trials", str(TRIALS)]
 
     ended = interrupted(*words, out=out)
     assert ended.returncode == 128 + signal.SIGINT

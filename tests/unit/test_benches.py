@@ -121,7 +121,7 @@ def test_a_line_ends_where_a_value_is_a_tenth_off_those_below() -> None:
 
 def test_a_value_that_takes_minutes_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[float] = []
-    wanted = growth.Growth("rate", "", "", (1, 2, 3), lambda value: value, once=2)  # type: ignore[arg-type]
+    wanted = growth.Growth("rate", "", "", (1, 2, 3), lambda value: value, once=2)  # type: ignore[arg-type,return-value]
 
     class Runs:
         def run(self, value: float) -> Cost:

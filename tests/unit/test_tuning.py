@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from mptcplab.tuning import outputs, search
 from mptcplab.tuning.search import Axis, Trial
 
 
-def played(number: int, *, absolute: bool = False, **merits: float | None) -> Played:
+def played(number: int, merits: Mapping[str, float | None], *, absolute: bool = False) -> Played:
     return Played(
         number=number,
         is_goodput=True,
@@ -89,12 +89,12 @@ def test_mistakes_are_named(spec: str, wanted: list[str], expected: str) -> None
 def test_a_gain_is_the_logarithm_of_a_ratio_with_limits() -> None:
     found = search.gains(
         [
-            played(1, tuned=2e6, untuned=1e6),
-            played(2, tuned=1.0, untuned=100.0),
-            played(3, tuned=None, untuned=1.0),
-            played(4, tuned=1.0, untuned=None),
+            played(1, {"tuned": 2e6, "untuned": 1e6}),
+            played(2, {"tuned": 1.0, "untuned": 100.0}),
+            played(3, {"tuned": None, "untuned": 1.0}),
+            played(4, {"tuned": 1.0, "untuned": None}),
             # a share in time: 0.9 beside 0.8 counts as 1 - (0.8 - 0.9)
-            played(5, absolute=True, tuned=0.9, untuned=0.8),
+            played(5, {"tuned": 0.9, "untuned": 0.8}, absolute=True),
         ],
         "tuned",
         "untuned",
@@ -103,7 +103,7 @@ def test_a_gain_is_the_logarithm_of_a_ratio_with_limits() -> None:
         {1: math.log(2), 2: -math.log(8), 3: -math.log(8), 5: math.log(1.1)}
     )
     with pytest.raises(MptcplabError, match="untuned failed in all scenarios"):
-        search.gains([played(1, tuned=1.0, untuned=None)], "tuned", "untuned")
+        search.gains([played(1, {"tuned": 1.0, "untuned": None})], "tuned", "untuned")
 
 
 def test_the_verdict_needs_an_interval_on_one_side_of_nothing() -> None:
@@ -127,11 +127,11 @@ def peak_at(best: int) -> Callable[[Asked], list[Played]]:
     """Runs of three scenarios that are best with this queue_ms."""
 
     def make(what: Asked) -> list[Played]:
-        merits = {}
+        merits: dict[str, float | None] = {}
         for choice in what.request.schedulers:
             (value,) = (each.value for each in choice.settings if each.name == "queue_ms")
             merits[choice.label] = 1e6 / (1 + abs(math.log((value + 1) / (best + 1))))
-        return [played(number, **merits) for number in (1, 2, 3)]
+        return [played(number, merits) for number in (1, 2, 3)]
 
     return make
 

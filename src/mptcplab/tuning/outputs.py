@@ -27,7 +27,9 @@ def percent(gain: float) -> str:
 def lines(made: Sequence[Trial], held_out: Verdict | None) -> list[str]:
     """The best trials, and what held-out scenarios say about the first."""
     untuned, first = made[0], best(made)
-    ordered = sorted(made[1:], key=lambda trial: -trial.gain)
+    # the same values come again where there are few
+    tried = {trial.label: trial for trial in made[1:]}
+    ordered = sorted(tried.values(), key=lambda trial: -trial.gain)
     found = [f"{len(made) - 1} trials on {len(untuned.gains)} scenarios; the best ones:"]
     found += [f"  {percent(each.gain):>9}  {each.label}" for each in ordered[:_SHOWN]]
     if held_out is None:
@@ -78,19 +80,24 @@ def write_picture(made: Sequence[Trial], held_out: Verdict | None, out: Path) ->
         if held_out is None:
             right.text(0.5, 0.5, "no trial is better", ha="center", transform=right.transAxes)
         else:
-            own = sorted(100 * math.expm1(each) for each in held_out.gains.values())
-            right.bar(range(1, len(own) + 1), own, color=palette.COLOURS[0], width=0.9)
-            mean = 100 * math.expm1(held_out.gain.value)
-            right.axhline(mean, color=palette.COLOURS[1], label=f"mean: {mean:+.1f} %")
+            own = sorted(math.exp(each) for each in held_out.gains.values())
+            right.bar(
+                range(1, len(own) + 1), [each - 1 for each in own], bottom=1, width=0.9,
+                color=palette.COLOURS[0],
+            )  # fmt: skip
+            mean = math.exp(held_out.gain.value)
+            right.axhline(mean, color=palette.COLOURS[1], label=f"mean: {mean:.2f}")
             if held_out.gain.low is not None and held_out.gain.high is not None:
-                ends = [100 * math.expm1(x) for x in (held_out.gain.low, held_out.gain.high)]
+                ends = [math.exp(x) for x in (held_out.gain.low, held_out.gain.high)]
                 right.axhspan(*ends, color=palette.COLOURS[1], alpha=0.2, label="its 95 % interval")
             right.legend(frameon=False, fontsize="small")
-        right.set(xlabel="held-out scenarios, by gain", ylabel="gain over the untuned one, %")
-        title = f"held out: {best(made).label}"
-        right.set_title(title, loc="left", fontsize="small")
+        right.set(xlabel="held-out scenarios, by gain", ylabel="times the untuned one")
+        right.set_yscale("log", base=2)
+        right.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        right.set_title("held out: the best trial", loc="left", fontsize="small")
+        left.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+        right.axhline(1, color="0.6", linewidth=0.8, zorder=0)
         for axis in (left, right):
-            axis.axhline(0, color="0.6", linewidth=0.8, zorder=0)
             axis.spines[["top", "right"]].set_visible(False)
         for form in palette.FORMATS[:2]:
             content = draw.drawn(figure, form, draw.DOTS_PER_INCH)

@@ -9,7 +9,7 @@ Stored runs are not repeated: after Ctrl-C the same command resumes, and more tr
 
 \b
 mptcplab tune overflow --trials 20 --count 16
-mptcplab tune ./mine.c --parameter window=1..64 --scenario home.toml
+mptcplab tune ./mine.c --parameter in_a_row=1..64 --scenario home.toml
 """
 
 from __future__ import annotations

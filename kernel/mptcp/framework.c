@@ -864,8 +864,8 @@ static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 	INIT_LIST_HEAD(&core->past_units);
 	hrtimer_setup(&core->timer, mps_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&core->late_timer, mps_wake_late, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	mps_params_get(&mps_registration(msk->sched)->params, sock_net((struct sock *)msk),
-		       conn->params);
+	core->params = &mps_registration(msk->sched)->params;
+	mps_params_get(core->params, sock_net((struct sock *)msk), conn->params);
 	msk->recovers = mptcp_recovery_of(sock_net((struct sock *)msk), ops->recovers);
 	if (ops->init)
 		ops->init(conn);

@@ -161,6 +161,8 @@ struct mps_subflow_core {
 struct mps_conn_core {
 	struct mptcp_sock	*msk;
 	const struct mps_ops	*ops;
+	const struct mps_params	*params;	/* whose values pub.params has; NULL: in tests */
+	u32			params_seen;	/* for mps_params_changed() */
 	u16			dss_bytes;	/* room in packets with data */
 	u16			room_bytes;	/* of segments that mptcp_sendmsg() writes */
 	struct list_head	unsent;		/* mps_segment.unsent, in order */
@@ -363,6 +365,7 @@ void mps_snapshot_window(struct mps_subflow *subflow);
 void mps_snapshot(struct mps_subflow *subflow);
 void mps_snapshot_oldest(struct mps_subflow *subflow);
 void mps_count_round(struct mps_subflow *subflow);
+void mps_refresh_params(struct mps_conn *conn);
 void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subflow, bool usable,
 			 bool heard, bool locked);
 

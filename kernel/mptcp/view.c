@@ -346,6 +346,16 @@ void mps_count_round(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_count_round);
 
+/* Sysctls may have been written meanwhile. */
+void mps_refresh_params(struct mps_conn *conn)
+{
+	struct mps_conn_core *core = conn_core(conn);
+
+	if (!core->params || !mps_params_changed(&core->params_seen))
+		return;
+	mps_params_get(core->params, sock_net(mps_sk(conn)), conn->params);
+}
+
 /* Updates the view of one subflow, and reports its events to the scheduler. `heard`: an ACK or a
  * timeout may have come; otherwise only its priority and usability may have changed. `locked`: the
  * subflow is locked.

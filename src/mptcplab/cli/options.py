@@ -291,7 +291,8 @@ _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
         shell_complete=completion.events,
         metavar="TIME:PATH:ACTION",
         help=f"An event of a path during the run, e.g. 3s:lte:down. Actions: {one_of(ACTIONS)}; "
-        "keys such as lasts and every: docs/scenario.md.",
+        "keys such as lasts and every: docs/scenario.md. 5s:parameter=ecf.beta_permille:500 sets a "
+        "parameter of a scheduler.",
     ),
     "link": click.option(
         "--link",

@@ -39,7 +39,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "Traffic": ("workload", "direction", "start", "duration", "size", "warmup"),
     "Hosts": (
         *("send_buffer", "receive_buffer", "endpoints", "blackhole_timeout"),
-        *("kernel_like", "sample_interval"),
+        *("kernel_like", "sample_interval", "agent"),
     ),
     "Seeds": ("seed", "seed_delay", "vary", "repeat"),
     "Runs": (
@@ -166,6 +166,12 @@ pcap_option = click.option(
 )
 
 
+agent_option = click.option(
+    "--agent",
+    type=FILE,
+    metavar="FILE.py",
+    help="The agent whose function decide(question) the scheduler agent asks: docs/agent.md.",
+)
 states_option = click.option(
     "--states",
     is_flag=True,

@@ -242,6 +242,8 @@ class Scenario(_Resolved):
     seed: int
     seed_delay_ns: int = 0
     vary: tuple[Varied, ...] = Field(default=(), exclude_if=lambda vary: not vary)
+    # the name of the agent outside that its scheduler asks
+    agent: str | None = Field(default=None, exclude_if=lambda agent: agent is None)
     # of a run whose seed drew values: the scenario with the given ones, whose sample the run is
     given: Scenario | None = Field(default=None, exclude_if=lambda given: given is None)
 

@@ -205,7 +205,8 @@ def _read_resolved(file: FilePath, source: str) -> Scenario:
     try:
         found = Scenario.model_validate_json(file.read_bytes())
         if not isinstance(found.workload, Program):
-            return found
+            # its agent is not kept with a run
+            return found.model_copy(update={"agent": None})
         key, value = "workload", '"program"'
         message = "mptcplab exec runs a program again"
     except OSError as error:

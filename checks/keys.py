@@ -42,7 +42,7 @@ _PATH = (
     *("up", "down"),
 )
 _EVENT = (
-    *("at", "path", "link", "action", "lasts", "every", "random"),
+    *("at", "path", "link", "action", "parameter", "value", "lasts", "every", "random"),
     *LiteralChange.model_fields,
     *("up", "down"),
 )

@@ -145,13 +145,19 @@ static void set_offloads(struct command *command)
 		set_offload(command, device);
 }
 
-/* sysctl or ethtool, in the namespace of the command */
+/* sysctl, in the namespace of the command */
+static void run_sysctl(struct command *command)
+{
+	enter_namespace(command->ns);
+	set_sysctls(command);
+	enter_namespace(NULL);
+}
+
+/* ethtool, in the namespace of the command */
 static void run_here(struct command *command)
 {
 	enter_namespace(command->ns);
-	if (command_has(command, "sysctl"))
-		set_sysctls(command);
-	else if (command_has(command, "ethtool"))
+	if (command_has(command, "ethtool"))
 		set_offloads(command);
 	else
 		command_failed(command, "not a command that the guest knows");
@@ -162,6 +168,10 @@ void command_parse(struct command *command, char *text, int line)
 {
 	command_split(command, text, line);
 	command->run = run_here;
+	if (command_has(command, "sysctl")) {
+		command->run = run_sysctl;
+		return;
+	}
 	if (*command->ns) {
 		if (command_has(command, "nft"))
 			command->run = nft_run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Events: commands of the plan that are carried out while the traffic runs.
  *
- *	at 3s ip REST | at 1500ms tc -n NS REST | at 1s ip netns exec NS nft|conntrack REST
+ *	at 3s ip REST | at 1500ms tc -n NS REST | at 1s ip netns exec NS nft|conntrack|sysctl REST
  *
  * Times are after START, in whole ns, us, ms or s. Each namespace with events has a process
  * (a player) that carries them out in turn, so that one that blocks in the kernel does not
@@ -51,7 +51,7 @@ static int player_for(const struct command *command)
 	int i;
 
 	if (!command_is_tool(command))
-		command_failed(command, "only ip, tc, nft and conntrack can be run at a time");
+		command_failed(command, "only ip, tc, sysctl, nft and conntrack run at a time");
 	for (i = 0; i < events.player_count; i++)
 		if (!strcmp(events.players[i].ns, command->ns))
 			break;

@@ -67,6 +67,7 @@ GROUPS = {
         "docs/cluster",
         "docs/results-store",
         "docs/python",
+        "docs/agent",
         "docs/papers",
         "docs/casebook",
         "docs/analyze",

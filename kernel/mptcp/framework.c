@@ -20,6 +20,7 @@
 #include <net/tcp.h>
 
 #include "../mib.h"
+#include "agent.h"
 #include "framework.h"
 
 #define CREATE_TRACE_POINTS
@@ -814,6 +815,14 @@ void mps_wake_at(struct mps_conn *conn, u64 ns)
 }
 EXPORT_SYMBOL_GPL(mps_wake_at);
 
+void mps_ask_at(struct mps_conn *conn, u64 ns)
+{
+	struct mps_conn_core *core = conn_core(conn);
+
+	if (!core->ended)
+		hrtimer_start(&core->ask_timer, ns_to_ktime(ns), HRTIMER_MODE_ABS_SOFT);
+}
+
 /* asked: the scheduler set the timer */
 static enum hrtimer_restart mps_wake_core(struct mps_conn_core *core, bool asked)
 {
@@ -845,6 +854,11 @@ static enum hrtimer_restart mps_wake_late(struct hrtimer *timer)
 	return mps_wake_core(container_of(timer, struct mps_conn_core, late_timer), false);
 }
 
+static enum hrtimer_restart mps_wake_ask(struct hrtimer *timer)
+{
+	return mps_wake_core(container_of(timer, struct mps_conn_core, ask_timer), true);
+}
+
 /* --- connections */
 
 /* The first connection of a socket, or the next one after disconnect(). */
@@ -864,8 +878,9 @@ static void mps_conn_begin(struct mps_conn_core *core, struct mptcp_sock *msk,
 	INIT_LIST_HEAD(&core->past_units);
 	hrtimer_setup(&core->timer, mps_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&core->late_timer, mps_wake_late, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	mps_params_get(&mps_registration(msk->sched)->params, sock_net((struct sock *)msk),
-		       conn->params);
+	hrtimer_setup(&core->ask_timer, mps_wake_ask, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	core->params = &mps_registration(msk->sched)->params;
+	mps_params_get(core->params, sock_net((struct sock *)msk), conn->params);
 	msk->recovers = mptcp_recovery_of(sock_net((struct sock *)msk), ops->recovers);
 	if (ops->init)
 		ops->init(conn);
@@ -882,6 +897,7 @@ static void mps_conn_end(struct mps_conn *conn)
 	core->ended = true;
 	hrtimer_cancel(&core->timer);
 	hrtimer_cancel(&core->late_timer);
+	hrtimer_cancel(&core->ask_timer);
 	if (core->ops->release)
 		core->ops->release(conn);
 	mps_forget_units(conn);

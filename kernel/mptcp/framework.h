@@ -10,7 +10,7 @@
  *
  * mps_conn_core: the scheduler's state, parameters and counters. mps_conn_begin() begins it.
  * mps_conn_end(), called by mps_conn_release() and mps_conn_restart(), ends it:
- *	both timers		cancelled; mptcp_disconnect() clears a push that they
+ *	all timers		cancelled; mptcp_disconnect() clears a push that they
  *				asked for (cb_flags)
  *	units, also of the socket option	mps_forget_units()
  *	handoff, has_cuts, has_handshakes, cut, alarm, lists of segments, base_seq	cleared
@@ -60,7 +60,7 @@ struct mptcp_unit;	/* of a patch */
  * - core->clock_known, .clock_zero_ms: under the spinlock, by anyone.
  * - core->tick, .provoked, .deferred: the same. core->ended: also under the spinlock, when
  *   msk->mps is cleared.
- * - core->timer, .late_timer: the owner starts them. Their functions take the spinlock.
+ * - core->timer, .late_timer, .ask_timer: the owner starts them. Their functions take the spinlock.
  *   If a process owns the connection, they leave the rest to it; else they own it. The
  *   end of the connection clears msk->mps under the spinlock.
  * - sub->conn, .slot, .has_timestamps: not written after mps_attach(), which publishes
@@ -161,6 +161,9 @@ struct mps_subflow_core {
 struct mps_conn_core {
 	struct mptcp_sock	*msk;
 	const struct mps_ops	*ops;
+	const struct mps_params	*params;	/* whose values pub.params has; NULL: in tests */
+	u32			params_seen;	/* for mps_params_changed() */
+	u32			params_kept;	/* bits: mps_set_param() has set them */
 	u16			dss_bytes;	/* room in packets with data */
 	u16			room_bytes;	/* of segments that mptcp_sendmsg() writes */
 	struct list_head	unsent;		/* mps_segment.unsent, in order */
@@ -196,6 +199,7 @@ struct mps_conn_core {
 	struct mps_pick		handoff;	/* for a subflow that was not locked */
 	struct hrtimer		timer;
 	struct hrtimer		late_timer;	/* of mps_find_late() */
+	struct hrtimer		ask_timer;	/* of mps_ask_at() */
 	bool			ended;		/* no timer may be set any more */
 	u32			tick;		/* tcp_jiffies32 of .. */
 	u32			provoked;	/* .. so many mps_may_provoke() */
@@ -363,6 +367,7 @@ void mps_snapshot_window(struct mps_subflow *subflow);
 void mps_snapshot(struct mps_subflow *subflow);
 void mps_snapshot_oldest(struct mps_subflow *subflow);
 void mps_count_round(struct mps_subflow *subflow);
+void mps_refresh_params(struct mps_conn *conn);
 void mps_refresh_subflow(struct mps_conn *conn, struct mps_subflow *subflow, bool usable,
 			 bool heard, bool locked);
 

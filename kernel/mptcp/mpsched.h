@@ -178,7 +178,8 @@ struct mps_pick {
 /* --- a scheduler */
 
 /* A parameter: the sysctl net.mptcp.SCHEDULER.NAME of each network namespace. A
- * connection keeps the values of its beginning, when it gets its scheduler.
+ * connection sees a new value at its next question. A value that only init() reads holds for
+ * connections that begin later.
  */
 struct mps_param {
 	const char	*name;

@@ -9,6 +9,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
+#include "compat.h"
 #include "params.h"
 
 /* The parameters of one scheduler or congestion control in one namespace. */
@@ -32,6 +33,8 @@ static unsigned int mps_net_id;
 static DEFINE_MUTEX(mps_params_mutex);
 static LIST_HEAD(mps_all_params);
 static LIST_HEAD(mps_nets);
+/* how often a parameter was written, in any namespace */
+static atomic_t mps_writes;
 
 static struct mps_table *mps_table_find(struct mps_net *own, const struct mps_params *params)
 {
@@ -56,6 +59,28 @@ void mps_params_get(const struct mps_params *params, struct net *net, u32 *value
 	for (i = 0; table && i < params->num; i++)
 		values[i] = READ_ONCE(table->values[i]);
 	spin_unlock_bh(&own->lock);
+}
+
+bool mps_params_changed(u32 *seen)
+{
+	/* pairs with mps_param_sysctl() */
+	u32 now = atomic_read_acquire(&mps_writes);
+
+	if (likely(*seen == now))
+		return false;
+	*seen = now;
+	return true;
+}
+
+static int mps_param_sysctl(MPS_CTL_TABLE *table, int write, void *buffer, size_t *len,
+			    loff_t *pos)
+{
+	int err = proc_douintvec_minmax(table, write, buffer, len, pos);
+
+	/* who sees the number sees the value */
+	if (write && !err)
+		atomic_inc_return_release(&mps_writes);
+	return err;
 }
 
 static int mps_table_add(struct net *net, const struct mps_params *params)
@@ -83,7 +108,7 @@ static int mps_table_add(struct net *net, const struct mps_params *params)
 			.data		= &table->values[i],
 			.maxlen		= sizeof(table->values[i]),
 			.mode		= 0644,
-			.proc_handler	= proc_douintvec_minmax,
+			.proc_handler	= mps_param_sysctl,
 			.extra1		= (void *)&param->min,
 			.extra2		= (void *)&param->max,
 		};

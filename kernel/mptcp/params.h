@@ -34,7 +34,10 @@ void mps_params_exit(void);
 int mps_params_register(struct mps_params *params);
 void mps_params_unregister(struct mps_params *params);
 
-/* The values for new connections of a network namespace. */
+/* The values of a network namespace. */
 void mps_params_get(const struct mps_params *params, struct net *net, u32 *values);
+
+/* Was any parameter written since the last call with this counter, 0 at first? */
+bool mps_params_changed(u32 *seen);
 
 #endif

@@ -139,6 +139,7 @@ void mps_refresh(struct mps_conn *conn, const struct sock *ssk)
 	u64 una, end;
 
 	mps_assert_locked((struct sock *)msk);
+	mps_refresh_params(conn);
 	/* before the first write: the place of the first byte */
 	if (!core->started)
 		core->base_seq = msk->write_seq;

@@ -346,6 +346,21 @@ void mps_count_round(struct mps_subflow *subflow)
 }
 EXPORT_SYMBOL_IF_KUNIT(mps_count_round);
 
+/* Sysctls may have been written meanwhile. Of those, the connection keeps its own values. */
+void mps_refresh_params(struct mps_conn *conn)
+{
+	struct mps_conn_core *core = conn_core(conn);
+	u32 values[MPS_PARAMS_MAX];
+	unsigned int i;
+
+	if (!core->params || !mps_params_changed(&core->params_seen))
+		return;
+	mps_params_get(core->params, sock_net(mps_sk(conn)), values);
+	for (i = 0; i < core->params->num; i++)
+		if (!(core->params_kept & BIT(i)))
+			conn->params[i] = values[i];
+}
+
 /* Updates the view of one subflow, and reports its events to the scheduler. `heard`: an ACK or a
  * timeout may have come; otherwise only its priority and usability may have changed. `locked`: the
  * subflow is locked.

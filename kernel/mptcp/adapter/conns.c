@@ -271,6 +271,7 @@ void mps_adapter_refresh(struct adapter_conn *own)
 	u64 una, end;
 
 	mps_assert_locked((struct sock *)msk);
+	mps_refresh_params(conn);
 	adapter_mark_gone(own);
 	adapter_report_sent(own);
 	adapter_uncut(own);
@@ -361,7 +362,8 @@ static void adapter_begin(struct adapter_conn *own, struct mptcp_sock *msk)
 	core->pub.segment_bytes = TCP_MSS_DEFAULT;
 	INIT_LIST_HEAD(&core->pub.subflows);
 	hrtimer_setup(&core->timer, adapter_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	mps_params_get(&registration->params, sock_net((struct sock *)msk), core->pub.params);
+	core->params = &registration->params;
+	mps_params_get(core->params, sock_net((struct sock *)msk), core->pub.params);
 	own->local_key = READ_ONCE(msk->local_key);
 	own->idle_since_ns = 0;
 	own->picked = NULL;

@@ -56,18 +56,17 @@ static const struct mps_param daps_params[] = {
 				   "use a backup subflow only if no other is usable"),
 };
 
-static void daps_init(struct mps_conn *conn)
+/* They may change while the connection lives. */
+static void daps_read_params(struct mps_conn *conn)
 {
 	struct schedule *schedule = mps_conn_priv(conn);
 
-	*schedule = (struct schedule) {
-		.round_ms	= mps_param(conn, ROUND),
-		.us_in_ms	= mps_param(conn, DELAYS_IN_US) ? 1 : USEC_PER_MSEC,
-		.most_ms	= mps_param(conn, PERIOD),
-		.planned_cwnd	= mps_param(conn, USE_PLANNED_CWND),
-		.smooth_cwnd	= mps_param(conn, SMOOTH_CWND),
-		.in_ss		= mps_param(conn, DAPS_IN_SS),
-	};
+	schedule->round_ms = mps_param(conn, ROUND);
+	schedule->us_in_ms = mps_param(conn, DELAYS_IN_US) ? 1 : USEC_PER_MSEC;
+	schedule->most_ms = mps_param(conn, PERIOD);
+	schedule->planned_cwnd = mps_param(conn, USE_PLANNED_CWND);
+	schedule->smooth_cwnd = mps_param(conn, SMOOTH_CWND);
+	schedule->in_ss = mps_param(conn, DAPS_IN_SS);
 }
 
 /* What comes in the schedule before the subflow's next segment, of those that take no
@@ -99,6 +98,7 @@ static bool daps_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 
 	if (!reinjection && !head)
 		return false;
+	daps_read_params(conn);
 	schedule_look(conn, backups);
 	/* as in the source, also when the window is closed: turns that are missed pass */
 	subflow = schedule_turn(conn);
@@ -131,7 +131,6 @@ static void daps_on_sent(struct mps_conn *conn, const struct mps_pick *pick, u32
 static struct mps_ops daps_ops = {
 	.next_segment	= daps_next_segment,
 	.get_subflow	= daps_get_subflow,
-	.init		= daps_init,
 	.on_sent	= daps_on_sent,
 	.name		= "daps",
 	.owner		= THIS_MODULE,

@@ -49,20 +49,25 @@ static const struct mps_param timetable_params[] = {
 				   "use a backup subflow only if no other is usable"),
 };
 
+/* They may change while the connection lives. */
+static void timetable_read_params(struct mps_conn *conn)
+{
+	struct schedule *schedule = mps_conn_priv(conn);
+
+	schedule->round_ms = mps_param(conn, ROUND);
+	schedule->most_ms = mps_param(conn, PERIOD);
+	schedule->planned_cwnd = mps_param(conn, USE_PLANNED_CWND);
+	schedule->smooth_cwnd = mps_param(conn, SMOOTH_CWND);
+	schedule->in_ss = mps_param(conn, IN_SS);
+	schedule->ack_clocked = mps_param(conn, ACK_CLOCKED);
+}
+
 static void timetable_init(struct mps_conn *conn)
 {
 	struct schedule *schedule = mps_conn_priv(conn);
 
-	*schedule = (struct schedule) {
-		.round_ms	= mps_param(conn, ROUND),
-		.us_in_ms	= USEC_PER_MSEC,
-		.most_ms	= mps_param(conn, PERIOD),
-		.planned_cwnd	= mps_param(conn, USE_PLANNED_CWND),
-		.smooth_cwnd	= mps_param(conn, SMOOTH_CWND),
-		.in_ss		= mps_param(conn, IN_SS),
-		.ack_clocked	= mps_param(conn, ACK_CLOCKED),
-		.with_room	= true,
-	};
+	schedule->us_in_ms = USEC_PER_MSEC;
+	schedule->with_room = true;
 }
 
 /* How many unsent segments are others' before the next one of this subflow. */
@@ -106,6 +111,7 @@ static bool timetable_next_segment(struct mps_conn *conn, struct mps_pick *pick)
 		return mps_reinject(conn, pick);
 	if (!head)
 		return false;
+	timetable_read_params(conn);
 	schedule_look(conn, backups);
 	if (mps_param(conn, REPEAT) && !mps_fits_window(conn, head) &&
 	    schedule_repeat(conn, pick))

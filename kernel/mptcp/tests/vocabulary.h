@@ -95,6 +95,7 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	core->msk = msk;
 	core->ops = ops;
 	((struct sock *)msk)->sk_sndbuf = SZ_1G;
+	sock_net_set((struct sock *)msk, &init_net);
 	INIT_LIST_HEAD(&core->unsent);
 	INIT_LIST_HEAD(&core->reinject);
 	INIT_LIST_HEAD(&core->units);
@@ -105,6 +106,8 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	hrtimer_setup(&core->timer, mps_test_no_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&core->late_timer, mps_test_no_wake, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&core->ask_timer, mps_test_no_wake, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_SOFT);
 	conn = &core->pub;
 	INIT_LIST_HEAD(&conn->subflows);
 	conn->segment_bytes = MSS;
@@ -112,6 +115,7 @@ static inline struct mps_conn *mps_test_conn_of(struct kunit *test, const struct
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_forget_units, conn), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_cancel, &core->timer), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_cancel, &core->late_timer), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, mps_test_cancel, &core->ask_timer), 0);
 	for (i = 0; i < ops->num_params; i++)
 		conn->params[i] = ops->params[i].def;
 	if (ops->init)

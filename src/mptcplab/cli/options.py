@@ -39,7 +39,7 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
     "Traffic": ("workload", "direction", "start", "duration", "size", "warmup"),
     "Hosts": (
         *("send_buffer", "receive_buffer", "endpoints", "blackhole_timeout"),
-        *("kernel_like", "sample_interval"),
+        *("kernel_like", "sample_interval", "agent"),
     ),
     "Seeds": ("seed", "seed_delay", "vary", "repeat"),
     "Runs": (
@@ -166,6 +166,12 @@ pcap_option = click.option(
 )
 
 
+agent_option = click.option(
+    "--agent",
+    type=FILE,
+    metavar="FILE.py",
+    help="The agent whose function decide(question) the scheduler agent asks: docs/agent.md.",
+)
 states_option = click.option(
     "--states",
     is_flag=True,
@@ -291,7 +297,8 @@ _SCENARIO: Mapping[str, Callable[[Any], Any]] = {
         shell_complete=completion.events,
         metavar="TIME:PATH:ACTION",
         help=f"An event of a path during the run, e.g. 3s:lte:down. Actions: {one_of(ACTIONS)}; "
-        "keys such as lasts and every: docs/scenario.md.",
+        "keys such as lasts and every: docs/scenario.md. 5s:parameter=ecf.beta_permille:500 sets a "
+        "parameter of a scheduler.",
     ),
     "link": click.option(
         "--link",

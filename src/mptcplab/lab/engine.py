@@ -17,6 +17,7 @@ import resource
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -24,7 +25,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -124,12 +125,15 @@ class Watch:
     `progress` is called with the virtual time in seconds some fifty times a second. `look` is
     called in a thread of its own with the directory in which the files of the run grow, and once
     more when the run has ended. What runs inside may put anything there: see
-    `run_directory.open_plain`.
+    `run_directory.open_plain`. The kernel reads and writes `agent`, a socket, which is closed here
+    then; its clock may stand while `thinks` says so.
     """
 
     progress: Callable[[float], None] = lambda _virtual_s: None
     look: Callable[[Path], None] | None = None
     cancel: threading.Event = field(default_factory=threading.Event)
+    agent: socket.socket | None = None
+    thinks: Callable[[], bool] = lambda: False
 
 
 def run(
@@ -168,7 +172,7 @@ def run(
         except OSError as error:
             raise RunError(f"cannot write to {directory}: {error.strerror}") from error
         started = time.monotonic()
-        process = _start(command, directory, terminal)
+        process = _start(command, directory, terminal, watch.agent)
         watched = _Watched(process, directory, started, limits, watch)
         with _looking(watch, guests):
             try:
@@ -271,8 +275,11 @@ def _write_new(file: Path, content: bytes) -> None:
 
 
 def _start(
-    command: Sequence[str], directory: Path, terminal: int | None
+    command: Sequence[str], directory: Path, terminal: int | None, agent: socket.socket | None
 ) -> subprocess.Popen[bytes]:
+    given = terminal if agent is None else agent.fileno()
+    if given == -1:
+        raise RunError("its agent has seen the beginning of a run that was killed; run it again")
     guests = directory / run_directory.GUEST
     environment = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
@@ -280,10 +287,10 @@ def _start(
         # glibc registers a restartable sequence in memory that a guest process then no longer has
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
     }
-    with (directory / run_files.CONSOLE).open("xb") as console:
+    with (directory / run_files.CONSOLE).open("xb") as console, agent or nullcontext():
         return subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL if terminal is None else terminal,
+            stdin=subprocess.DEVNULL if given is None else given,
             stdout=console,
             stderr=console,
             env=environment,
@@ -495,7 +502,7 @@ def _follow(run: _Watched) -> tuple[str, float]:
 
             ns = clock.read_ns()
             run.watch.progress(ns / 1e9)
-            if ns != moved_ns:
+            if ns != moved_ns or run.watch.thinks():
                 moved_ns, moved_at = ns, now
                 moved_cpu_s = {}
             elif now - moved_at > min(limits.stall_wall_s, limits.stall_cpu_s) / 4:

@@ -705,6 +705,12 @@ def _events(scenario: Scenario) -> Iterator[tuple[int, str]]:
             yield 0, _cross(*ends[name], direction, link)
     # a link that sends in bursts goes to and fro between two states
     known: dict[tuple[str, Direction, Shape, Shape], list[str]] = {}
+    for new in scenario.parameters:
+        for pair in scenario.pairs():
+            if pair.connection.transport == "mptcp":
+                setting = f"net.mptcp.{new.scheduler}.{new.parameter}={new.value}"
+                for name in (pair.client, pair.server):
+                    yield new.at_ns, f"ip netns exec {name} sysctl -qw {setting}"
     for instant in timeline.instants(scenario):
         end = ends.get(instant.path)
         for command in _commands(spots[instant.path], end, instant, present, known):

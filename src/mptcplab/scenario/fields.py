@@ -238,6 +238,28 @@ NAME = _like(
     "a name is 1 to 32 letters, digits, - or _",
 )
 
+PARAMETER = _like(
+    r"([a-z][a-z0-9_]{0,14})\.([A-Za-z0-9_]+)",
+    "SCHEDULER.PARAMETER",
+    "SCHEDULER.PARAMETER is expected, e.g. ecf.beta_permille",
+)
+
+
+def _read_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int | str):
+        return str(value)
+    raise ValueError("the value of a parameter is a whole number, on or off")
+
+
+#: The value of a scheduler's parameter, as text.
+VALUE = Reads(
+    _read_value,
+    {"type": ["integer", "boolean", "string"]},
+    "a number, `true`, `false`, `on`, `off`",
+)
+
 
 def _one_or_more(item: Mapping[str, Any], **further: Any) -> dict[str, Any]:
     """The schema of a value, or of a list of such values."""

@@ -144,7 +144,8 @@ def parse_event_flag(text: str) -> dict[str, Any]:
     """The literal event of an --event flag: TIME:PATH:ACTION and then any KEY=VALUE.
 
     "3s:lte:down", or "15s:lte:change,rate=x0.1,lasts=2s"; PATH is the name of a path or, as
-    link=NAME, of a link. Raises ValueError if the form is wrong.
+    link=NAME, of a link. "5s:parameter=ecf.beta_permille:500" sets a parameter of a scheduler.
+    Raises ValueError if the form is wrong.
     """
     form = "an event is TIME:PATH:ACTION[,KEY=VALUE...], e.g. 3s:lte:down"
     parts = [part.strip() for part in text.split(":", 2)]
@@ -152,8 +153,12 @@ def parse_event_flag(text: str) -> dict[str, Any]:
         raise ValueError(form)
     action, *items = (item.strip() for item in parts[2].split(","))
     key, equals, name = (part.strip() for part in parts[1].partition("="))
-    event: dict[str, Any] = {"at": parts[0], "action": action}
-    event |= {"link": name} if equals and key == "link" else {"path": parts[1]}
+    event: dict[str, Any] = {"at": parts[0]}
+    if equals and key == "parameter":
+        event |= {"parameter": name, "value": action}
+    else:
+        event |= {"action": action}
+        event |= {"link": name} if equals and key == "link" else {"path": parts[1]}
     _put_all(event, items, form, DIRECTIONS)
     return event
 

@@ -246,8 +246,12 @@ class LiteralEvent(LiteralChange):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "required": ["at", "action"],
-            "oneOf": [{"required": ["path"]}, {"required": ["link"]}],
+            "required": ["at"],
+            "oneOf": [
+                {"required": ["path", "action"]},
+                {"required": ["link", "action"]},
+                {"required": ["parameter", "value"]},
+            ],
         }
     )
 
@@ -258,9 +262,17 @@ class LiteralEvent(LiteralChange):
     the first connection opens.
     """
     path: str | None = _key(fields.NAME, ["lte"])
-    """Name of the affected path. By default none, with a link."""
+    """Name of the affected path. By default none, with a link or a parameter."""
     link: str | None = _key(fields.NAME, ["bottleneck"])
     """Name of the affected link, instead of a path. By default none."""
+    parameter: str | None = _key(fields.PARAMETER, ["ecf.beta_permille"])
+    """A parameter of a scheduler, which gets a new value, instead of a path and an action. By
+    default none.
+    """
+    value: str | None = _key(fields.VALUE, [500, True])
+    """The new value of the parameter: live connections have it from their next question on. By
+    default none.
+    """
     action: limits.Action | None = _key(fields.choice("an action", limits.ACTIONS), ["down"])
     """down: the path loses every packet in both directions; up: it works again; unplug: the
     client's device on the path has no carrier; close: the server removes its address on the path,
@@ -269,7 +281,7 @@ class LiteralEvent(LiteralChange):
     subflow becomes a last resort, or like the others again; remove: the client removes its endpoint
     on the path; lose: the client has no address on the path; renumber: the client gets another one;
     rebind: the router's NAT forgets all mappings; reboot: the path is down for a while, and its NAT
-    forgets.
+    forgets. By default none, with a parameter.
     """
     lasts: int | None = _key(fields.time("how long an event lasts", "1us", "86400s"), ["2s"])
     """Time until the lab undoes it. By default it stays; a handover lasts a random time, below 100

@@ -145,6 +145,15 @@ class Event(_Resolved):
     down: Change = Change()
 
 
+class NewValue(_Resolved):
+    """A parameter of a scheduler gets another value, `at_ns` after the start of the workload."""
+
+    at_ns: int
+    scheduler: str = Field(pattern=r"^\w+$")
+    parameter: str = Field(pattern=r"^\w+$")
+    value: int
+
+
 class Connection(_Resolved):
     """A connection between hosts of its own, opened `start_ns` after the start of the workload.
 
@@ -194,7 +203,8 @@ class Pair:
 class Scenario(_Resolved):
     """One run, completely: together with the kernel and guest builds it determines every byte.
 
-    `events` are in the order of time; they affect paths and links, whose names differ. Without
+    `events` are in the order of time; they affect paths and links, whose names differ. So are the
+    new values of `parameters` of schedulers. Without
     `connections` there is one pair of hosts, with the scenario's transport, scheduler, cc and
     workload. With them, the paths are in their order, and the workload says how long the run lasts.
     `pcap`, `trace` and `states` add files to what the run leaves, captures at all hosts, the
@@ -214,6 +224,7 @@ class Scenario(_Resolved):
     links: tuple[Link, ...] = ()
     connections: tuple[Connection, ...] = ()
     events: tuple[Event, ...]
+    parameters: tuple[NewValue, ...] = Field(default=(), exclude_if=lambda new: not new)
     first_path: int = 1
     start_ns: int = 0
     transport: limits.Transport
@@ -231,6 +242,8 @@ class Scenario(_Resolved):
     seed: int
     seed_delay_ns: int = 0
     vary: tuple[Varied, ...] = Field(default=(), exclude_if=lambda vary: not vary)
+    # the name of the agent outside that its scheduler asks
+    agent: str | None = Field(default=None, exclude_if=lambda agent: agent is None)
     # of a run whose seed drew values: the scenario with the given ones, whose sample the run is
     given: Scenario | None = Field(default=None, exclude_if=lambda given: given is None)
 

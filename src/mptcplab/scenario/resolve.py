@@ -205,7 +205,8 @@ def _read_resolved(file: FilePath, source: str) -> Scenario:
     try:
         found = Scenario.model_validate_json(file.read_bytes())
         if not isinstance(found.workload, Program):
-            return found
+            # its agent is not kept with a run
+            return found.model_copy(update={"agent": None})
         key, value = "workload", '"program"'
         message = "mptcplab exec runs a program again"
     except OSError as error:
@@ -251,6 +252,7 @@ def _request(
         _check_tcp(literal, mistakes)
     _check_kept(flags, transport, connections, schedulers, mistakes)
     events = resolve_events.events(literal, connections, transport, load, mistakes)
+    new_values = resolve_events.new_values(literal, found.found, load, mistakes)
     resolve_events.check_values(literal.event, paths, links, mistakes)
     sample_interval_ns = literal.sample_interval or DEFAULT_SAMPLE_INTERVAL_NS
     if load and sample_interval_ns > (load.duration_ns or sample_interval_ns):
@@ -277,6 +279,7 @@ def _request(
         links=links,
         connections=connections,
         events=events,
+        parameters=new_values,
         transport=transport,
         scheduler=schedulers[0],
         cc=ccs[0],

@@ -25,13 +25,14 @@ from mptcplab.scenario.workload import AnyWorkload, Program, Tunnel, Video
 class Schedulers:
     """Finds schedulers among the `known` ones, by default the lab kernel's, and in files.
 
-    `sources` are the files of the user's own schedulers, by name.
+    `sources` are the files of the user's own schedulers, by name; `found` has these, too.
     """
 
     def __init__(self, known: Mapping[str, Scheduler] | None, mistakes: Mistakes) -> None:
         self._known = scheduler.known() if known is None else known
         self._mistakes = mistakes
         self.sources: dict[str, FilePath] = {}
+        self.found = dict(self._known)
 
     def named(self, specs: Iterable[str]) -> list[str]:
         """The texts, with "all" replaced by the names of all."""
@@ -48,6 +49,7 @@ class Schedulers:
                 for message in error.messages:
                     self._mistakes.add(place, message, spec)
                 continue
+            self.found[found.name] = found
             if found.digest is not None and found.file is not None:
                 source = self.sources.setdefault(found.name, found.file)
                 if source.resolve() != found.file.resolve():

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mptcplab import units
@@ -20,6 +20,7 @@ from mptcplab.scenario.literal import (
     given,
 )
 from mptcplab.scenario.resolve_paths import ONLY_OF_PATHS, loss_mistake
+from mptcplab.scenario.scheduler import Scheduler
 from mptcplab.scenario.workload import Workload
 
 _CHANGING = ("change", "handover")
@@ -45,13 +46,15 @@ def events(
     single = _paths_of_tcp(whole, connections, transport)
     found: list[tuple[int, model.Event]] = []
     for index, literal in enumerate(whole.event):
+        if literal.parameter is not None:
+            continue
         inside = mistakes.inside("event", index)
         for key, example in (("at", "3s"), ("path", "lte"), ("action", "down")):
             if getattr(literal, key) is None and (key != "path" or literal.link is None):
                 inside.missing((key,), f'every event has {key}, e.g. "{example}"')
-        if duration_ns is not None and (literal.at or 0) >= duration_ns:
-            end = units.format_time(duration_ns)
-            inside.add(("at",), f"it must be before the end of the workload, at {end}")
+        if literal.value is not None:
+            inside.add(("value",), "it is of a parameter: parameter = SCHEDULER.PARAMETER")
+        _check_time(literal, duration_ns, inside)
         if literal.action is not None:
             _check_event(literal, inside)
         possible = _check_target(literal, whole, single, inside)
@@ -61,6 +64,57 @@ def events(
     found.sort(key=lambda item: item[1].at_ns)
     _check_order(found, _routes(whole), mistakes)
     return tuple(event for _, event in found)
+
+
+def new_values(
+    whole: LiteralScenario,
+    schedulers: Mapping[str, Scheduler],
+    workload: Workload | None,
+    mistakes: Mistakes,
+) -> tuple[model.NewValue, ...]:
+    """The new values of parameters of these schedulers, in the order of time; reports mistakes."""
+    found = []
+    for index, literal in enumerate(whole.event):
+        if literal.parameter is None:
+            continue
+        inside = mistakes.inside("event", index)
+        for key, given_ in literal:
+            empty = given_ in (None, LiteralChange())
+            if key not in ("at", "parameter", "value") and not empty:
+                inside.add((key,), "a parameter has at and value; it stays until another event")
+        for key, example in (("at", "3s"), ("value", "500")):
+            if getattr(literal, key) is None:
+                inside.missing((key,), f'a new value of a parameter has {key}, e.g. "{example}"')
+        _check_time(literal, workload.duration_ns if workload else None, inside)
+        name, _, key = literal.parameter.partition(".")
+        if literal.at is not None and literal.at < 0:
+            message = "a value from the beginning is one of the scheduler: NAME:KEY=VALUE"
+            inside.add(("at",), message)
+        if name not in schedulers:
+            inside.add(("parameter",), unknown("scheduler", name, list(schedulers)))
+            continue
+        parameters = {each.name: each for each in schedulers[name].parameters}
+        if key not in parameters:
+            known = ", ".join(parameters) or "none"
+            inside.add(("parameter",), f"{name} has no such parameter; known: {known}")
+            continue
+        try:
+            value = parameters[key].parse(literal.value or "")
+        except ValueError as error:
+            if literal.value is not None:
+                inside.add(("value",), str(error))
+            continue
+        if literal.at is not None:
+            found.append(
+                model.NewValue(at_ns=literal.at, scheduler=name, parameter=key, value=value)
+            )
+    return tuple(sorted(found, key=lambda each: each.at_ns))
+
+
+def _check_time(literal: LiteralEvent, duration_ns: int | None, mistakes: Mistakes) -> None:
+    if duration_ns is not None and (literal.at or 0) >= duration_ns:
+        end = units.format_time(duration_ns)
+        mistakes.add(("at",), f"it must be before the end of the workload, at {end}")
 
 
 def _paths_of_tcp(
@@ -223,7 +277,7 @@ def _event(literal: LiteralEvent) -> model.Event:
     action = literal.action
     assert action is not None, "events without an action were reported"
     changed = DIRECTIONS if action in _CHANGING else ()
-    times = {"at_ns": 0, **given(literal, "path", "link", *LiteralChange.model_fields)}
+    times = {"at_ns": 0, **given(literal, "path", "link", "value", *LiteralChange.model_fields)}
     changes: dict[str, Any] = {each: _change(literal, getattr(literal, each)) for each in changed}
     return model.Event(path=literal.path or literal.link or "", **times, **changes)
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -23,8 +24,12 @@ from mptcplab.plan import plan
 from mptcplab.report import comparison_chart, expectation_verdicts, tables
 from mptcplab.runs import archive, expectations, experiment, store
 from mptcplab.runs.entries import Document
+from mptcplab.runs.runner import Runner
 from mptcplab.runs.store import DOCUMENT
 from mptcplab.scenario.resolve import Request
+
+if TYPE_CHECKING:
+    from mptcplab import agent
 
 
 def make(
@@ -33,6 +38,14 @@ def make(
     """Make all runs, store them, and show them; exit status 1 if one failed, and 4 if they do not
     meet what is wanted of them.
     """
+    decide = None
+    if file := options.get("agent"):
+        from mptcplab import agent
+
+        decide, name = agent.read(file)
+        request = agent.asking(request, name)
+    elif any(each.name == "agent" for each in (*request.schedulers, *request.base.choices())):
+        common.say("agent decides as minrtt: there is no agent; --agent FILE.py gives it one")
     if options["only_plan"]:
         _show_plans(request)
         return
@@ -46,7 +59,10 @@ def make(
     out: Path = options["out"]
     common.say_slow(rig.kernel for rig in rigs)
     common.say_losses(request, [rig.kernel for rig in rigs])
-    with common.running(options, show=common.progress) as runner:
+    with (
+        common.running(options, show=common.progress) as plain,
+        _served(plain, decide) as runner,
+    ):
         if not options.get("again", True):
             tasks = experiment.tasks(request, rigs, runner, baseline=baseline)
             runner = replace(runner, kept=runner.stored(tasks))
@@ -66,6 +82,20 @@ def make(
     if any(entry.status != "ok" for entry in entries):
         sys.exit(MptcplabError.exit_status)
     expect_option.require(found)
+
+
+@contextmanager
+def _served(runner: Runner, decide: agent.Decide | None) -> Iterator[Runner]:
+    """The same runner, whose runs an agent decides in, if there is one: here, in this process."""
+    if decide is None:
+        yield runner
+        return
+    from mptcplab.agent import Agents
+
+    if runner.workers is not None:
+        raise click.UsageError("--agent is for this machine; leave out --cluster")
+    with Agents(decide, runner.jobs) as workers:
+        yield replace(runner, workers=workers)
 
 
 def _show_plans(request: Request) -> None:

@@ -48,6 +48,7 @@ from mptcplab.scenario import option_keys
 )
 @options.dry_run_option
 @options.scenario_options()
+@options.agent_option
 @options.pcap_option
 @options.decisions_option
 @options.states_option
@@ -62,6 +63,8 @@ def command(
     if given["only_plan"] and (axes or dry_run):
         raise click.UsageError("--plan is for a single setting; leave out --sweep and --dry-run")
     if axes or dry_run:
+        if given["agent"]:
+            raise click.UsageError("--agent is for a single setting; leave out --sweep")
         from mptcplab.cli.actions import sweeps
 
         sweeps.compare(file, axes, given, baseline=baseline, dry_run=dry_run)

@@ -18,6 +18,7 @@ from mptcplab.cli import options
 @options.scenario_file
 @options.scheduler_option
 @options.scenario_options()
+@options.agent_option
 @options.pcap_option
 @options.decisions_option
 @options.states_option

@@ -68,6 +68,7 @@ GROUPS = {
         "docs/results-store",
         "docs/python",
         "docs/agent",
+        "docs/gym",
         "docs/papers",
         "docs/casebook",
         "docs/analyze",

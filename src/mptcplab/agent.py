@@ -261,13 +261,9 @@ class Session:
 
         Raises MptcplabError if the kernel has refused an answer.
         """
-        try:
-            message = self._socket.recv(_MOST_BYTES)
-        except ConnectionResetError:
-            message = b""
+        message = self.message()
         if not message:
             return None
-        self._open = True
         question = Question(message)
         if question.connection["refused"]:
             raise MptcplabError(
@@ -276,6 +272,15 @@ class Session:
                 "parameter that is not there, or a value out of range"
             )
         return question
+
+    def message(self) -> bytes:
+        """The next question as the kernel sent it, unchecked; b"": the run asks no more."""
+        try:
+            message = self._socket.recv(_MOST_BYTES)
+        except ConnectionResetError:
+            return b""
+        self._open = bool(message)
+        return message
 
     def answer(self, answer: Answer) -> None:
         """Answer the question that was read last. Raises TypeError for what is no answer."""
@@ -301,9 +306,13 @@ class Session:
             self._thread.join(60)
         return self._done.result()
 
+    def end(self) -> None:
+        """Ask for the end of the run, without waiting for it."""
+        self._watch.cancel.set()
+
     def cancel(self) -> None:
         """End the run, if it has not ended."""
-        self._watch.cancel.set()
+        self.end()
         with suppress(MptcplabError, OSError):
             self.finish()
 

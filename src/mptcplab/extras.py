@@ -19,6 +19,7 @@ from mptcplab.errors import MachineError
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "advise": ("scipy",),
     "cluster": ("asyncssh", "cryptography", "dask_jobqueue", "distributed", "fsspec"),
+    "gym": ("gymnasium",),
     "papers": ("scipy",),
     "results": ("duckdb", "polars"),
     "sweep": ("polars", "scipy"),

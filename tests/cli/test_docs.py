@@ -389,6 +389,6 @@ def test_a_snippet_in_python_runs(
 
 
 def test_all_snippets_were_found() -> None:
-    # agent.md, python.md, radio.md, records.md, results-store.md, show.md, traces.md
-    assert len({block.page for block in snippets()}) == 7
+    # agent.md, gym.md, python.md, radio.md, records.md, results-store.md, show.md, traces.md
+    assert len({block.page for block in snippets()}) == 8
     assert len({*docs_commands.inline(ROOT / "CONTRIBUTING.md")}) > 25

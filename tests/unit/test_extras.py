@@ -43,7 +43,9 @@ def test_the_extras_are_those_of_the_project() -> None:
     users = {name: list(map(module, OPTIONAL[name])) for name in extras.EXTRAS}
     assert users == {name: list(modules) for name, modules in extras.EXTRAS.items()}
     (everything,) = OPTIONAL["all"]
-    assert sorted([*everything[len("mptcplab[") : -1].split(","), "cluster"]) == sorted(users)
+    assert sorted([*everything[len("mptcplab[") : -1].split(","), "cluster", "gym"]) == sorted(
+        users
+    )
 
 
 def test_no_module_imports_the_packages_of_an_extra_at_its_head_without_saying_so() -> None:
@@ -71,6 +73,12 @@ def test_a_missing_package_is_reported_with_the_remedy(monkeypatch: pytest.Monke
     assert "polars" in second
     assert "scipy" in second
     extras.require("sweep", "a design", "scipy")
+
+
+def test_an_environment_says_what_it_needs() -> None:
+    program = "import sys; sys.modules['gymnasium'] = None; import mptcplab.gym"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "mptcplab.gym needs gymnasium, which is not installed" in done.stderr
 
 
 @pytest.mark.parametrize(

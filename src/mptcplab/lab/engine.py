@@ -122,11 +122,11 @@ class RunKilledError(RunEndedError):
 class Watch:
     """How the caller follows a run: progress comes out, cancelling goes in.
 
-    `progress` is called with the virtual time in seconds some fifty times a second. `look` is
-    called in a thread of its own with the directory in which the files of the run grow, and once
-    more when the run has ended. What runs inside may put anything there: see
-    `run_directory.open_plain`. The kernel reads and writes `agent`, a socket, which is closed here
-    then; its clock may stand while `thinks` says so.
+    `progress` is called with the virtual time in seconds, every `poll_s` seconds of wall-clock
+    time, when the limits are checked, too. `look` is called in a thread of its own with the
+    directory in which the files of the run grow, and once more when it has ended. What runs inside
+    may put anything there: see `run_directory.open_plain`. The kernel reads and writes `agent`, a
+    socket, which is closed here then; its clock may stand while `thinks` says so.
     """
 
     progress: Callable[[float], None] = lambda _virtual_s: None
@@ -134,6 +134,7 @@ class Watch:
     cancel: threading.Event = field(default_factory=threading.Event)
     agent: socket.socket | None = None
     thinks: Callable[[], bool] = lambda: False
+    poll_s: float = _POLL_S
 
 
 def run(
@@ -491,7 +492,8 @@ def _follow(run: _Watched) -> tuple[str, float]:
         pause_s = _START_POLL_S
         while not has_ended(pause_s):
             now = time.monotonic()
-            pause_s = _POLL_S if start_s else min(max((now - started) / 100, pause_s), _POLL_S)
+            most_s = run.watch.poll_s
+            pause_s = most_s if start_s else min(max((now - started) / 100, pause_s), most_s)
             if not start_s and is_connecting():
                 start_s = now - started
             if reason := run.must_end():

@@ -103,18 +103,17 @@ class Pending:
                 # a state has whole us
                 now = subflow.delivered_ns // 1000 == question.time_ns // 1000
                 self.sure &= now
-                if passed_ns < 3 * self.round_ns:
-                    self._acked(acked, passed_ns, own_packet=own_packet)
-        self.known |= not subflow or passed_ns >= 3 * self.round_ns
+                if own_packet:
+                    self.reward, self.known = (self.mss << 32) // passed_ns, True
+                elif passed_ns < 3 * self.round_ns:
+                    self._acked(acked, passed_ns)
+        over = passed_ns >= 3 * self.round_ns and not own_packet
+        self.known |= not subflow or over
 
-    def _acked(self, acked: int, passed_ns: int, *, own_packet: bool) -> None:
-        if own_packet:
-            self.reward, self.known = (self.mss << 32) // passed_ns, True
-            return
+    def _acked(self, acked: int, passed_ns: int) -> None:
         rate = min((min(acked, (1 << 31) - 1) << 32) // passed_ns, _MOST)
         self.reward = min(self.reward + (rate * self.gain >> 16), _MOST)
-        rounds = max(-(-passed_ns // self.round_ns), 1)
-        self.gain = self.gain * (9, 7, 5)[rounds - 1] // 10
+        self.gain = self.gain * (9, 7, 5)[(passed_ns - 1) // self.round_ns] // 10
 
 
 def _distance(one: int, other: int) -> int:

@@ -53,6 +53,11 @@ FORMS: tuple[str, ...] = (
     "weighted:cost2=1:patience_ms=0:fastest=on",
     # shares that are no whole part of a segment, three costs and a cap
     "weighted:share1=3:share2=7:cost3=1:cap2_mb=1",
+    # deployed within a short run: both stages; the deterministic one, with the program's reward;
+    # and with the alpha of the ns-3 port, learning again
+    "peekaboo:learn=20",
+    "peekaboo:learn=20:own_packet=on:stay_wait_percent=100:stay_send_percent=100",
+    "peekaboo:learn=20:alpha_permille=800:relearn=50",
     # not published: ours, as its page has it
     "earliest:repeat=on",
     "earliest:warm_kbps=8000",

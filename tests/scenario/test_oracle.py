@@ -10,9 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from checks.oracle import peekaboo
 from checks.oracle.__main__ import OracleCase, check
+from checks.oracle.compare import judge_file
 from checks.oracle.models import FORMS
 from checks.oracle.state import Asked, read
 from mptcplab.lab.engine import Rig
@@ -29,6 +32,59 @@ def test_every_decision_is_that_of_the_source(
     # 500 KB are 352 segments, each of which was asked for; the others send more
     assert found.decisions >= 352
     assert not found.differs, str(found.first)
+
+
+class Exact(peekaboo.LinUcb):
+    """An arm of peekaboo that also solves A theta = b from the beginning, in floating point."""
+
+    compared = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.exact_b = np.eye(6), np.zeros(6)
+
+    def learn(self, x: list[int], reward: int) -> None:
+        super().learn(x, reward)
+        rates = np.array(x) / 2**28
+        self.a += np.outer(rates, rates)
+        self.exact_b += reward / 2**32 * rates
+
+    def expected(self, x: list[int]) -> int:
+        found = super().expected(x)
+        exact = float(np.linalg.solve(self.a, self.exact_b) @ (np.array(x) / 2**28))
+        # of the smallest ones, what six terms lose by rounding is more
+        assert found / 2**40 == pytest.approx(exact, rel=2**-15, abs=6 * 2**-40)
+        Exact.compared += exact > 0
+        return found
+
+
+class Forgetful(peekaboo.LinUcb):
+    """An arm of peekaboo that expects nothing, whatever it has learnt."""
+
+    def expected(self, _: list[int]) -> int:
+        return 0
+
+
+def test_a_wrong_model_of_peekaboo_is_noticed(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = "peekaboo:learn=20:relearn=100"
+    case = OracleCase("three-loss", form)
+    monkeypatch.setattr(peekaboo, "LinUcb", Exact)
+    found = check(case, rig, tmp_path)
+    assert not found.failures
+    assert not found.differs, str(found.first)
+    assert Exact.compared > 500
+    for other in (
+        "peekaboo:learn=20:relearn=101",
+        "peekaboo:learn=21:relearn=100",
+        f"{form}:alpha_permille=0",
+        f"{form}:stay_wait_percent=72",
+        f"{form}:own_packet=on",
+    ):
+        assert judge_file(tmp_path / case.states, other).differs, other
+    monkeypatch.setattr(peekaboo, "LinUcb", Forgetful)
+    assert judge_file(tmp_path / case.states, form).differs
 
 
 def test_every_usable_subflow_has_a_one_way_delay_from_its_handshake_on(

@@ -6,9 +6,12 @@ A segment is 1448 bytes. Round-trip times are in us, which TCP keeps in eighths.
 
 from __future__ import annotations
 
+import math
+import random
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from checks.oracle.backup import Backup
@@ -23,6 +26,7 @@ from checks.oracle.minrtt import MinRtt
 from checks.oracle.musher import Control, Musher
 from checks.oracle.ols import Interval, Learner, Ols
 from checks.oracle.otias import Otias, metric_8us
+from checks.oracle.peekaboo import SEND_ARM, WAIT_ARM, LinUcb, Peekaboo, tz
 from checks.oracle.raven import Mean, Raven
 from checks.oracle.state import (
     DUPLICATE,
@@ -654,6 +658,131 @@ def test_ols_takes_the_arm_that_was_drawn_from_the_record() -> None:
     model = Ols({"exp3": 1})
     model.done(Done(0, 1, EVENT, 0, 0, 3))
     assert model.drawn == 2
+
+
+# --- peekaboo
+
+
+def test_arms_of_peekaboo() -> None:
+    assert (tz(-3, 1), tz(3, 1)) == (-1, 1)
+    arm = LinUcb()
+    x = [1 << 28, 0, 0, 0, 0, 0]
+    # one byte per ns: x' P x is 1, and 0.75 of its root in 2^-40
+    assert arm.bonus(x, 750) == 3 << 38
+    # A = 2, b = 1/2: theta = 1/4
+    arm.learn(x, 1 << 31)
+    assert (arm.p[0][0], arm.b[0], arm.theta[0]) == (1 << 55, 1 << 39, 1 << 38)
+    assert arm.expected(x) == 1 << 38
+    assert arm.bonus(x, 1000) == math.isqrt(1 << 51) << 14
+    # others are as they were
+    assert arm.p[1] == [0, 1 << 56, 0, 0, 0, 0]
+    assert arm.expected([0, 1 << 28, 0, 0, 0, 0]) == 0
+
+
+@pytest.mark.parametrize("bytes_per_ns", [0.01, 0.1, 1.0])
+def test_fixed_point_of_peekaboo_is_the_solution_within_its_bound(bytes_per_ns: float) -> None:
+    chance = random.Random(1)
+    arm, a, b = LinUcb(), np.eye(6), np.zeros(6)
+    for _ in range(2000):
+        parts = [chance.random() for _ in range(6)]
+        x = [int(bytes_per_ns * each / sum(parts) * 2**28) for each in parts]
+        reward = int(chance.random() * bytes_per_ns * 2**25)
+        arm.learn(x, reward)
+        rates = np.array(x) / 2**28
+        a += np.outer(rates, rates)
+        b += reward / 2**32 * rates
+    exact = float(np.linalg.solve(a, b) @ rates)
+    assert arm.expected(x) / 2**40 == pytest.approx(exact, rel=2**-15, abs=0)
+
+
+def full_and_free(**more: Any) -> Question:
+    """Of two alike, the fast one is full."""
+    return question(subflow(1, 20_000, in_flight=10, outstanding_bytes=10 * MSS), *slow(), **more)
+
+
+def slow(**more: Any) -> list[Subflow]:
+    return [subflow(2, 80_000, **more)]
+
+
+def event(number: int, value: int) -> Done:
+    return Done(0, 1, EVENT, number, 0, value)
+
+
+def test_peekaboo_waits_until_the_fast_one_has_room() -> None:
+    model = Peekaboo({})
+    # nothing is known of either arm: a tie, so it sends
+    assert picks(model, full_and_free(), 1) == [2]
+    model.took(Asked(full_and_free(), Answer()))
+    assert model.waits
+    assert picks(model, full_and_free(), 2) == [0, 0]
+    # a window too small for a segment leaves nothing to decide, and the wait goes on
+    assert picks(model, full_and_free(window_end_seq=MSS - 1), 1) == [2]
+    assert picks(model, full_and_free(), 1) == [0]
+    assert picks(model, question(subflow(1, 20_000, in_flight=9), *slow()), 1) == [1]
+    assert not model.waits
+
+
+@pytest.mark.parametrize(
+    ("own_packet", "rewards"),
+    [
+        # 2 segments after 60 ms, 1 after 150 ms with 0.9 and 1 after 230 ms with 0.9 x 0.7
+        (0, [207_303, 41_460 * 58_982 >> 16, 27_039 * 41_287 >> 16]),
+        (1, [103_651]),
+    ],
+)
+def test_rewards_of_peekaboo(own_packet: int, rewards: list[int]) -> None:
+    # T_r is 80 ms
+    reward = sum(rewards)
+    model = Peekaboo({"own_packet": own_packet})
+    model.took(Asked(first := full_and_free(), model.choose(first)))
+    assert len(model.pending) == 1
+    for ms, una in ((60, 2), (150, 3), (230, 4)):
+        now_ns = first.time_ns + ms * 10**6
+        acked = slow(snd_una=una * MSS, delivered_ns=now_ns)
+        fast = subflow(1, 20_000)
+        model.choose(question(fast, *acked, time_ns=now_ns))
+    assert (model.pending[0].reward, model.pending[0].sure) == (reward, True)
+    later = full_and_free(time_ns=first.time_ns + 240 * 10**6)
+    later.subflows[1].snd_una = 4 * MSS
+    # learnt at the next decision, and not before
+    assert model.choose(later) == Answer(EVENT)
+    assert "is missing" in model.why()
+    model.done(event(2, reward + 1))
+    assert model.choose(later) == Answer(EVENT)
+    assert model.arms[SEND_ARM].learnt == 1
+    assert "is missing" not in model.why()
+    assert f"reward {reward + 1} of 2, the model's {reward} of 2" in model.why()
+
+
+def test_a_reward_of_peekaboo_is_taken_if_an_ack_was_not_seen() -> None:
+    model = Peekaboo({})
+    model.took(Asked(first := full_and_free(), model.choose(first)))
+    later = full_and_free(time_ns=first.time_ns + 240 * 10**6)
+    later.subflows[1].snd_una, later.subflows[1].delivered_ns = MSS, later.time_ns - 10**6
+    model.done(event(2, 77))
+    assert model.choose(later).what != EVENT
+    assert (model.computed, model.taken) == (0, 1)
+
+
+def test_stages_of_peekaboo() -> None:
+    model = Peekaboo({"learn": 1, "relearn": 3})
+    asked = full_and_free()
+    x = [1 << 20] * 6
+    model.arms[WAIT_ARM].learn(x, 1000)
+    model.learns = False
+    # 70 % of the waits stay; then it sends, as without its being better
+    found = []
+    for number in (69, 70, 99):
+        model.done(event(0, number))
+        found.append(model.choose(asked).what)
+        assert not model.why()
+    assert found == [WAIT, NEW, NEW]
+    # it has learnt for three decisions, and begins again, without a draw
+    assert model.choose(asked).what == NEW
+    assert model.arms[WAIT_ARM].learnt == 0
+    model.done(event(0, 1))
+    assert model.choose(asked) == Answer(EVENT)
+    assert "unexpected [(0, 1)]" in model.why()
 
 
 # --- weighted

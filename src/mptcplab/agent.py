@@ -301,10 +301,13 @@ class Session:
     def finish(self) -> Done:
         """Wait for the end of the run. Raises as `tasks.perform`."""
         self.leave()
+        self._join()
+        return self._done.result()
+
+    def _join(self) -> None:
         # without a limit, Python would not see Ctrl-C
         while self._thread.is_alive():
             self._thread.join(60)
-        return self._done.result()
 
     def end(self) -> None:
         """Ask for the end of the run, without waiting for it."""
@@ -313,6 +316,8 @@ class Session:
     def cancel(self) -> None:
         """End the run, if it has not ended."""
         self.end()
+        # it waits for its answer until it is killed: without its agent it would go on, to its end
+        self._join()
         with suppress(MptcplabError, OSError):
             self.finish()
 

@@ -14,7 +14,7 @@ import pytest
 
 from mptcplab import agent
 from mptcplab.agent import Answer, Decide, Question, Session, SubflowFlag
-from mptcplab.errors import MptcplabError
+from mptcplab.errors import MptcplabError, RunCancelledError
 from mptcplab.lab.choices import Limits
 from mptcplab.lab.engine import Rig, Watch
 from mptcplab.lab.guest import Guest
@@ -62,12 +62,16 @@ def begin(lab_kernel: KernelBuild, lab_guest: Guest, tmp_path: Path) -> Begin:
     count = itertools.count()
 
     def start(
-        scheduler: str = "agent", *, limits: Limits | None = None, **flags: object
+        scheduler: str = "agent",
+        *,
+        limits: Limits | None = None,
+        watch: Watch | None = None,
+        **flags: object,
     ) -> Session:
         paths = flags.pop("path", PATHS)
         wanted = request_of(*paths, scheduler=scheduler, **{"duration": "2s", **flags})  # type: ignore[misc]
         rig = Rig(lab_kernel, lab_guest, limits=limits or Limits())
-        return Session(Task.of(wanted.base, rig, tmp_path / str(next(count))), Watch())
+        return Session(Task.of(wanted.base, rig, tmp_path / str(next(count))), watch)
 
     return start
 
@@ -108,23 +112,36 @@ def test_a_scheduler_that_is_delegated_to_sends_the_same_packets(begin: Begin) -
 
 
 def test_slow_and_fast_agents_give_the_same_bytes(begin: Begin) -> None:
+    asked: list[Question] = []
+
     def slow(question: Question) -> Answer:
-        # longer than a clock may stand, below
-        time.sleep(0.4 if question.connection["events"] else 0.001)
+        # longer than a clock may stand, below; a busy machine boots within that
+        time.sleep(0.001 if asked else 7)
+        asked.append(question)
         return minrtt(question)
 
     flags = {"scheduler": "agent:every_us=50000", "pcap": True, "event": ("1s:a:down",)}
-    limits = Limits(stall_wall_s=0.2, stall_cpu_s=0.2)
+    limits = Limits(stall_wall_s=5, stall_cpu_s=5)
     assert ended(begin(limits=limits, **flags), slow) == ended(begin(**flags), minrtt)
 
 
 def test_a_clock_that_stands_without_a_question_still_ends_a_run(begin: Begin) -> None:
-    with begin(limits=Limits(stall_wall_s=0.2)) as session:
+    # a busy machine boots within that
+    with begin(limits=Limits(stall_wall_s=5)) as session:
         assert session.question()
         # as far as the lab knows, it has been answered
         session._open = False
         session._thread.join()
         assert "stood still" in str(session.finish().entry.reason)
+
+
+def test_a_cancelled_run_does_not_go_on_without_its_agent(begin: Begin) -> None:
+    session = begin(watch=Watch(poll_s=2))
+    assert session.question()
+    # now nobody looks at it for 2 s; without its agent it would take less
+    time.sleep(0.5)
+    session.cancel()
+    assert isinstance(session._done.exception(), RunCancelledError)
 
 
 def test_it_asks_at_fixed_times(begin: Begin) -> None:

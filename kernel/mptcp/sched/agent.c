@@ -37,7 +37,7 @@ static const struct mps_param agent_params[] = {
 };
 
 /* Private state of a scheduler that is delegated to: it comes first in ours. */
-#define DELEGATE_CONN_BYTES	SZ_4K
+#define DELEGATE_CONN_BYTES	SZ_32K
 #define DELEGATE_SUBFLOW_BYTES	SZ_1K
 
 struct agent_state {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Find the parameters of a scheduler that do best on some scenarios.
+"""Find the best parameters of a scheduler on some scenarios.
 
 Each trial runs the scheduler with other values in all training scenarios, beside the one that you
 name. The best one then runs in scenarios that no trial saw: only their result says whether tuning

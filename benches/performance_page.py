@@ -156,17 +156,16 @@ def _lines(found: Sequence[Series]) -> str:
     head = ("series", "CPU s of a run without any", "more for each", "", "R²", "a line until")
     rows = []
     for each in found:
-        line, end = growth.cost_line(each), growth.line_end(each)
+        end = growth.line_end(each)
         until = "all values" if end is None else f"{end:g} {each.unit}"
-        rows.append((each.name, *_line(line), each.work.removesuffix("s"), until))
-    rows.append(("all by packets", *_line(growth.all_by_packets(found)), "packet", ""))
-    return _table(
-        head, [(name, zero, slope, work, r2, end) for name, zero, slope, r2, work, end in rows]
-    )
+        line = growth.cost_line(each)
+        rows.append((each.name, *_line(line, each.work.removesuffix("s")), until))
+    rows.append(("all by packets", *_line(growth.all_by_packets(found), "packet"), ""))
+    return _table(head, rows)
 
 
-def _line(line: Line) -> tuple[str, str, str]:
-    return f"{line.at_zero:.3f}", _time(line.slope), f"{line.r_squared:.4f}"
+def _line(line: Line, work: str) -> tuple[str, str, str, str]:
+    return f"{line.at_zero:.3f}", _time(line.slope), work, f"{line.r_squared:.4f}"
 
 
 def _figures(measured: Measured) -> str:
